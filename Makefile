@@ -39,7 +39,7 @@ demo: $(READY)
 	$(BIN)/python scripts/demo.py
 
 evidence: demo
-	$(BIN)/python scripts/evidence.py run=outputs/demo
+	$(BIN)/python scripts/controls.py run=outputs/demo
 	$(BIN)/python scripts/report.py run=outputs/demo
 
 tensorboard: $(READY)

@@ -92,11 +92,10 @@ def compose() -> Compose:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
-    from anaphora.cli import COMMANDS
-    from anaphora.settings.compose import register_configs
+    from anaphora.cli import register_commands
 
     def composed(*overrides: str, primary: str = "train", folder: Path = ROOT / "configs") -> Any:
-        register_configs({each.config: each.schema for each in COMMANDS.values()})
+        register_commands()
         with initialize_config_dir(str(folder), version_base="1.3"):
             return hydra_compose(primary, overrides=list(overrides))
 

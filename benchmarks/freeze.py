@@ -51,20 +51,21 @@ def steps(inputs: Path, model: Path) -> list[Step]:
     own, gap = f"data.path={inputs / 'own.jsonl'}", f"data.path={inputs / 'gap'}"
     trained = ("recipe=token_values", *SMOKE)
     items = ("data=jsonl", own)
+    scored = (f"run={model}", *items, "untrained=2", "output=transformers")
     slots = ("task/prediction=slot", "task.prediction.none_of_them=true")
     return [
         Step("demo", ("demo", "name=demo", *SMOKE, "data.train_items=300", "data.test_items=60")),
         Step("demo", ("evaluate", "run=demo")),
         Step("own", ("train", "name=own", *trained, *items)),
-        Step("own", ("score_attention", "run=own", "untrained=2")),
+        Step("own", ("score_attention", "run=own", "untrained=2"), ("score", "run=own", "untrained=2")),
         Step("own", ("report", "run=own", "interface_language=both")),
-        Step("own", ("extract_attention", "run=own")),
+        Step("own", ("extract_attention", "run=own"), ("extract", "run=own")),
         Step("own", ("explain", "run=own", *SENTENCE, "form=json", "output=own/explain.json")),
         Step("own", ("attention", "run=own", *SENTENCE, "output=own/attention.parquet")),
         Step("gap", ("train", "name=gap", *trained, "data=gap", gap, *slots)),
         Step("gap", ("report", "run=gap")),
         Step("gap", ("gap", "runs=[gap]", gap, "output=gap/decisions.csv")),
-        Step("transformers", ("score_attention", f"run={model}", *items, "untrained=2", "output=transformers")),
+        Step("transformers", ("score_attention", *scored), ("score", *scored)),
         Step("transformers", ("attention", f"run={model}", *SENTENCE, "output=transformers/page.html")),
         Step("transformers", ("attention", f"run={model}", *SENTENCE, "output=transformers/rows.parquet")),
     ]

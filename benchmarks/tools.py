@@ -117,12 +117,12 @@ def _page(model: str, folder: str) -> Callable[[], int]:
 
 
 def _live_page(model: str, folder: str) -> Callable[[], int]:
-    from anaphora.api.live.server import LiveApplication, serve
+    from anaphora.api.live.server import LiveApplication, open_server
     from anaphora.api.models import open_any
 
     opened = open_any(folder) if model == RUN else open_any(*_load(model, folder))
     application = LiveApplication({"model": opened})
-    server, address = serve(application, 0)
+    server, address = open_server(application, 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     question: dict[str, Any] = {"model": "model", "text": _text(model)}
     if model != "long":

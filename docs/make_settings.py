@@ -6,44 +6,35 @@ Names, types and defaults are those of the dataclasses; a setting's meaning is t
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
-import io
 import os
 import sys
-import tokenize
 import typing
 from pathlib import Path
 from typing import Any
 
-from omegaconf import MISSING, OmegaConf
+from omegaconf import OmegaConf
 
+from anaphora.analysis.evidence.plan import Protocol
 from anaphora.base.device import Device, RunsDevice
 from anaphora.base.locale.translation import VARIABLE
-from anaphora.settings.commands.analysis import (
-    AntecedentSelection,
-    CrossValidation,
-    Drawing,
-    Evaluation,
-    Export,
-    Extraction,
-    LabelTable,
-    NameDecisions,
-    Protocol,
-    Report,
-    RunComparison,
-    Scoring,
-    TrainedControls,
-    Transfer,
-)
-from anaphora.settings.commands.atlas import Atlas
-from anaphora.settings.commands.attention import AttentionQuery
-from anaphora.settings.commands.explanation import Explanation
-from anaphora.settings.commands.live import LivePage
-from anaphora.settings.commands.study import Slurm, StudyPlan, VerdictRule
+from anaphora.commands.antecedents import AntecedentSelection
+from anaphora.commands.attention import AttentionQuery
+from anaphora.commands.controls import TrainedControls
+from anaphora.commands.cross_validate import CrossValidation
+from anaphora.commands.evaluate import Evaluation
+from anaphora.commands.explain import Explanation
+from anaphora.commands.export import Export
+from anaphora.commands.extract import Extraction
+from anaphora.commands.gap import NameDecisions
+from anaphora.commands.look import LivePage
+from anaphora.commands.report import Report
+from anaphora.commands.score import Scoring
+from anaphora.settings.arguments import comment_on, default_text
 from anaphora.settings.run import Config
 from anaphora.settings.variants import SLOTS, VARIANTS
+from anaphora.studies.plan import Slurm, StudyPlan, VerdictRule
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "settings.md"
@@ -74,21 +65,8 @@ MEANINGS = {
     "Optimizer.learning_rate": "highest learning rate, reached after the warm-up",
     "Optimizer.beta2": "decay of AdamW's second moments; that of the first is 0.9",
     "Trainer.device": "`auto`, `cpu`, `cuda` or `mps`; `auto` takes the first of cuda, mps and cpu that is available",
-    "Device.device": "`cpu` or `cuda`",
     "Trainer.compile": "compile the encoder with torch before training",
     "Trainer.progress": "show a progress bar",
-    "NameDecisions.data": "as in training; `gap` by default",
-    "RunItems.split": "`train`, `dev` or `test`",
-    "Evaluation.head": "head of this layer; give both or neither",
-    "Report.split": "`train`, `dev` or `test`",
-    "Report.formats": "file formats of figures: `png`, `svg`, `pdf`",
-    "Report.protocol": "what was fixed beforehand; below",
-    "Drawing.formats": "file formats of figures: `png`, `svg`, `pdf`",
-    "Atlas.split": "`test` or `train`",
-    "AntecedentSelection.formats": "file formats of figures: `png`, `svg`, `pdf`",
-    "LabelTable.split": "which split of the runs' data: `train`, `dev` or `test`",
-    "Transfer.data": "what the runs are evaluated on, as in training; `knowref` by default",
-    "Transfer.split": "which split of it: `train`, `dev` or `test`",
     "StudyPlan.seeds": "every cell is run once with each seed",
     "StudyPlan.measures": "`scores`, `forms`, `distance`, `roles`, `levels`, `one_head`, `permuted`, `knockout`,"
     " `routes`, `labels`; without training `scaling`, `symmetry`, `time`",
@@ -106,8 +84,9 @@ def page() -> str:
         "<!-- Written by docs/make_settings.py from the source; do not edit by hand. -->",
         "",
         "Settings are given as `name=value` after a command. A variant is chosen with a slash, as in",
-        "`model/position=learned`, and set with dots, `model.position.max_length=128`. `--cfg job` prints all settings",
-        "of a run without starting it, `--help` lists the groups. An unknown name or an invalid value ends the command",
+        "`model/position=learned`, and set with dots, `model.position.max_length=128`. `--help` lists the settings of",
+        "a command; of `train`, `demo` and `study` it lists the groups, and `--cfg job` prints the settings without a",
+        "start. An unknown name or an invalid value ends the command",
         "with one line that names it.",
         "In a list of runs `*` stands for any characters and `?` for any one, as in a shell: `'runs=[outputs/dpr_*]'`.",
         "A pattern that matches no directory is refused, and so is a run that is named twice.",
@@ -160,13 +139,12 @@ def page() -> str:
         *_table(Device, "trainer."),
         "",
     ]
-    parts += ["## Scores of all heads: `scripts/score_attention.py`", "", *_table(Scoring, ""), ""]
-    parts += ["## Pictures of a sentence or of a run: `scripts/plot_attention.py`", "", *_table(Drawing, ""), ""]
-    parts += ["## Attention rows as a table: `scripts/extract_attention.py`", "", *_table(Extraction, ""), ""]
-    parts += ["## The report: `scripts/report.py`", "", *_table(Report, ""), ""]
+    parts += ["## Scores of all heads: `scripts/score.py`", "", *_table(Scoring, ""), ""]
+    parts += ["## Attention rows as a table: `scripts/extract.py`", "", *_table(Extraction, ""), ""]
+    parts += ["## The report, an atlas of models: `scripts/report.py`", "", *_table(Report, ""), ""]
     parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]
     parts += [
-        "## The trained controls of a run: `scripts/evidence.py`",
+        "## The trained controls of a run: `scripts/controls.py`",
         "",
         *_table(TrainedControls, ""),
         *_table(RunsDevice, "trainer.")[2:],
@@ -177,13 +155,14 @@ def page() -> str:
     parts += ["## A run for transformers: `scripts/export.py`", "", *_table(Export, ""), ""]
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
     parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
-    parts += ["## Another corpus than the runs' own: `scripts/transfer.py`", "", *_table(Transfer, ""), ""]
-    parts += ["## One text, any model: `scripts/attention.py`", "", *_table(AttentionQuery, ""), ""]
-    parts += ["## The live page: `scripts/serve.py`", "", *_table(LivePage, ""), ""]
-    parts += ["## Models side by side: `scripts/atlas.py`", "", *_table(Atlas, ""), ""]
-    parts += ["## Labels of texts: `scripts/labels.py`", "", *_table(LabelTable, ""), ""]
+    parts += [
+        "## Attention, by the ending of `output`: `scripts/attention.py`",
+        "",
+        *_table(AttentionQuery, ""),
+        "",
+    ]
+    parts += ["## The live page: `scripts/look.py`", "", *_table(LivePage, ""), ""]
     parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
-    parts += ["## Several runs: `scripts/compare.py`", "", *_table(RunComparison, "")]
     parts += [""]
     parts += [
         "## Studies over many runs: `scripts/study.py`",
@@ -250,44 +229,17 @@ def _table(settings: type[Any], prefix: str) -> list[str]:
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
-    value = field.default
-    if field.default_factory is not dataclasses.MISSING:
-        value = field.default_factory()
-    if value is dataclasses.MISSING or value == MISSING:
-        return "to be given"
-    if isinstance(value, list):
-        return f"`[{','.join(str(item) for item in value)}]`"
-    return f"`{'null' if value is None else str(value).lower() if isinstance(value, bool) else value}`"
+    default = default_text(field)
+    return f"`{default}`" if default else "to be given"
 
 
 def _meaning(settings: type[Any], name: str) -> str:
-    """What a setting means: the comment behind its field, our own text, or the comment above, by declaring class."""
-    for declaring in settings.__mro__:
-        if name in inspect.get_annotations(declaring):
-            behind, above = _comments(declaring, name)
-            meaning = behind or MEANINGS.get(f"{declaring.__name__}.{name}") or above
-            if meaning:
-                return meaning.replace("|", "\\|")
-    raise SystemExit(f"{settings.__name__}.{name} has no comment in the source and none in MEANINGS")
-
-
-def _comments(settings: type[Any], name: str) -> tuple[str, str]:
-    """The comment behind a field and the lines of comment above it, "" where there is none."""
-    source = inspect.getsource(settings)
-    comments = {
-        token.start[0]: token.string.lstrip("# ")
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
-        if token.type == tokenize.COMMENT
-    }
-    body = ast.parse(source).body[0]
-    assert isinstance(body, ast.ClassDef)
-    (field,) = (node for node in body.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name)
-    behind = " ".join(comments[line] for line in range(field.lineno, (field.end_lineno or 0) + 1) if line in comments)
-    lines, first = source.splitlines(), field.lineno
-    while lines[first - 2].lstrip().startswith("#"):
-        first -= 1
-    above = " ".join(comments[line] for line in range(first, field.lineno))
-    return behind, above[:1].lower() + above[1:].rstrip(".")
+    """What a setting means: the comment on its field in the source, or our own text, by declaring class."""
+    declaring = next(one for one in settings.__mro__ if name in inspect.get_annotations(one))
+    meaning = comment_on(settings, name) or MEANINGS.get(f"{declaring.__name__}.{name}")
+    if not meaning:
+        raise SystemExit(f"{settings.__name__}.{name} has no comment in the source and none in MEANINGS")
+    return meaning.replace("|", "\\|")
 
 
 def _summary(settings: type[Any]) -> str:

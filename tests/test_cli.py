@@ -8,11 +8,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from hydra._internal.hydra import Hydra
 
 from anaphora.base.errors import UserError
 from anaphora.cli import user_errors_exit
@@ -33,31 +31,46 @@ WRONG = [
     ("evaluate", ("split=valid",), "split ('valid') must be one of train, dev, test"),
     ("evaluate", ("run=/nowhere",), "/nowhere/config.yaml: there is no run here"),
     ("evaluate", ("text=she", "pronoun=she"), "text"),
-    ("score_attention", ("text=she", "pronoun=she"), "text"),
-    ("plot_attention", ("untrained=3",), "untrained"),
-    ("plot_attention", ("text=she",), "text and pronoun go together"),
-    ("plot_attention", ("candidates=[Anna]",), "candidates (['Anna']) need pronoun=..."),
-    ("plot_attention", ("pronoun=she",), "pronoun ('she') needs text=..."),
-    ("plot_attention", ("language=xx",), "language ('xx') needs text=..."),
-    ("plot_attention", ("text=she", "pronoun=she", "items=3"), "items (3) chooses items of data, but text is one"),
-    ("plot_attention", ("text=she", "pronoun=she", "data=gap", "data.path=x"), "data=gap and text=... are both given"),
+    ("score", ("text=she", "pronoun=she"), "text"),
+    ("attention", ("untrained=3",), "untrained"),
+    ("attention", ("text=she", "output=x.png"), "text and pronoun go together"),
+    ("attention", ("candidates=[Anna]",), "candidates (['Anna']) need pronoun=..."),
+    ("attention", ("pronoun=she",), "pronoun ('she') needs text=..."),
+    ("attention", ("language=xx",), "language ('xx') needs text=..."),
+    ("attention", ("text=she", "pronoun=she", "items=3"), "items (3) chooses items of data, but text is one"),
+    ("attention", ("text=she", "pronoun=she", "data=gap", "data.path=x"), "data=gap and text=... are both given"),
     ("gap", ("weights=x", "data.path=x", "split=dev"), "split ('dev') is what runs=[...] answer: weights=... is"),
     ("gap", ("runs=[x]", "data.path=x", "folds=3"), "folds (3) is for weights=...; the folds of runs=[...] are data."),
-    ("plot_attention", ("formats=[gif]",), "formats ('gif') must be one of png, svg, pdf"),
-    ("plot_attention", ("text=她赢了。",), "text and pronoun go together"),
-    ("plot_attention", ("interface_language=她",), "Error parsing override 'interface_language=她' (a value with"),
+    ("attention", ("output=x.gif",), "output (x.gif) must end in one of .html, .parquet, .png, .svg, .pdf"),
+    ("attention", ("output=x.html",), "output (x.html) needs text=..."),
+    ("attention", ("text=she", "layer=1", "head=0"), "layer (1) is for pictures"),
+    ("attention", ("by=token",), "by (token) is for a page or a table"),
+    ("attention", ("text=她赢了。", "output=x.png"), "text and pronoun go together"),
+    ("attention", ("interface_language=她",), "interface_language ('她') must be one of en, zh, both"),
     ("train", ("optimizer.frozen=query",), "optimizer.frozen (query) must be a list, as in optimizer.frozen=[query]"),
-    ("plot_attention", ("candidates=null",), "candidates cannot be null; leave it out to keep its default"),
+    ("attention", ("candidates=null",), "candidates cannot be null; leave it out to keep its default"),
     ("train", ("name=a,b",), "needs quotes inside quotes"),
     ("attention", ("model=a/b", "text=x"), "model=a/b: this command takes a model as run=a/b; model= names"),
-    ("serve", ("model=a/b",), "model=a/b: this command takes a model as 'runs=[a/b]'"),
-    ("score_attention", ("layer=1",), "layer and head go together"),
-    ("extract_attention", ("items=0",), "items (0) must be at least 1"),
+    ("look", ("model=a/b",), "model=a/b: this command takes a model as 'runs=[a/b]'"),
+    ("score", ("layer=1",), "layer and head go together"),
+    ("extract", ("items=0",), "items (0) must be at least 1"),
     ("study", ("study=mirror", "threads=100000"), "threads (100000) must be at least 1 and below 1025"),
-    ("corpus", ("task=classification",), "task: this command has no such setting; --help lists those that it has"),
+    ("corpus", ("task=classification",), "unknown setting task (allowed: data, output)"),
+    (
+        "study",
+        ("task=classification", "study=mirror"),
+        "task: this command has no such setting; --help",
+    ),
     ("train", ("model=[1]",), "model=[1]; a group takes the name of one of its choices"),
     ("train", ("data=[1]",), "data=[1]; a group takes the name of one of its choices"),
-    ("evaluate", ("run=x", "data.path=x"), "run=x data.path=x; a group takes the name of one of its choices"),
+    ("evaluate", ("run=x", "data.path=x"), "data.path=x: choose data first, as in data=jsonl data.path=..."),
+    (
+        "evaluate",
+        ("trainer=none",),
+        "trainer=none: there is no configs/trainer/none.yaml; allowed: default, gpu",
+    ),
+    ("evaluate", ("items",), "'items' must be a setting and its value, as in seed=3"),
+    ("evaluate", ("-m", "items=1,2"), "as in seed=3; only train, demo and study have options of Hydra"),
     ("train", ("data=jsonl", f"data.path=/{'x' * 5000}"), "File name too long"),
 ]
 
@@ -84,30 +97,11 @@ def test_help_settings_and_a_mistake_are_reported_before_torch_is_imported(argum
     imported = {
         line.rpartition("|")[2].strip() for line in process.stderr.splitlines() if line.startswith("import time:")
     }
-    assert "hydra" in imported
     assert not imported & {"torch", "pytorch_lightning", "datasets", "pandas", "matplotlib", "rich", "safetensors"}
     assert process.returncode == (2 if arguments == ("optimizer.steps=0",) else 0)
     lines = [line for line in process.stderr.splitlines() if not line.startswith("import time:")]
     assert lines == (["error: optimizer.steps (0) must be at least 1"] if process.returncode else [])
     assert bool(process.stdout) != bool(process.returncode)
-
-
-@pytest.mark.parametrize(("arguments", "composed"), [((), 1), (("hydra.job.chdir=false",), 2)])
-def test_a_wrong_setting_is_found_in_the_first_composing(
-    script: Script, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], composed: int
-) -> None:
-    assert not [path for path in (ROOT / "configs").rglob("*.yaml") if "mode:" in path.read_text(encoding="utf-8")]
-    compose, calls = Hydra.compose_config, 0
-
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return compose(*args, **kwargs)
-
-    monkeypatch.setattr(Hydra, "compose_config", counted)
-    status, _, _ = script("train", "optimizer.steps=0", *arguments)
-    assert status == 2
-    assert calls == composed
 
 
 @pytest.mark.parametrize(
@@ -184,6 +178,17 @@ def test_memory_that_runs_out_is_one_line(error: BaseException, capsys: pytest.C
         raise RuntimeError("something else")
 
 
+@pytest.mark.parametrize("arguments", [("-m", "anaphora", "--help"), ("scripts/gap.py", "--help")], ids=" ".join)
+def test_a_closed_pipe_is_quiet(arguments: tuple[str, ...]) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, *arguments]
+    process = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=environment, cwd=ROOT, check=False)
+    os.close(writing)
+    assert (process.returncode, process.stderr) == (141, b"")
+
+
 def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left, user_errors_exit():
         raise KeyboardInterrupt
@@ -194,15 +199,19 @@ def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[s
 MISSING = """
 import contextlib, io, json, sys
 from hydra import compose, initialize_config_dir
-from anaphora.cli import COMMANDS, configs_folder, user_errors_exit
-from anaphora.settings.compose import register_configs
+from anaphora.cli import COMMANDS, register_commands, run_command, user_errors_exit
+from anaphora.settings.arguments import CONFIGS
 
-register_configs({each.config: each.schema for each in COMMANDS.values()})
+register_commands()
 lines = []
 for name, *overrides in json.loads(sys.argv[1]):
     with contextlib.redirect_stderr(io.StringIO()) as written, contextlib.suppress(SystemExit), user_errors_exit():
-        with initialize_config_dir(str(configs_folder()), version_base="1.3"):
-            COMMANDS[name].run(compose(COMMANDS[name].config, overrides=overrides))
+        if COMMANDS[name].is_composed:
+            with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+                COMMANDS[name].run(COMMANDS[name].settings(compose(name, overrides=overrides)))
+        else:
+            sys.argv = ["anaphora", *overrides]
+            run_command(name)
     heavy = {"torch", "pytorch_lightning", "transformers", "datasets", "pandas", "matplotlib"} & set(sys.modules)
     assert not heavy, (name, overrides, heavy)
     lines.append(written.getvalue())
@@ -218,13 +227,13 @@ NOT_THERE = [
     (("train", "trainer.device=cuda"), "trainer.device (cuda) is not on this machine"),
     (("train", "data=plain_text", "task=masked_lm", "data.path=scripts"), "data.path (scripts): it has no file"),
     (("demo", "data=jsonl", "data.path=nowhere.jsonl"), "data.path (nowhere.jsonl): there is no such file or folder"),
-    (("report", "runs=[nowhere]"), "nowhere/config.yaml: there is no run here"),
-    (("labels", "runs=[nowhere_*]"), "runs (nowhere_*) matches no directory"),
-    (("compare", "runs=[nowhere,neither]"), "nowhere/config.yaml: there is no run here"),
+    (("report", "runs=[nowhere]"), "model (nowhere): there is no such folder"),
+    (("evaluate", "runs=[nowhere_*]"), "runs (nowhere_*) matches no directory"),
+    (("report", "runs=[nowhere,neither]", "output=x.csv"), "model (nowhere): there is no such folder"),
     (("cross_validate", "runs=[]"), "runs ([]) must name the runs of all folds"),
     (("gap", "weights=nowhere", "data=gap", "data.path=x"), "nowhere/config.yaml: there is no run here"),
     (("attention", "run=nowhere", "text=x"), "model (nowhere): there is no such folder"),
-    (("serve", "runs=[src]"), "there is no run here (config.yaml is missing, and config.json of a model)"),
+    (("look", "runs=[src]"), "there is no run here (config.yaml is missing, and config.json of a model)"),
     (("explain", "text=she", "run=nowhere"), "nowhere/config.yaml: there is no run here"),
     (("corpus", "data=gap", "data.path=nowhere"), "data.path (nowhere): there is no such file or folder"),
 ]

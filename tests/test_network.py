@@ -44,9 +44,9 @@ def test_training_and_measuring_connect_nowhere(
     connections: list[str], tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
 ) -> None:
     directory = train(tiny(tmp_path, "optimizer.steps=2", "trainer.loggers=[tensorboard,csv]")).directory
-    for name in ("score_attention", "extract_attention"):
+    for name in ("score", "extract"):
         assert script(name, f"run={directory}").status == 0
-    assert script("explain", f"run={directory}", "text='Anna met Tom before she went.'", "pronoun=she").status == 0
+    assert script("explain", f"run={directory}", "text=Anna met Tom before she went.", "pronoun=she").status == 0
     assert connections == []
 
 

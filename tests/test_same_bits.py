@@ -15,7 +15,7 @@ COMMANDS = f"""
 import sys
 from anaphora.cli import main
 small = ["data.train_items=120", "data.test_items=40", "optimizer.steps=3", "validation.every=3"]
-for arguments in (["train", "name=run", *{TINY}, *small], ["score_attention", "run=outputs/run", "untrained=1"]):
+for arguments in (["train", "name=run", *{TINY}, *small], ["score", "run=outputs/run", "untrained=1"]):
     sys.argv = ["anaphora", *arguments]
     main()
 """

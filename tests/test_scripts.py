@@ -16,8 +16,8 @@ from pyarrow import parquet
 from anaphora.analysis.evidence import measurement
 from anaphora.analysis.maps.rows import COLUMNS
 from anaphora.base.errors import UserError
-from anaphora.commands.demo import demonstrate
-from anaphora.settings.commands.analysis import Report
+from anaphora.commands.demo import demo as demonstrate
+from anaphora.commands.report import Report
 from anaphora.settings.run import Config
 
 Script = Callable[..., tuple[int, str, str]]
@@ -43,7 +43,7 @@ def metrics(run: Path) -> dict[str, dict[str, dict[str, object]]]:
 def test_rows_are_a_parquet_table_with_the_documented_columns_and_sum_to_one(
     own_run: Path, done: Callable[..., str]
 ) -> None:
-    done("extract_attention", f"run={own_run}")
+    done("extract", f"run={own_run}")
     table = parquet.read_table(own_run / "attention" / "test.parquet")
     assert table.column_names == list(COLUMNS)
     rows = table.to_pylist()
@@ -57,7 +57,7 @@ def test_rows_are_a_parquet_table_with_the_documented_columns_and_sum_to_one(
 
 
 def test_scoring_writes_the_documented_keys_and_tables(own_run: Path, done: Callable[..., str]) -> None:
-    done("score_attention", f"run={own_run}", "untrained=2")
+    done("score", f"run={own_run}", "untrained=2")
     content = metrics(own_run)
     assert {"seed", "split", "head", "languages", "strata", "dropped", "untrained_models", "train_seconds"} <= set(
         content
@@ -96,41 +96,43 @@ def test_names_that_are_one_token_to_the_run_are_right_by_chance_and_counted(
 
 
 def test_plotting_draws_every_figure_in_every_format(own_run: Path, done: Callable[..., str]) -> None:
-    done("plot_attention", f"run={own_run}")
+    done("attention", f"run={own_run}")
     for stem in ("scoreboard", "heads_en", "heads_zh", "alignment_through_training"):
         for suffix in ("png", "svg", "pdf"):
             assert (own_run / "figures" / f"{stem}.{suffix}").stat().st_size > 500
 
 
 def test_figures_are_drawn_in_the_languages_that_are_wanted(own_run: Path, done: Callable[..., str]) -> None:
-    sentence = ("text='Anna met Tom before she left.'", "pronoun=she", "layer=0", "head=0", "formats=[svg]")
-    done("plot_attention", f"run={own_run}", *sentence)
-    (folder,) = (own_run / "figures").glob("sentence_*")
-    english = (folder / "heat_map.svg").read_bytes()
-    done("plot_attention", f"run={own_run}", *sentence, "interface_language=zh")
-    chinese = (folder / "heat_map.svg").read_bytes()
-    done("plot_attention", f"run={own_run}", *sentence, "interface_language=both")
+    folder = own_run / "figures"
+    where = (f"run={own_run}", f"output={folder / 'sentence.svg'}", "layer=0", "head=0")
+    sentence = (*where, "text=Anna met Tom before she left.", "pronoun=she")
+    done("attention", *sentence)
+    english = (folder / "sentence_heat_map.svg").read_bytes()
+    done("attention", *sentence, "interface_language=zh")
+    chinese = (folder / "sentence_heat_map.svg").read_bytes()
+    done("attention", *sentence, "interface_language=both")
     assert english != chinese
-    assert (folder / "heat_map.svg").read_bytes() == english
-    assert (folder / "heat_map.zh.svg").read_bytes() == chinese
+    assert (folder / "sentence_heat_map.svg").read_bytes() == english
+    assert (folder / "sentence_heat_map.zh.svg").read_bytes() == chinese
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("text='Anna met Tom before she left.'", "pronoun=she"),
-        ("text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]", "antecedent=Anna"),
-        ("text='王芳碰到李强以后,她走了。'", "pronoun='她'"),
-        ("text='王芳碰到李强以后,她走了。'", "pronoun='她'", "candidates=['王芳','李强']", "antecedent='王芳'"),
+        ("text=Anna met Tom before she left.", "pronoun=she"),
+        ("text=Anna met Tom before she left.", "pronoun=she", "candidates=[Anna,Tom]", "antecedent=Anna"),
+        ("text=王芳碰到李强以后,她走了。", "pronoun=她"),
+        ("text=王芳碰到李强以后,她走了。", "pronoun=她", "candidates=['王芳','李强']", "antecedent=王芳"),
     ],
 )
 def test_one_sentence_is_drawn_and_extracted(
     arguments: tuple[str, ...], own_run: Path, done: Callable[..., str]
 ) -> None:
-    done("plot_attention", f"run={own_run}", "layer=0", "head=1", "formats=[png]", *arguments)
-    (folder,) = (own_run / "figures").glob("sentence_*")
-    assert {path.name for path in folder.iterdir()} == {"heat_map.png", "pronoun_row.png"}
-    done("extract_attention", f"run={own_run}", *arguments)
+    output = own_run / "figures" / "one.png"
+    done("attention", f"run={own_run}", "layer=0", "head=1", f"output={output}", *arguments)
+    drawn = {path.name for path in output.parent.glob("one*")}
+    assert drawn == {"one_heat_map.png", "one_pronoun_row.png"}
+    done("extract", f"run={own_run}", *arguments)
     (path,) = (own_run / "attention").glob("sentence_*.parquet")
     assert set(parquet.read_table(path)["item"].to_pylist()) == {0}
 
@@ -138,8 +140,7 @@ def test_one_sentence_is_drawn_and_extracted(
 @pytest.mark.parametrize(
     ("name", "pattern", "further"),
     [
-        ("plot_attention", "own/figures/sentence_*/heat_map.png", ("layer=0", "head=1", "formats=[png]")),
-        ("extract_attention", "own/attention/sentence_*.parquet", ()),
+        ("extract", "own/attention/sentence_*.parquet", ()),
         ("explain", "outputs/explain/sentence_*_en.html", ("layer=0", "head=1", "form=page")),
         ("attention", "attention_*.html", ()),
     ],
@@ -166,10 +167,8 @@ def test_two_runs_share_a_folder_without_replacing_a_file(
     shutil.copytree(own_run, other)
     sentence = ("text=Anna met Tom before she left.", "pronoun=she", f"output={tmp_path / 'all'}")
     for run in (own_run, other):
-        done("plot_attention", f"run={run}", *sentence, "layer=0", "head=0", "formats=[svg]")
-        done("extract_attention", f"run={run}", *sentence)
-    for pattern in ("sentence_*/heat_map.svg", "sentence_*.parquet"):
-        assert len(list((tmp_path / "all").glob(pattern))) == 2
+        done("extract", f"run={run}", *sentence)
+    assert len(list((tmp_path / "all").glob("sentence_*.parquet"))) == 2
 
 
 def test_a_page_in_another_language_is_another_file(
@@ -188,14 +187,13 @@ def test_names_in_chinese_commas_are_ranked_one_by_one(own_run: Path, tmp_path: 
 
 
 def test_a_folder_of_results_is_not_named_like_a_file(own_run: Path, tmp_path: Path, script: Script) -> None:
-    for name, output in (("plot_attention", "pic.png"), ("extract_attention", "rows.parquet")):
-        status, _, err = script(name, f"run={own_run}", f"output={tmp_path / output}")
-        assert status == 2 and f"{output}) must name a folder, not a file" in err
-    assert not list(tmp_path.glob("pic*")) and not list(tmp_path.glob("rows*"))
+    status, _, err = script("extract", f"run={own_run}", f"output={tmp_path / 'rows.parquet'}")
+    assert status == 2 and "rows.parquet) must name a folder, not a file" in err
+    assert not list(tmp_path.glob("rows*"))
 
 
 def test_a_sentence_without_a_chosen_head_says_how_to_choose_one(own_run: Path, script: Script) -> None:
-    status, _, err = script("plot_attention", f"run={own_run}", "text='she left'", "pronoun=she")
+    status, _, err = script("attention", f"run={own_run}", "text=she left", "pronoun=she", f"output={own_run}/x.png")
     assert status == 2
     assert "name one with layer=... head=..." in err
 
@@ -262,17 +260,15 @@ def test_own_data_and_public_corpora_go_all_the_way(
         *more,
     )
     run = tmp_path / "run"
-    done("score_attention", f"run={run}", "untrained=1")
+    done("score", f"run={run}", "untrained=1")
     assert metrics(run)["languages"]
-    done("plot_attention", f"run={run}", "formats=[png]")
+    done("attention", f"run={run}")
     assert (run / "figures" / "scoreboard.png").stat().st_size > 500
 
 
 def test_the_demonstration_trains_then_reuses_and_resumes(
     tmp_path: Path, done: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anaphora.commands import demo as demonstration
-
     class AskedError(Exception): ...
 
     def refuse(*_: object) -> None:
@@ -280,7 +276,7 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
 
     # The demo asks for the whole report, which takes long on the smallest run too.
     small = partial(Report, items=40, untrained=2, sentences=8, formats=["svg"])
-    monkeypatch.setattr(demonstration, "Report", small)
+    monkeypatch.setattr("anaphora.commands.report.Report", small)
     arguments = (f"output={tmp_path}", "name=demo", "data.train_items=100", "data.test_items=40", "trainer=smoke")
     first = done("demo", *arguments)
     assert "demo: training" in first and "metrics.json" in first
@@ -292,8 +288,10 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
     files = {path.name for path in (tmp_path / "demo" / "figures").iterdir()}
     assert {"quad_en_role.svg", "effects.svg", "knockout.svg", "row_en_right.svg"} <= files
     # Drawing takes longest, and was just seen to work.
-    monkeypatch.setattr(demonstration, "save_in_languages", lambda *_: [])
-    monkeypatch.setattr(demonstration, "write_pages", lambda evidence, settings: [tmp_path / "demo" / "report.html"])
+    monkeypatch.setattr("anaphora.report.figures.files.save_in_languages", lambda *_: [])
+    monkeypatch.setattr(
+        "anaphora.commands.parts.pages.write_pages", lambda evidence, settings: [tmp_path / "demo" / "report.html"]
+    )
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
     weights = (tmp_path / "demo" / "model.safetensors").read_bytes()
     (tmp_path / "demo" / "model.safetensors").unlink()

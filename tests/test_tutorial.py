@@ -25,7 +25,7 @@ SAVED = re.compile(r"(?:[Ss]ave\s+(?:this|it)\s+as|存为)\s+`([^`]+)`")
 SMALL = {
     "train": ["trainer=smoke", "model.width=16"],
     "report": ["items=4", "untrained=0", "sentences=2", "formats=[]"],
-    "evidence": ["controls=[uniform]"],
+    "controls": ["controls=[uniform]"],
     "study": ["more=['trainer=smoke','model.width=16']", "seeds=[0]", "items=8", "formats=[png]"],
 }
 """What makes a script's command small."""

@@ -17,7 +17,7 @@ from rich.console import Console
 from anaphora.base.device import torch_device
 from anaphora.base.files import check_writable, write_json
 from anaphora.base.hub import import_transformers
-from anaphora.cli import configs_folder
+from anaphora.settings.arguments import CONFIGS
 from anaphora.settings.compose import compose_run
 from anaphora.training.items import prepare_examples
 from benchmarks.speed import extraction, pretraining, step, training
@@ -109,7 +109,7 @@ def _step_table(settings: Benchmark) -> BenchmarkTable:
     device = torch_device(settings.trainer.device)
     items = (f"data.train_items={settings.sentences}", "data.test_items=100")  # what trains is measured
     overrides = [f"experiment={STEP_EXPERIMENT}", f"seed={settings.seed}", *items]
-    config = compose_run(configs_folder(), overrides, "what=step")
+    config = compose_run(CONFIGS, overrides, "what=step")
     data = prepare_examples(config, None)
     return BenchmarkTable(
         title=f"a training step of experiment={STEP_EXPERIMENT}, all included, and {step.PRODUCT_IN_WORDS}",

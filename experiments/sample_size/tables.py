@@ -17,13 +17,13 @@ from anaphora.analysis.scores.cells import cells, clusters
 from anaphora.base.console import console
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.commands.shared import TableFile, measured_folder, scored_evidence, value_cell
+from anaphora.commands.parts.shared import TableFile, measured_folder, scored_evidence, value_cell
 from anaphora.data.example import Example
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
 from anaphora.runs.directory import load
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
-from anaphora.settings.commands.study import BASE_CELL
+from anaphora.studies.plan import BASE_CELL
 from anaphora.studies.schema import Groups, read_study
 from experiments.sample_size.formulas import (
     clustered_mean,
@@ -95,7 +95,7 @@ def _item_rows(runs: Sequence[str], settings: SampleSize) -> Iterator[Row]:
 def _item_scores(name: str, settings: SampleSize) -> _ItemScores:
     evidence = scored_evidence(name, settings.split)
     path = measured_folder(name) / "tables" / f"scores_{settings.split}.parquet"
-    again = f"score the run again with scripts/score_attention.py run={name} split={settings.split}"
+    again = f"score the run again with scripts/score.py run={name} split={settings.split}"
     column = "task_correct" if settings.measure == "task_accuracy" else "candidate_accuracy"
     try:
         table = parquet.read_table(

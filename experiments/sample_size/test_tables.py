@@ -15,8 +15,8 @@ from pyarrow import parquet
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies.grid import StudyCell
+from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import RunRecord
 from anaphora.studies.summary import summarise
 from experiments.sample_size.settings import SampleSize
@@ -26,11 +26,10 @@ from experiments.sample_size.tables import print_sample_sizes
 @pytest.fixture(scope="module")
 def scored(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The finished run with its scores. Nobody writes into it."""
-    from anaphora.commands.score_attention import score_heads
-    from anaphora.settings.commands.analysis import Scoring
+    from anaphora.commands.score import Scoring, score
 
     run = Path(shutil.copytree(finished, tmp_path_factory.mktemp("scored") / "one"))
-    score_heads(Scoring(run=str(run), untrained=0))
+    score(Scoring(run=str(run), untrained=0))
     return run
 
 

@@ -97,7 +97,7 @@ def main(directories: Sequence[str]) -> None:
     runs = [anaphora.load(directory) for directory in directories]
     for run in runs:
         if run.chosen_head is None:
-            raise UserError(f"{run.name}: no head has been chosen yet; scripts/score_attention.py chooses one")
+            raise UserError(f"{run.name}: no head has been chosen yet; scripts/score.py chooses one")
     groups = [
         Group(chosen, {language: read_sentences(language, chosen) for language in LANGUAGES})
         for chosen in (
@@ -203,7 +203,7 @@ def _training_commands(run: OpenRun) -> list[str]:
     config = run.run.config
     knows = knows_scenes(run)
     train = "-m experiments.everyday train" if knows else "scripts/train.py experiment=compositions"
-    score = "-m experiments.everyday score_attention" if knows else "scripts/score_attention.py"
+    score = "-m experiments.everyday score" if knows else "scripts/score.py"
     seeds = {"seed": config.seed, "data.seed": getattr(config.data, "seed", 0)}
     settings = "".join(f" {name}={seed}" for name, seed in seeds.items() if seed)
     return [

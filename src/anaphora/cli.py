@@ -1,18 +1,24 @@
-"""The command line: one table of commands, and what stands around each: compose, check, run, report a mistake."""
+"""The command line: what every command has in common. It reads the settings, checks them, runs, reports a mistake.
+
+A command is a file of `commands`: the function that has the file's name, and the settings that it takes.
+"""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import errno
+import inspect
 import math
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from omegaconf import DictConfig
@@ -26,93 +32,65 @@ from anaphora.runs.presence import refuse_missing
 from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
 from anaphora.runs.warm_start import with_start_model
-from anaphora.settings.arguments import listed_settings, settings_from
-from anaphora.settings.commands.analysis import (
-    AntecedentSelection,
-    CorpusDescription,
-    CrossValidation,
-    Drawing,
-    Evaluation,
-    Export,
-    Extraction,
-    LabelTable,
-    NameDecisions,
-    Report,
-    RunComparison,
-    Scoring,
-    TrainedControls,
-    Transfer,
-)
-from anaphora.settings.commands.atlas import Atlas
-from anaphora.settings.commands.attention import AttentionQuery
-from anaphora.settings.commands.explanation import Explanation
-from anaphora.settings.commands.live import LivePage
-from anaphora.settings.commands.study import StudyPlan
-from anaphora.settings.compose import (
-    composed_once,
-    error_message,
-    is_sweep_job,
-    note_failure,
-    register_configs,
-    sweep_failures,
-    with_place_of_resumed_data,
-    with_quoted_texts,
-)
+from anaphora.settings.arguments import CONFIGS, listed_settings, settings_from
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command.
+    """A command: a file of `commands` with a function of the same name, whose parameter is the command's settings.
 
-    Attributes:
-        config: the file of `configs` that is composed, without ".yaml".
-        schema: the settings that it becomes; a wrong one stops the command before torch is imported.
-        work: "module:function" below `anaphora.commands`; the module is imported once the settings are right and the
-            runs, files and device that they name are there.
+    The file imports nothing heavy until the function is called, so that a wrong setting is reported before.
     """
 
-    config: str
-    schema: type[Any]
-    work: str
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return _FOLDER / f"{self.name}.py"
+
+    @property
+    def description(self) -> str:
+        """What the command does; the file is read and not imported."""
+        return ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
+
+    @property
+    def module(self) -> ModuleType:
+        """The file as a module."""
+        return import_module(f"anaphora.commands.{self.name}")
+
+    @property
+    def work(self) -> Callable[[Any], Any]:
+        """The function."""
+        function: Callable[[Any], Any] = getattr(self.module, self.name)
+        return function
+
+    @property
+    def schema(self) -> type[Any]:
+        """The class of the settings, by the annotation of the function's parameter."""
+        settings: type[Any] = getattr(self.module, next(iter(inspect.get_annotations(self.work).values())))
+        return settings
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether Hydra composes the settings: those of training runs and studies."""
+        return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """The checked settings; those of a training run take over the encoder of what they start from."""
+        """Return the checked settings; those of a training run take over the encoder of what they start from."""
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
-    def run(self, composed: DictConfig) -> Any:
-        """Check and work; what a training returns is what the sampler of a sweep minimises."""
-        settings = self.settings(composed)
+    def run(self, settings: Any) -> Any:
+        """Check that what the settings name is there, and work."""
         refuse_missing(settings)
-        module, function = self.work.split(":")
-        return getattr(import_module(f"anaphora.commands.{module}"), function)(settings)
+        return self.work(settings)
 
 
-COMMANDS: dict[str, Command] = {
-    "antecedents": Command("antecedents", AntecedentSelection, "antecedents:measure_antecedents"),
-    "atlas": Command("atlas", Atlas, "atlas:draw_atlas"),
-    "attention": Command("attention", AttentionQuery, "attention:show_attention"),
-    "compare": Command("compare", RunComparison, "compare:compare"),
-    "corpus": Command("corpus", CorpusDescription, "corpus:describe"),
-    "cross_validate": Command("cross_validate", CrossValidation, "cross_validate:cross_validate"),
-    "demo": Command("demo", Config, "demo:demonstrate"),
-    "evaluate": Command("evaluate", Evaluation, "evaluate:evaluate"),
-    "evidence": Command("evidence", TrainedControls, "evidence:train_controls"),
-    "explain": Command("explain", Explanation, "explain:explain"),
-    "export": Command("export", Export, "export:export"),
-    "extract_attention": Command("extract_attention", Extraction, "extract_attention:extract"),
-    "gap": Command("gap", NameDecisions, "gap:evaluate_name_decisions"),
-    "labels": Command("labels", LabelTable, "labels:compare_labels"),
-    "plot_attention": Command("plot_attention", Drawing, "plot_attention:plot"),
-    "report": Command("report", Report, "report:report"),
-    "score_attention": Command("score_attention", Scoring, "score_attention:score_heads"),
-    "serve": Command("serve", LivePage, "serve:serve_page"),
-    "study": Command("study", StudyPlan, "study:study"),
-    "train": Command("train", Config, "train:train"),
-    "transfer": Command("transfer", Transfer, "transfer:transfer"),
-}
+_FOLDER = Path(__file__).parent / "commands"
+COMMANDS = {path.stem: Command(path.stem) for path in sorted(_FOLDER.glob("*.py")) if path.stem != "__init__"}
 """Every command, by the name that a user types."""
 
 
@@ -137,7 +115,8 @@ def main() -> None:
     """
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in ("--help", "-h"):
-        print(overview())
+        with user_errors_exit():
+            print(overview())
         return
     if name == "--version":
         from importlib.metadata import version
@@ -152,44 +131,84 @@ def main() -> None:
 
 
 def overview() -> str:
-    """What `anaphora --help` prints: every command with what it does, which is read and not imported."""
+    """Return what `anaphora --help` prints: every command with what it does."""
     lines = ["usage: anaphora COMMAND [setting=value ...]", "", "commands:"]
-    for name, command in COMMANDS.items():
-        path = Path(__file__).parent / "commands" / f"{command.work.partition(':')[0]}.py"
-        does = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        lines.append(f"  {name:<19}{does.splitlines()[0]}")
+    lines += [f"  {name:<19}{command.description.splitlines()[0]}" for name, command in COMMANDS.items()]
     return "\n".join([*lines, "", "The settings of one command: anaphora COMMAND --help"])
 
 
 def run_command(name: str) -> None:
-    """Compose the settings of a command from the arguments, check them and run it.
+    """Read the settings of a command from the arguments, check them and run it.
 
     A user's mistake ends the process with one line and exit status 2.
     """
-    from hydra import main as hydra_main
-
     command = COMMANDS[name]
     with user_errors_exit():
         one_of(VARIABLE, environment_language(), LANGUAGES)
         check_processes(name)
-        check_model_name(command.schema, sys.argv[1:])
-    if name == "train":
-        sys.argv[1:] = with_place_of_resumed_data(sys.argv[1:])
-    sys.argv[1:] = with_quoted_texts(sys.argv[1:], command.schema)
-    register_configs({each.config: each.schema for each in COMMANDS.values()})
+        if {"--help", "-h"} & set(sys.argv[1:]):
+            print(help_of(command))
+            return
+        if not command.is_composed:
+            check_model_name(command.schema, sys.argv[1:])
+    if command.is_composed:
+        _run_composed(command)
+    else:
+        run_program(command.schema, command.work)
+
+
+def help_of(command: Command) -> str:
+    """Return what `--help` prints of a command: what it does, its settings, and the files of `configs` to choose."""
+    parts = [f"usage: anaphora {command.name} [setting=value ...]", command.description, "settings:"]
+    parts.append(listed_settings(command.schema))
+    if command.is_composed:
+        of_study = command.name == "study"
+        folders = [one for one in sorted(CONFIGS.iterdir()) if one.is_dir() and (one.name == "study") == of_study]
+        chosen = [f"  {one.name}={'|'.join(sorted(path.stem for path in one.glob('*.yaml')))}" for one in folders]
+        parts += [
+            "choices:",
+            "\n".join(chosen),
+            "-m runs a job for each of several values; --cfg job prints the settings",
+        ]
+    return "\n\n".join(parts)
+
+
+def _run_composed(command: Command) -> None:
+    """Let Hydra compose the settings and run the command, or each job of a sweep."""
+    from anaphora.settings.compose import checked_resume, composed, with_quoted_texts
+
+    register_commands()
+    with user_errors_exit():
+        arguments = sys.argv[1:]
+        if command.name == "train" and not {"-m", "--multirun"} & set(arguments):
+            arguments = checked_resume(arguments)
+        arguments = with_quoted_texts(arguments, command.schema)
+        if not any(argument.lstrip("+~").startswith(("-", "hydra")) for argument in arguments):
+            command.run(command.settings(composed(CONFIGS, command.name, arguments)))
+            return
+    sys.argv[1:] = arguments
+    _run_hydra(command)
+
+
+def _run_hydra(command: Command) -> None:
+    """Give the command line to Hydra: a sweep, or one of Hydra's own options."""
+    from hydra import main as hydra_main
+
+    from anaphora.settings.compose import is_sweep_job, sweep_failures
+
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
 
     def work(composed: DictConfig) -> Any:
         if is_sweep_job():
             return run_job(command, composed)
         with user_errors_exit():  # here too, for Hydra prints a preface to what leaves a job as an exception
-            return command.run(composed)
+            return command.run(command.settings(composed))
 
-    work.__module__ = f"anaphora.commands.{name}"  # from it Hydra takes the name of the job
+    work.__module__ = f"anaphora.commands.{command.name}"  # from it Hydra takes the name of the job
     failures: list[str] = []
     try:
-        with user_errors_exit(), sweep_failures(failures), composed_once(sys.argv[1:]):
-            hydra_main(version_base="1.3", config_path=str(configs_folder()), config_name=command.config)(work)()
+        with user_errors_exit(), sweep_failures(failures):
+            hydra_main(version_base="1.3", config_path=str(CONFIGS), config_name=command.name)(work)()
     finally:  # also where the launcher itself ends with an error, as when a job was killed
         if failures:
             headline = f"{len(failures)} of the sweep's jobs failed:"
@@ -198,19 +217,26 @@ def run_command(name: str) -> None:
         sys.exit(1)
 
 
+def register_commands() -> None:
+    """Tell Hydra the settings of every command that it composes."""
+    from anaphora.settings.compose import register_configs
+
+    register_configs({name: command.schema for name, command in COMMANDS.items() if command.is_composed})
+
+
 def run_program(schema: type[Any], work: Callable[[Any], object]) -> None:
-    """Read the settings of a program outside the package from its arguments, check them and do its work.
+    """Read the settings of a command, or of a program outside the package, from its arguments and do its work.
 
     A user's mistake ends the process with one line and exit status 2.
 
     Args:
-        schema: the program's settings; `--help` lists them.
+        schema: the settings; `--help` lists them.
         work: what to do with them. It imports what is heavy itself, so that a mistake is reported at once.
     """
-    if {"--help", "-h"} & set(sys.argv[1:]):
-        print(listed_settings(schema))
-        return
     with user_errors_exit():
+        if {"--help", "-h"} & set(sys.argv[1:]):
+            print(schema.__doc__, "settings:", listed_settings(schema), sep="\n\n")
+            return
         settings = settings_from(sys.argv[1:], schema)
         refuse_missing(settings)
         work(settings)
@@ -254,9 +280,11 @@ def run_job(command: Command, composed: DictConfig) -> Any:
     """
     from hydra.errors import HydraException
 
+    from anaphora.settings.compose import error_message, note_failure
+
     try:
         with until_requeued():
-            return command.run(composed)
+            return command.run(command.settings(composed))
     except (UserError, HydraException, OmegaConfBaseException) as error:
         note_failure(error_message(error))
     except Exception as error:  # such as memory that ran out
@@ -272,6 +300,11 @@ def user_errors_exit() -> Iterator[None]:
 
     try:
         yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:  # as behind `| head`; what is left in the buffer would be reported at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except (UserError, HydraException, OmegaConfBaseException) as error:
         sys.exit(report_error(error))
     except (ValueError, TypeError, AssertionError) as error:
@@ -308,17 +341,13 @@ def _raised_in(error: BaseException) -> str:
     return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
-def configs_folder() -> Path:
-    """Where the configuration lies: in an installed wheel beside this file, else in the repository."""
-    installed = Path(__file__).parent / "configs"
-    return installed if installed.exists() else Path(__file__).parents[2] / "configs"
-
-
 def report_error(error: BaseException) -> int:
     """Print one line for the user.
 
     Returns:
         The exit status: 2 for a user's mistake, 1 for runs that failed.
     """
+    from anaphora.settings.compose import error_message
+
     print(f"error: {error_message(error)}", file=sys.stderr)
     return error.exit_status if isinstance(error, UserError) else UserError.exit_status

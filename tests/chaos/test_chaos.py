@@ -16,7 +16,7 @@ from works import WORKS
 def test_a_killed_training_resumes_to_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # of the process that all others are forks of
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["anaphora.commands.train"])
+    context.set_forkserver_preload(["anaphora.training.run"])
     reference = trials.unbroken(context, WORKS[0], tmp_path / "work", times=1)
     fault = Fault("kill -9", reference.operations * 3 // 5)
     outcome = trials.trial(context, reference, tmp_path / "trial", trials.Plan(fault))

@@ -9,12 +9,18 @@ import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from anaphora.base.code import code_digest
-from anaphora.cli import COMMANDS
-from anaphora.settings.compose import register_configs
+from anaphora.cli import register_commands
 
-for command in ("train", "score_attention", "extract_attention", "evidence", "study"):
-    import_module(f"anaphora.commands.{command}")
+HEAVY = (
+    "training.reuse",
+    "commands.parts.shared",
+    "analysis.evidence.measurement",
+    "analysis.tasks.extraction",
+    "studies.run",
+)
+for module in (*HEAVY, "studies.run"):
+    import_module(f"anaphora.{module}")
 torch.set_num_threads(1)
-register_configs({each.config: each.schema for each in COMMANDS.values()})
+register_commands()
 code_digest("anaphora.data.store")
 OverridesParser.create().parse_override("a=1")

@@ -55,9 +55,9 @@ _RUN = (*_TRAIN, "name=run")
 _RESUMED = ("train", f"resume={RUN}", "trainer=smoke", "trainer.loggers=[tensorboard,csv]")
 WORKS = (
     Work("train", _RUN, resumed=_RESUMED),
-    Work("score_attention", ("score_attention", f"run={RUN}"), before=(_RUN,)),
-    Work("extract_attention", ("extract_attention", f"run={RUN}"), before=(_RUN,)),
-    Work("evidence", ("evidence", f"run={RUN}", "controls=[shuffled_labels]"), before=(_RUN,)),
+    Work("score", ("score", f"run={RUN}"), before=(_RUN,)),
+    Work("extract", ("extract", f"run={RUN}"), before=(_RUN,)),
+    Work("controls", ("controls", f"run={RUN}", "controls=[shuffled_labels]"), before=(_RUN,)),
     Work("study", ("study", "--config-dir=.", "study=small", "side_by_side=1")),
     Work("a sweep", ("train", "-m", *_TRAIN[1:], "seed=1,2")),
     Work("train, two processes", _RUN, resumed=_RESUMED, ranks=2),

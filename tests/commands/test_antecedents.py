@@ -12,7 +12,7 @@ from tiny import tiny as tiny_model
 from tiny import tokenizer
 
 from anaphora.analysis.tasks.antecedent_selection import CHOICE_SETS
-from anaphora.settings.commands.analysis import AntecedentSelection
+from anaphora.commands.antecedents import AntecedentSelection
 
 Script = Callable[..., tuple[int, str, str]]
 

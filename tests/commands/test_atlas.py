@@ -34,7 +34,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def draw(script: Callable[..., Any], models: Path, own: Path, table: Path, output: Path, *more: str) -> Any:
     runs = f"runs=[{models / 'decoder'},{models / 'silent'},{own}]"
     data = ("data=jsonl", f"data.path={table}", "causal_items=4", "untrained=1")
-    return script("atlas", runs, *data, f"output={output}", *more)
+    return script("report", runs, *data, f"output={output}", *more)
 
 
 def test_models_stand_side_by_side_and_are_measured_once(
@@ -60,7 +60,7 @@ def test_models_stand_side_by_side_and_are_measured_once(
     def measured_again(*_: object, **__: object) -> None:
         raise AssertionError("measured again")
 
-    monkeypatch.setattr("anaphora.commands.atlas.score_on", measured_again)
+    monkeypatch.setattr("anaphora.commands.parts.atlas.score_on", measured_again)
     again = draw(script, models, finished, table, tmp_path, "interface_language=zh")
     assert again.status == 0, again.err
     page = (tmp_path / "atlas.html").read_text(encoding="utf-8")
@@ -78,8 +78,12 @@ def test_a_run_that_was_measured_on_the_same_items_is_read(
     write_measurement(scores.measurement, own_run, replace(scores.evidence, provenance=about))
     assert current_evidence(opened.run, splits) is not None
     assert current_evidence(opened.run, replace(splits, measured=splits.measured[:-1])) is None
-    monkeypatch.delattr("anaphora.commands.atlas.score_on")
-    done = script("atlas", f"runs=[{own_run}]", "data=jsonl", f"data.path={table}", f"output={tmp_path / 'atlas'}")
+
+    def measured_again(*_: object, **__: object) -> None:
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr("anaphora.commands.parts.atlas.score_on", measured_again)
+    done = script("report", f"runs=[{own_run}]", "data=jsonl", f"data.path={table}", f"output={tmp_path / 'atlas'}")
     assert done.status == 0, done.err
     assert not (tmp_path / "atlas" / own_run.name).exists()
 
@@ -89,20 +93,20 @@ def test_what_lost_the_table_of_its_heads_is_measured_again(
 ) -> None:
     arguments = (f"runs=[{finished}]", "data=jsonl", f"data.path={table}", "causal_items=0", f"output={tmp_path}")
     heads = tmp_path / finished.name / "jsonl" / "tables" / "heads_dev.csv"
-    assert script("atlas", *arguments).status == 0
+    assert script("report", *arguments).status == 0
     before, page = heads.read_bytes(), (tmp_path / "atlas.html").read_bytes()
     for left in (b"", before.replace(b"0,0,", b"0,1,"), None):
         heads.unlink() if left is None else heads.write_bytes(left)
-        done = script("atlas", *arguments)
+        done = script("report", *arguments)
         assert done.status == 0, done.err
         assert (heads.read_bytes(), (tmp_path / "atlas.html").read_bytes()) == (before, page)
 
 
 def test_a_wrong_corpus_is_refused_before_anything_is_read(script: Callable[..., Any]) -> None:
-    done = script("atlas", "runs=[outputs/none]", "corpora=[dprr:file]")
+    done = script("report", "runs=[outputs/none]", "corpora=[dprr:file]")
     assert done.status == 2 and "corpora (dprr:file).kind ('dprr') must be one of" in done.err
     assert len(done.err.splitlines()) == 1
-    done = script("atlas", "runs=[outputs/none]", "corpora=[dpr]")
+    done = script("report", "runs=[outputs/none]", "corpora=[dpr]")
     assert (done.status, done.err) == (
         2,
         "error: corpora ('dpr') must be a corpus and its path, such as dpr:train.c.txt\n",
@@ -117,7 +121,7 @@ def test_documents_have_clarks_table_and_gap_its_measures(
     data = ("data=litbank", f"data.path={books(tmp_path / 'books')}", "data.dev_share=0.3", "data.test_share=0.6")
     corpora = f"corpora=[gap:{gap(tmp_path / 'gap')}]"
     settings = (*data, "data.words=30", corpora, "untrained=1", "causal_items=0")
-    done = script("atlas", runs, *settings, f"output={tmp_path / 'atlas'}")
+    done = script("report", runs, *settings, f"output={tmp_path / 'atlas'}")
     assert done.status == 0, done.err
     page = (tmp_path / "atlas" / "atlas.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
     assert all(title in page for title in titles("en"))
@@ -135,8 +139,8 @@ def test_documents_have_clarks_table_and_gap_its_measures(
         raise AssertionError("measured again")
 
     for name in ("score_on", "select_antecedents", "name_decisions"):
-        monkeypatch.setattr(f"anaphora.commands.atlas.{name}", measured_again)
-    again = script("atlas", runs, *settings, f"output={tmp_path / 'atlas'}", "interface_language=zh")
+        monkeypatch.setattr(f"anaphora.commands.parts.atlas.{name}", measured_again)
+    again = script("report", runs, *settings, f"output={tmp_path / 'atlas'}", "interface_language=zh")
     assert again.status == 0, again.err
     page = (tmp_path / "atlas" / "atlas.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
     assert all(title in page for title in titles("zh"))

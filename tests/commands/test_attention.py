@@ -16,7 +16,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_page_and_the_heads_of_each_candidate(folder: Path, script: Callable[..., Any], tmp_path: Path) -> None:
     result = script(
-        "attention", f"run={folder}", "text='Anna helped Emma because she was weak.'", "pronoun=she",
+        "attention", f"run={folder}", "text=Anna helped Emma because she was weak.", "pronoun=she",
         "candidates=[Anna,Emma]", f"output={tmp_path / 'page.html'}",
     )  # fmt: skip
     assert result.status == 0, result.err
@@ -38,7 +38,7 @@ def test_page_and_lines_may_be_chinese(folder: Path, script: Callable[..., Any],
 
 def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any], tmp_path: Path) -> None:
     assert script(
-        "attention", f"run={own_run}", "text='Anna met Tom.'", "special=false", f"output={tmp_path / 'maps.parquet'}"
+        "attention", f"run={own_run}", "text=Anna met Tom.", "special=false", f"output={tmp_path / 'maps.parquet'}"
     )
     table = pandas.read_parquet(tmp_path / "maps.parquet")
     words = [range(start, end) for start, end in zip(table["starts"][0], table["ends"][0], strict=True)]
@@ -56,7 +56,7 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
             ("run=nowhere", "text=Anna"),
             "model (nowhere): there is no such folder; a model on the hub is written hf://",
         ),
-        (("run=x", "text=Anna", "output=page.png"), "output (page.png) must end in one of .html, .parquet"),
+        (("run=x", "text=Anna", "output=page.gif"), "output (page.gif) must end in one of .html, .parquet"),
         (("run=x", "text=Anna", "candidates=[Anna]"), "candidates (['Anna']) need pronoun=..."),
         (("run=x", "text=Anna", "interface_language=fr"), "interface_language ('fr') must be one of en, zh"),
         (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),

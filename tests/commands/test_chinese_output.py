@@ -16,7 +16,7 @@ def test_commands_are_chinese_from_end_to_end(
     own_run: Path, script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(translation.VARIABLE, "zh")
-    for command, more in (("evaluate", ()), ("extract_attention", ()), ("antecedents", ("untrained=0", "formats=[]"))):
+    for command, more in (("evaluate", ()), ("extract", ()), ("antecedents", ("untrained=0", "formats=[]"))):
         done = script(command, f"run={own_run}", *more)
         assert done.status == 0, done.err
         left = re.sub(r"/\S+|\b(?:own|MiB|kB|MB|Clark|OntoNotes|BERT-base)\b", "", done.out)

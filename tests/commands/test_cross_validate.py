@@ -15,11 +15,10 @@ from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM
 from anaphora.analysis.tasks.folds import answer_folds, require_same_recipe
 from anaphora.base.errors import UserError
 from anaphora.commands import train as train_command
-from anaphora.commands.cross_validate import cross_validate
+from anaphora.commands.cross_validate import CrossValidation, cross_validate
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, load
 from anaphora.runs.warm_start import with_start_model
-from anaphora.settings.commands.analysis import CrossValidation
 from anaphora.training.run import train
 
 

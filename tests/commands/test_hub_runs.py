@@ -11,10 +11,9 @@ import pytest
 
 from anaphora.analysis.evidence.measurement import measured_on
 from anaphora.analysis.results.typed_json import to_json
-from anaphora.commands.export import export
+from anaphora.commands.export import Export, export
 from anaphora.runs.directory import load, training_record
 from anaphora.runs.items import evaluation_splits
-from anaphora.settings.commands.analysis import Export
 
 Script = Callable[..., tuple[int, str, str]]
 NAME = "hf://owner/name"
@@ -26,6 +25,7 @@ def hub(finished: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """The downloaded folder of a published run; its data lie in the working folder."""
     published = export(Export(run=str(finished), output=str(tmp_path / "hub"), format="anaphora"))
     monkeypatch.setattr("anaphora.runs.warm_start._download", lambda name, setting: published)
+    monkeypatch.setattr("anaphora.commands.parts.shared.holds_run", lambda name: True)
     shutil.copy(table, tmp_path)
     monkeypatch.chdir(tmp_path)
     return published
@@ -51,7 +51,7 @@ def test_a_run_of_the_hub_that_is_published_again_keeps_its_training_on_the_card
 
 @pytest.mark.usefixtures("hub")
 def test_the_control_of_a_run_of_the_hub_is_measured(script: Script) -> None:
-    status, _, err = script("evidence", f"run={NAME}", "controls=[uniform]", "trainer.device=cpu")
+    status, _, err = script("controls", f"run={NAME}", "controls=[uniform]", "trainer.device=cpu")
     assert status == 0, err
     controls = json.loads(Path("outputs/owner--name/controls/controls.json").read_text(encoding="utf-8"))
     assert controls["uniform"]["measured_on"]["weights"]
@@ -59,7 +59,7 @@ def test_the_control_of_a_run_of_the_hub_is_measured(script: Script) -> None:
 
 @pytest.mark.usefixtures("hub")
 def test_scores_of_a_run_of_the_hub_are_looked_for_where_scoring_puts_them(script: Script) -> None:
-    status, _, err = script("compare", f"runs=[{NAME},hf://owner/other]")
+    status, _, err = script("report", f"runs=[{NAME},hf://owner/other]", "output=seeds.csv")
     assert status == 2
     assert f"{Path('outputs/owner--name/metrics.json')} is missing: score the run first" in err
-    assert f"scripts/score_attention.py run={NAME}" in err
+    assert f"scripts/score.py run={NAME}" in err

@@ -13,12 +13,13 @@ from anaphora.runs.directory import RunFiles
 
 Script = Callable[..., tuple[int, str, str]]
 COMMANDS = {
-    "evaluate": ("evaluation", ()),
-    "extract_attention": ("attention", ()),
-    "plot_attention": ("figures", ("formats=[svg]",)),
-    "score_attention": ("tables", ("untrained=0",)),
+    "attention": ("figures", (), "/x.svg"),
+    "evaluate": ("evaluation", (), ""),
+    "extract": ("attention", (), ""),
+    "score": ("tables", ("untrained=0",), ""),
 }
-"""The commands that take other data, where they put what is measured on a run's own, and what else they are given."""
+"""The commands that take other data, where they put what is measured on a run's own, what else they are
+given, and the file that they are to write."""
 
 
 @pytest.fixture
@@ -33,17 +34,17 @@ def other(table: Path, tmp_path: Path) -> Path:
 def test_other_data_do_not_replace_what_was_measured_on_the_runs_own(
     name: str, own_run: Path, other: Path, tmp_path: Path, script: Script
 ) -> None:
-    folder, more = COMMANDS[name]
+    folder, more, file = COMMANDS[name]
     before = {path: path.read_bytes() for path in own_run.rglob("*") if path.is_file()}
     asked = (name, f"run={own_run}", "data=jsonl", f"data.path={other}", *more)
     status, _, err = script(*asked)
     assert (status, err.count("\n")) == (2, 1)
     assert f"output: it is missing; files on {other} need a folder of their own beside those on the run's data" in err
     for place in (own_run, own_run / folder, own_run / folder / "inner", own_run / ".." / own_run.name):
-        status, _, err = script(*asked, f"output={place}")
-        assert (status, err.count("\n")) == (2, 1) and f"output ({place}) holds the run's own files" in err
+        status, _, err = script(*asked, f"output={place}{file}")
+        assert (status, err.count("\n")) == (2, 1) and f"output ({place}{file}) holds the run's own files" in err
     assert {path: path.read_bytes() for path in own_run.rglob("*") if path.is_file()} == before
-    assert script(*asked, f"output={own_run / 'other'}")[0] == 0  # none of its own folders
+    assert script(*asked, f"output={own_run / 'other'}{file}")[0] == 0  # none of its own folders
     assert {path: path.read_bytes() for path in before} == before
 
 

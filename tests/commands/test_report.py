@@ -21,12 +21,13 @@ from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import spoken_language
 from anaphora.commands import report
-from anaphora.commands.report import report_on_records
+from anaphora.commands.parts import pages as pages_of_report
+from anaphora.commands.parts.pages import report_on_records
+from anaphora.commands.report import Report
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.sections.all import FIGURES
 from anaphora.runs.directory import RunFiles, load
-from anaphora.settings.commands.analysis import Report
 
 Done = Callable[..., str]
 Script = Callable[..., tuple[int, str, str]]
@@ -116,7 +117,7 @@ def test_a_second_report_asks_the_model_no_causal_test_again(
     (own_report / "controls").mkdir()
     (own_report / "controls" / "controls.json").write_text(json.dumps(controls), encoding="utf-8")
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
-    monkeypatch.setattr(report, "write_pages", lambda evidence, settings: [own_report / "report.html"])
+    monkeypatch.setattr(pages_of_report, "write_pages", lambda evidence, settings: [own_report / "report.html"])
     assert "not yet controlled" in done("report", f"run={own_report}", *SMALL)
     after = metrics(own_report)
     assert after["controls"] == controls  # what is cheap and may have changed is read anew
@@ -143,9 +144,9 @@ def test_controls_that_were_measured_on_other_items_or_on_unknown_ones_count_as_
     path.parent.mkdir()
     path.write_text(json.dumps(stored), encoding="utf-8")
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
-    monkeypatch.setattr(report, "write_pages", lambda evidence, settings: [])
+    monkeypatch.setattr(pages_of_report, "write_pages", lambda evidence, settings: [])
     assert (
-        f"{path}: measured on other weights or items, or by other code; scripts/evidence.py run={own_report} "
+        f"{path}: measured on other weights or items, or by other code; scripts/controls.py run={own_report} "
         "split=test 'controls=[shuffled_labels,no_positions,nearest]' measures again"
     ) in done("report", f"run={own_report}", *SMALL)
     after = metrics(own_report)
@@ -167,10 +168,10 @@ def test_another_question_is_measured_anew(
 
 def test_scoring_afterwards_keeps_the_evidence_about_the_same_head_and_items(own_report: Path, done: Done) -> None:
     before = metrics(own_report)
-    done("score_attention", f"run={own_report}", "untrained=1")
+    done("score", f"run={own_report}", "untrained=1")
     assert metrics(own_report) == before
     other = 1 - before["head"]["head"]
-    done("score_attention", f"run={own_report}", "untrained=1", f"layer={before['head']['layer']}", f"head={other}")
+    done("score", f"run={own_report}", "untrained=1", f"layer={before['head']['layer']}", f"head={other}")
     assert not set(PARTS) & set(metrics(own_report))
 
 
@@ -178,7 +179,7 @@ def test_scoring_afterwards_keeps_the_evidence_about_the_same_head_and_items(own
 def test_fewer_items_or_untrained_models_do_not_keep_the_evidence(
     other: tuple[str, ...], own_report: Path, done: Done
 ) -> None:
-    done("score_attention", f"run={own_report}", *other)
+    done("score", f"run={own_report}", *other)
     assert not set(PARTS) & set(metrics(own_report))
 
 
@@ -189,7 +190,7 @@ def test_scores_of_other_data_are_not_taken_for_evidence_on_the_runs_own(
     lines = table.read_text(encoding="utf-8").splitlines()
     other.write_text("\n".join(line.replace("shop", "bank") if '"test"' in line else line for line in lines))
     before = metrics(own_report)
-    scoring = ("score_attention", f"run={own_report}", "untrained=1", "data=jsonl", f"data.path={other}")
+    scoring = ("score", f"run={own_report}", "untrained=1", "data=jsonl", f"data.path={other}")
     status, _, err = script(*scoring)
     assert (status, metrics(own_report)) == (2, before)
     assert f"output: it is missing; files on {other} need a folder of their own" in err
@@ -233,15 +234,18 @@ def test_runs_of_other_items_are_reported_without_a_comparison_of_rows(
     monkeypatch.setattr(measurement, "write_evidence", lambda *_: None)
     evidence = gather_evidence(load(reported), settings, lambda stage: None)
     fewer = measurement.RunEvidence(evidence.headline, evidence.evidence, evidence.folder)
-    monkeypatch.setattr(report, "divergences", lambda runs: (_ for _ in ()).throw(UserError("they have 1, 2 items")))
-    assert report._divergences([evidence, fewer]) == []
+    monkeypatch.setattr(
+        "anaphora.commands.parts.pages.divergences",
+        lambda runs: (_ for _ in ()).throw(UserError("they have 1, 2 items")),
+    )
+    assert pages_of_report._divergences([evidence, fewer]) == []
     assert "the runs' rows are not compared: they have 1, 2 items" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run=nowhere",), "nowhere/config.yaml: there is no run here"),
+        (("run=nowhere",), "model (nowhere): there is no such folder"),
         (("run={run}", "runs=[{run}/unfinished]"), "model.safetensors is missing: training has not finished"),
         (("runs=[{run},{run}/minimal_pair/own]",), "two are called own; rename one of the run directories"),
         (("runs=[{run},{run}]",), "must name each entry once"),
@@ -252,7 +256,7 @@ def test_runs_of_other_items_are_reported_without_a_comparison_of_rows(
 def test_a_users_mistake_is_one_line_before_anything_is_measured(
     arguments: tuple[str, ...], message: str, own_run: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "gather_evidence", refuse)
+    monkeypatch.setattr(measurement, "gather_evidence", refuse)
     shutil.copytree(own_run, own_run / "minimal_pair" / "own")
     shutil.copytree(own_run / "minimal_pair" / "own", own_run / "unfinished")
     (own_run / "unfinished" / "model.safetensors").unlink()
@@ -410,7 +414,7 @@ def test_the_page_is_drawn_in_the_language_of_the_interface(own_report: Path, mo
         pages.append((path.name, spoken_language(), title, len(runs)))
         return {}
 
-    monkeypatch.setattr(report, "write_report", drawn)
+    monkeypatch.setattr(pages_of_report, "write_report", drawn)
     asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="zh")
     report.report(asked)
     assert pages == [("report.html", "zh", f"代词与先行词：{own_report.name}", 1)]
@@ -426,8 +430,8 @@ def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
         measurements.append(gather_evidence(*arguments))
         return measurements[-1]
 
-    monkeypatch.setattr(report, "gather_evidence", gathered)
-    monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: figures.append(stem))
+    monkeypatch.setattr(measurement, "gather_evidence", gathered)
+    monkeypatch.setattr(pages_of_report, "save_figure", lambda figure, stem, formats: figures.append(stem))
     monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))  # drawing takes longest
     asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
     pages = report.report(asked)
@@ -449,7 +453,7 @@ def test_tables_and_figures_of_an_earlier_report_that_the_new_one_lacks_are_remo
 ) -> None:
     monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
     drawn: set[str] = set()
-    monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: drawn.add(stem.name))
+    monkeypatch.setattr(pages_of_report, "save_figure", lambda figure, stem, formats: drawn.add(stem.name))
     settings = Report(run=str(own_report), items=8, untrained=1, sentences=4, formats=["png"])
     run = load(own_report)
     known = gather_evidence(run, settings, lambda stage: None)
@@ -459,11 +463,11 @@ def test_tables_and_figures_of_an_earlier_report_that_the_new_one_lacks_are_remo
         (own_report / name).touch()
     less = replace(known, evidence=replace(known.evidence, causal=None, factors=None))
     (own_report / "report_dev.html").touch()
-    report.write_pages([less], settings)
+    pages_of_report.write_pages([less], settings)
     assert not {"knockout", "factors"} & drawn
     assert {path.stem for path in (own_report / "figures").iterdir()} == {*figures, "mine", "row_en_right"}
     (own_report / "report_dev.html").unlink()  # whose figures they could have been
-    report.write_pages([less], settings)
+    pages_of_report.write_pages([less], settings)
     assert {path.stem for path in (own_report / "figures").iterdir()} == {*drawn & figures, "mine", "row_en_right"}
     tables = {path.name for path in (own_report / "tables").iterdir()}
     assert {"mine_test.csv", "significance_test.csv", "heads_dev.csv", "scores_test.parquet"} <= tables
@@ -474,7 +478,10 @@ def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(
     own_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
-    monkeypatch.setattr(report, "save_figure", lambda figure, stem, formats: stem.with_name(f"{stem.name}.svg").touch())
+    monkeypatch.setattr(
+        "anaphora.report.figures.files.save_figure",
+        lambda figure, stem, formats: stem.with_name(f"{stem.name}.svg").touch(),
+    )
     settings = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
     _, chinese = report.report(settings)
     figures = own_report / "figures"

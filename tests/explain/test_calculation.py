@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import spoken_in
+from anaphora.explain import EXAMPLES
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
 from anaphora.explain.walk import Matrix, Walkthrough
 from anaphora.model.attention import attend, attention_weights
-from anaphora.settings.commands.explanation import EXAMPLES
 
 
 def walk(name: str, language: str = "en") -> Walkthrough:

@@ -11,10 +11,10 @@ from rich.console import Console
 
 import anaphora
 from anaphora.base.locale.translation import in_language, spoken_in
+from anaphora.explain import EXAMPLES
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
 from anaphora.explain.terminal import calculated_number, decimals_needed, print_walkthrough
-from anaphora.settings.commands.explanation import EXAMPLES
 
 Script = Callable[..., tuple[int, str, str]]
 POINTS = "The weights show what this head attends to, not that the answer comes from there."
@@ -56,14 +56,14 @@ def test_json_holds_every_digit(tmp_path: Path, script: Script) -> None:
 
 def test_a_sentence_of_a_run_is_explained_in_its_own_language(tmp_path: Path, finished: Path, script: Script) -> None:
     arguments = (f"run={finished}", "layer=1", "head=0", "form=page")
-    for number, text in enumerate(("text='Anna met Tom before she left.'", "text='\"王芳碰到李强以后她走了。\"'")):
+    for number, text in enumerate(("text=Anna met Tom before she left.", "text='\"王芳碰到李强以后她走了。\"'")):
         path = tmp_path / f"{number}.html"
         status, _, err = script("explain", text, *arguments, f"output={path}")
         assert status == 0, err
         assert f'<html lang="{("en", "zh")[number]}">' in path.read_text(encoding="utf-8")
     arguments = (f"run={finished}", "layer=1", "head=0", "form=terminal")
     status, out, _ = script(
-        *("explain", "text='Anna met Tom before she left.'", "pronoun=she", "candidates=[Anna,Tom]"),
+        *("explain", "text=Anna met Tom before she left.", "pronoun=she", "candidates=[Anna,Tom]"),
         *("interface_language=zh", *arguments),
     )
     assert status == 0 and "模型的回答" in out and "当前行：she" in out
@@ -73,7 +73,7 @@ def test_the_variable_names_the_language_of_an_explanation_unless_the_setting_do
     finished: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
-    arguments = ("text='Anna met Tom before she left.'", "pronoun=she", f"run={finished}", "layer=1", "head=0")
+    arguments = ("text=Anna met Tom before she left.", "pronoun=she", f"run={finished}", "layer=1", "head=0")
     for setting, language in (((), "zh"), (("interface_language=en",), "en")):
         status, out, err = script("explain", *arguments, *setting)
         assert status == 0 and in_language("What “{word}” attends to", language).format(word="she") in out, err
@@ -84,7 +84,7 @@ def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronou
     language: str, finished: Path, script: Script
 ) -> None:
     text = "Anna met Tom before she left."
-    arguments = (f"run={finished}", "layer=1", "head=0", f"interface_language={language}", f"text='{text}'")
+    arguments = (f"run={finished}", "layer=1", "head=0", f"interface_language={language}", f"text={text}")
     status, out, err = script("explain", *arguments, "pronoun=she", "candidates=[Anna,Tom]")
     assert status == 0, err
     assert len(out.splitlines()) < 25
@@ -102,7 +102,7 @@ def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronou
 
 
 def test_a_sentence_without_candidates_shows_the_weights_alone(finished: Path, script: Script) -> None:
-    status, out, _ = script("explain", "text='Anna met Tom.'", f"run={finished}", "layer=0", "head=0")
+    status, out, _ = script("explain", "text=Anna met Tom.", f"run={finished}", "layer=0", "head=0")
     assert status == 0 and "What “Tom” attends to" in out
     assert "The model's answer" not in out and POINTS not in out
 
@@ -169,7 +169,7 @@ def test_a_wrong_question_is_one_line_and_exit_status_2(
 
 
 def test_a_run_without_a_chosen_head_says_how_to_choose_one(finished: Path, script: Script) -> None:
-    status, _, err = script("explain", "text='she left'", f"run={finished}")
+    status, _, err = script("explain", "text=she left", f"run={finished}")
     assert status == 2 and "name one with layer=... head=..." in err
 
 

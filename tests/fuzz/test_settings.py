@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as draw
 from omegaconf import DictConfig, OmegaConf
 
-from anaphora.cli import COMMANDS, configs_folder
+from anaphora.cli import COMMANDS, register_commands
 from anaphora.settings import stored
-from anaphora.settings.compose import register_configs
+from anaphora.settings.arguments import CONFIGS, settings_from
 from anaphora.settings.run import Config
 from anaphora.settings.typed import construct, leaf_settings
 from anaphora.settings.variants import SLOTS, VARIANTS
@@ -32,23 +32,20 @@ NEEDED = {
     "export": ("output=somewhere",),
     "gap": ("data.path=somewhere", "weights=somewhere"),
     "study": ("study=mirror",),
-    "compare": ("runs=[a,b]",),
     "cross_validate": ("runs=[a,b]",),
-    "labels": ("runs=[a]",),
-    "transfer": ("runs=[a]", "data=gap", "data.path=somewhere"),
 }
 """What a command must be given."""
-BY_CONFIG = {command.config: name for name, command in COMMANDS.items()}
-"""One command for each configuration; those that share it take the same settings."""
 VARIANT_NAMES = sorted((group, name) for group, slot in SLOTS.items() for name in VARIANTS[slot.settings])
 
 
 @functools.cache
 def composed(name: str) -> DictConfig:
-    """The settings of a command as Hydra composes them, before anything is changed."""
-    register_configs({each.config: each.schema for each in COMMANDS.values()})
-    with initialize_config_dir(str(configs_folder()), version_base="1.3"):
-        return compose(COMMANDS[name].config, overrides=list(NEEDED.get(name, ())))
+    """The settings of a command before anything is changed."""
+    if not COMMANDS[name].is_composed:
+        return OmegaConf.create(dataclasses.asdict(settings_from(NEEDED.get(name, ()), COMMANDS[name].schema)))
+    register_commands()
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
+        return compose(name, overrides=list(NEEDED.get(name, ())))
 
 
 @functools.cache
@@ -114,7 +111,7 @@ def holds(settings: Any) -> None:
 @cases(share=0.35, quick=120)
 @given(draw.data())
 def test_any_value_of_one_setting_or_two_is_taken_or_refused_in_one_line(data: draw.DataObject) -> None:
-    name = data.draw(draw.sampled_from(sorted(BY_CONFIG.values())))
+    name = data.draw(draw.sampled_from(sorted(COMMANDS)))
     new = data.draw(changes(name, most=2))
     settings = result_or_one_line(lambda: COMMANDS[name].settings(changed(composed(name), new)))
     if settings is not None:
@@ -124,13 +121,15 @@ def test_any_value_of_one_setting_or_two_is_taken_or_refused_in_one_line(data: d
 @cases(share=0.15, quick=40)
 @given(draw.data())
 def test_whatever_stands_behind_the_sign_of_equality_is_taken_or_refused_in_one_line(data: draw.DataObject) -> None:
-    name = data.draw(draw.sampled_from(sorted(BY_CONFIG.values())))
+    name = data.draw(draw.sampled_from(sorted(COMMANDS)))
     path = data.draw(draw.sampled_from(sorted(leaves(name))))
     signs = draw.text("[]{}()'\"\\,:=+-~/@#$!*?. \n\taZ09她", max_size=12)
     written = data.draw(draw.one_of(signs, draw.text(max_size=12), draw.sampled_from([str(one) for one in TROUBLE])))
     begin = data.draw(draw.sampled_from(["", "", "", "+", "++", "~"]))
 
     def settled() -> Any:
+        if not COMMANDS[name].is_composed:
+            return settings_from([*NEEDED.get(name, ()), f"{begin}{path}={written}"], COMMANDS[name].schema)
         parsed = OverridesParser.create().parse_overrides([f"{begin}{path}={written}"])
         config = copy.deepcopy(composed(name))
         ConfigLoaderImpl._apply_overrides_to_config(parsed, config)
@@ -169,7 +168,7 @@ def test_settings_that_a_run_takes_are_read_back_as_they_were(
         assert stored.read(path) == config
 
 
-@pytest.mark.parametrize("name", sorted(BY_CONFIG.values()))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_leaf_of_a_command_is_tried(name: str) -> None:
     hints = typing.get_type_hints(COMMANDS[name].schema)
     assert {path.partition(".")[0] for path in leaves(name)} <= set(hints)

@@ -19,13 +19,12 @@ import anaphora
 import anaphora.hf
 from anaphora.analysis.maps.capture import text_maps
 from anaphora.base.errors import UserError
-from anaphora.commands.export import export
+from anaphora.commands.export import Export, export
 from anaphora.data.batches.batching import encode_plain_text
 from anaphora.runs.directory import Run, RunFiles, load, randomly_initialised, save_settings, save_weights
 from anaphora.runs.published import config_json
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings import data as data_settings
-from anaphora.settings.commands.analysis import Export
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
 from anaphora.settings.model import prediction as prediction_settings
@@ -152,7 +151,7 @@ def test_a_new_model_of_a_config_has_first_weights(stored: Callable[..., Run], t
 
 
 def test_a_published_run_is_read_wherever_a_run_is(finished: Path, tmp_path: Path, script: Script) -> None:
-    assert script("score_attention", f"run={finished}", f"output={tmp_path}", "untrained=1").status == 0
+    assert script("score", f"run={finished}", f"output={tmp_path}", "untrained=1").status == 0
     own = Path(shutil.copytree(finished, tmp_path / "own"))
     shutil.copy(tmp_path / "metrics.json", own)
     folder = published(own, tmp_path / "published", licence="apache-2.0")
@@ -165,8 +164,8 @@ def test_a_published_run_is_read_wherever_a_run_is(finished: Path, tmp_path: Pat
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert card.startswith('---\nlibrary_name: "transformers"\nlanguage: ["en", "zh"]\nlicense: "apache-2.0"\n')
     assert "| English |" in card and "Another seed gives others" in card and "`data=jsonl`" in card
-    plotted = ("text='Anna met Tom before she left.'", "pronoun=she", "formats=[svg]")
-    assert script("plot_attention", f"run={folder}", f"output={tmp_path / 'figures'}", *plotted).status == 0
+    plotted = ("text=Anna met Tom before she left.", "pronoun=she", f"output={tmp_path / 'one.svg'}")
+    assert script("attention", f"run={folder}", *plotted).status == 0
 
 
 def test_a_run_starts_from_a_published_one(finished: Path, tmp_path: Path, tiny: Callable[..., Config]) -> None:

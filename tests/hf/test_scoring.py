@@ -82,7 +82,7 @@ def test_the_command_scores_a_folder_of_transformers(items: Path, tmp_path: Path
         model.save_pretrained(tmp_path / name)
         tokenizer().save_pretrained(tmp_path / name)
         done = script(
-            "score_attention", f"run={tmp_path / name}", f"output={tmp_path / 'out'}",
+            "score", f"run={tmp_path / name}", f"output={tmp_path / 'out'}",
             *("data=jsonl", f"data.path={items}", "items=12", "untrained=1"),
         )  # fmt: skip
         assert done.status == 0, done.err
@@ -105,7 +105,7 @@ def test_a_model_of_transformers_does_not_replace_the_scores_of_a_run(
         (run / name).write_text(content)
     tiny("bert").save_pretrained(tmp_path / "models" / "mine")
     tokenizer().save_pretrained(tmp_path / "models" / "mine")
-    asked = ("score_attention", "run=models/mine", "data=jsonl", f"data.path={items}", "items=12")
+    asked = ("score", "run=models/mine", "data=jsonl", f"data.path={items}", "items=12")
     for more in ((), (f"output=outputs/mine/{place}",)):
         done = script(*asked, *more)
         assert (done.status, done.err.count("\n")) == (2, 1) and "holds the files of another run" in done.err

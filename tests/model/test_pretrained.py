@@ -342,13 +342,13 @@ def test_commands_read_pretrained_weights_in_the_place_of_a_run(
 ) -> None:
     run = (f"run={folders['bert']}", f"output={tmp_path}")
     before = sorted(folders["bert"].iterdir())
-    status, _, err = script("score_attention", *run, "untrained=0")
+    status, _, err = script("score", *run, "untrained=0")
     assert (status, "pretrained weights come without data" in err) == (2, True)
-    assert script("score_attention", *run, "data=jsonl", f"data.path={table}", "untrained=1").status == 0
+    assert script("score", *run, "data=jsonl", f"data.path={table}", "untrained=1").status == 0
     metrics = json.loads((tmp_path / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["languages"]["en"]["items"] > 0
-    sentence = ("text='Anna met Tom.'", "pronoun=Tom", "layer=1", "head=0", "formats=[svg]")
-    assert script("plot_attention", *run, *sentence).status == 0
+    sentence = ("text=Anna met Tom.", "pronoun=Tom", "layer=1", "head=0", f"output={tmp_path / 'one.svg'}")
+    assert script("attention", run[0], *sentence).status == 0
     assert sorted(folders["bert"].iterdir()) == before  # nothing is written beside the weights
 
 

@@ -23,7 +23,6 @@ from anaphora.runs.directory import (
 )
 from anaphora.runs.items import encode
 from anaphora.runs.presence import run_directories
-from anaphora.settings.commands import analysis as analysis
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps, read
 
@@ -212,14 +211,11 @@ def test_a_pattern_names_the_directories_that_it_matches_sorted(
 
 
 OF_RUNS = {
-    "atlas": (),
-    "serve": (),
-    "compare": (),
+    "look": (),
     "cross_validate": (),
     "gap": ("data.path=gap",),
-    "labels": (),
     "report": (),
-    "transfer": ("data=jsonl", "data.path=items.jsonl"),
+    "evaluate": ("data=jsonl", "data.path=items.jsonl"),
 }
 """Every script that takes several runs, and what it has to be given beside them."""
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,19 +13,11 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS
 from anaphora.base.errors import UserError
-from anaphora.settings.commands.analysis import (
-    ALL_CONTROLS,
-    CONTROLS,
-    NameDecisions,
-    RunComparison,
-    Scoring,
-    TrainedControls,
-)
-from anaphora.settings.commands.attention import AttentionQuery
-from anaphora.settings.commands.explanation import Explanation
-from anaphora.settings.commands.study import StudyPlan
-from anaphora.settings.compose import with_place_of_resumed_data, with_quoted_texts
+from anaphora.commands.controls import TrainedControls
+from anaphora.commands.cross_validate import CrossValidation
+from anaphora.settings.compose import checked_resume, with_quoted_texts
 from anaphora.settings.data import PlainText
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.run import Config
@@ -34,6 +25,7 @@ from anaphora.settings.stored import dumps, read
 from anaphora.settings.typed import construct, leaf_settings, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.settings.vocabulary import WordVocabulary
+from anaphora.studies.plan import StudyPlan
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 Compose = Callable[..., Any]
@@ -119,7 +111,7 @@ def test_fine_tuning_takes_another_prediction_head_that_can_say_none_of_them(pre
 
 @pytest.mark.parametrize(
     ("primary", "settings"),
-    [("train", Config), ("demo", Config), ("score_attention", Scoring)],
+    [("train", Config), ("demo", Config)],
 )
 def test_every_primary_config_resolves(primary: str, settings: type[Any], compose: Compose) -> None:
     assert isinstance(resolve(compose(primary=primary), settings), settings)
@@ -244,9 +236,8 @@ def kind_of(variant: type[Any]) -> str:
     return str(variant.kind)
 
 
-def test_the_evidence_command_resolves_and_names_every_control(compose: Compose) -> None:
-    config = resolve(compose(primary="evidence"), TrainedControls)
-    assert tuple(config.controls) == CONTROLS
+def test_the_evidence_command_names_every_control() -> None:
+    assert tuple(TrainedControls().controls) == CONTROLS
     assert {f"control_{name}" for name in ALL_CONTROLS} == {name for name in EXPERIMENTS if name.startswith("control_")}
 
 
@@ -377,7 +368,7 @@ def test_a_leading_tilde_is_the_home_in_every_setting_that_names_files(
     assert (config.data.path, config.data.also) == ("/home/anna/pages.txt", ["/home/anna/more.txt", "here.txt"])
     assert (config.output, config.resume, config.name) == ("/home/anna/runs", "/home/anna/tiny", "~")
     runs = ["~/ti*", "hf://owner/~", "~anna/run"]
-    assert construct(RunComparison, {"runs": runs}, "").runs == ["/home/anna/ti*", *runs[1:]]
+    assert construct(CrossValidation, {"runs": runs}, "").runs == ["/home/anna/ti*", *runs[1:]]
 
 
 @pytest.mark.parametrize("attention", ["gru", "lstm"])
@@ -410,58 +401,21 @@ def test_a_task_chooses_its_prediction_head_and_the_command_has_the_last_word(co
 @pytest.mark.parametrize(
     ("typed", "read"),
     [
-        ("text=Anna helped Emma", "Anna helped Emma"),
-        ("text=Anna helped Emma, because she was weak: very.", "Anna helped Emma, because she was weak: very."),
-        ("text=小红被美玲救了，因为她很虚弱。", "小红被美玲救了，因为她很虚弱。"),
-        ("text='a, b'", "a, b"),
-        ("text=[MASK] was = 1", "[MASK] was = 1"),
-        ('text=It\'s "hers", \\', 'It\'s "hers", \\'),
-        ("text=null", None),
-        ("text=true", "true"),
-        ("pronoun=她:2", "她:2"),
-        ('text="It fell," said Anna, "and it broke."', '"It fell," said Anna, "and it broke."'),
-        ("text='Tis she, he said.", "'Tis she, he said."),
-        ('text="It fell."', "It fell."),
-        ("pronoun='em", "'em"),
-        ("pronoun=7:15", "7:15"),
-        ("antecedent=12", "12"),
-        ("row=她", "她"),
-        ("row=7", "7"),
-        ("candidates=[7:15,9:40]", ["7:15", "9:40"]),
-        ("candidates=[3,2:1,007:015]", ["3", "2:1", "007:015"]),
-        ("candidates=['Tis he,O'Brien's,'a, b' , \"Anna]", ["'Tis he", "O'Brien's", "a, b", '"Anna']),
-        ("candidates=[Anna,Emma]", ["Anna", "Emma"]),
-        ('candidates=[小红, "美玲"]', ["小红", "美玲"]),
-        ("candidates=Anna", ["Anna"]),
-        ("candidates=小红", ["小红"]),
-        ("candidates=Anna,Emma", ["Anna", "Emma"]),
-        ("candidates=[true,No,null,1e3,2024_10_05]", ["true", "No", "null", "1e3", "2024_10_05"]),
-        ("candidates=[\"Anna, her sister\", 'Emma',Anna's,0:4]", ["Anna, her sister", "Emma", "Anna's", "0:4"]),
-        ("candidates=[]", []),
-        ("candidates=null", None),
-        ("runs=outputs/a_*", ["outputs/a_*"]),
         ("seeds=3", [3]),
         ("seeds=0,1", [0, 1]),
         ("more=trainer=smoke", ["trainer=smoke"]),
-        ("run=运行/第 1 次", "运行/第 1 次"),
+        ('only=[小红, "a,b",2024_10]', ["小红", "a,b", "2024_10"]),
+        ("name=运行/第 1 次", "运行/第 1 次"),
         ("output=结果,一", "结果,一"),
         ("output=2024_10_05", "2024_10_05"),
-        ("run=1e5", "1e5"),
-        ("run=inf", "inf"),
+        ("name=1e5", "1e5"),
+        ("name=inf", "inf"),
         ("output=true", "true"),
         ("output=~/runs=1 (old)", "~/runs=1 (old)"),
-        ("run=null", None),
-        ("weights=2024_10_05", "2024_10_05"),
-        ("weights=模型", "模型"),
-        ("data.seen_in=书目.txt", "书目.txt"),
-        ("data.seen_in=1e5", "1e5"),
-        ("run=[1e5,b]", [100000.0, "b"]),
     ],
 )
-def test_a_sentence_is_read_as_it_is_typed(typed: str, read: object) -> None:
-    schemas: dict[str, type[Any]] = dict.fromkeys(("weights", "data", "runs"), NameDecisions)
-    schemas |= {"seeds": StudyPlan, "more": StudyPlan, "row": Explanation}
-    (quoted,) = with_quoted_texts([typed], schemas.get(re.split("[.=]", typed)[0], AttentionQuery))
+def test_names_of_files_and_lists_are_read_as_they_are_typed(typed: str, read: object) -> None:
+    (quoted,) = with_quoted_texts([typed], StudyPlan)
     value = OverridesParser.create().parse_override(quoted).value()
     if isinstance(value, list):
         value = [getattr(one, "text", one) for one in value]
@@ -470,15 +424,13 @@ def test_a_sentence_is_read_as_it_is_typed(typed: str, read: object) -> None:
 
 def test_other_arguments_and_sweeps_are_left_as_they_are() -> None:
     for arguments in (
-        ["run=a,b", "text"],
-        ["run=choice(1,2)", "output=range(1,3)", "resume=${name}", "run='1e5'", 'name="1"', "run=a/b 1.0"],
-        ["-m", "text=a,b"],
-        ["candidates=${name}", "candidates=choice(a,b)"],
-        ["-m", "candidates=a,b"],
-        ["run=1,2", "output=甲,乙", "-m"],
+        ["name=a,b", "text"],
+        ["name=choice(1,2)", "output=range(1,3)", "resume=${name}", "name='1e5'", 'name="1"', "start=a/b 1.0"],
+        ["-m", "name=a,b"],
+        ["name=1,2", "output=甲,乙", "-m"],
+        ["optimizer.frozen=a,b"],
     ):
-        assert with_quoted_texts(arguments, AttentionQuery) == arguments
-    assert with_quoted_texts(["text=a,b"], Config) == ["text=a,b"]
+        assert with_quoted_texts(arguments, Config) == arguments
 
 
 def test_files_and_folders_may_have_chinese_names() -> None:
@@ -489,5 +441,5 @@ def test_files_and_folders_may_have_chinese_names() -> None:
 
 def test_the_place_of_data_beside_resume_is_that_of_moved_data() -> None:
     typed = ["resume=outputs/own", "data.path=there/items.jsonl", "trainer.device=cpu"]
-    assert with_place_of_resumed_data(typed) == [typed[0], "resume_data=there/items.jsonl", typed[2]]
-    assert with_place_of_resumed_data(typed[1:]) == typed[1:]
+    assert checked_resume(typed) == [typed[0], "resume_data=there/items.jsonl", typed[2]]
+    assert checked_resume(typed[1:]) == typed[1:]

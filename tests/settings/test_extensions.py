@@ -352,7 +352,7 @@ def test_an_unknown_command_is_reported_with_all_there_are(
         cli.main()
     assert left.value.code == 2
     err = capsys.readouterr().err
-    assert message in err and ", score_attention, " in err and err.count("\n") == 1
+    assert message in err and ", score, " in err and err.count("\n") == 1
 
 
 def test_the_wheel_carries_what_the_command_line_needs() -> None:

@@ -80,6 +80,6 @@ def test_a_run_with_token_values_on_ones_own_data_is_scored(
     own = ("recipe=token_values", "data=jsonl", f"data.path={table}", *TINY)
     training = script("train", *own, f"output={tmp_path}", "name=own")
     assert training.status == 0, training.err
-    scores = script("score_attention", f"run={tmp_path / 'own'}")
+    scores = script("score", f"run={tmp_path / 'own'}")
     assert scores.status == 0, scores.err
     assert json.loads((tmp_path / "own" / "metrics.json").read_text())["head"]

@@ -12,7 +12,6 @@ from omegaconf import OmegaConf
 
 from anaphora import cli
 from anaphora.base.errors import UserError
-from anaphora.commands import demo
 from anaphora.runs.directory import objective
 from anaphora.settings.compose import job_name, sweep_failures
 from anaphora.settings.run import Config
@@ -125,7 +124,7 @@ def test_a_run_without_its_history_has_no_objective(own_run: Path) -> None:
 
 def test_a_job_that_fails_returns_the_worst_value_for_a_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
     reasons: list[str] = []
-    monkeypatch.setattr(cli, "note_failure", reasons.append)
+    monkeypatch.setattr("anaphora.settings.compose.note_failure", reasons.append)
     assert cli.run_job(cli.COMMANDS["train"], OmegaConf.create({"seed": "abc"})) == math.inf
     assert len(reasons) == 1 and "abc" in reasons[0]
 
@@ -161,7 +160,7 @@ def test_a_demo_in_a_sweep_is_named_by_its_overrides(
         names.append(str(config.name))
         raise UserError("not now")
 
-    monkeypatch.setattr(demo, "load_or_train", refuse)
+    monkeypatch.setattr("anaphora.training.reuse.load_or_train", refuse)
     status, _, err = script("demo", "-m", f"output={tmp_path}", "seed=0,1")
     assert (status, err.count("not now")) == (1, 2)
     assert [name.rpartition("-")[0] for name in names] == ["seed=0", "seed=1"]

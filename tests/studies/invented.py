@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from anaphora.settings.commands.study import StudyPlan, VerdictRule
 from anaphora.settings.run import Config
 from anaphora.studies.grid import StudyCell
+from anaphora.studies.plan import StudyPlan, VerdictRule
 from anaphora.studies.records import RunRecord
 from anaphora.studies.schema import Study
 from anaphora.studies.summary import summarise

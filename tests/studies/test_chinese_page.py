@@ -12,11 +12,11 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report.page.elements import VerdictElement
-from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies import run as engine
 from anaphora.studies.page.conclusions import conclusions
 from anaphora.studies.page.study import verdict_elements
 from anaphora.studies.page.words import cell_label, condition_text, items_label, measure_label, names_of
+from anaphora.studies.plan import StudyPlan
 from anaphora.studies.schema import RuleOutcome, read_study
 from anaphora.studies.summary import summarise
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from anaphora.settings.commands.analysis import ALL_CONTROLS
-from anaphora.settings.commands.study import StudyPlan
+from anaphora.analysis.evidence.plan import ALL_CONTROLS
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
+from anaphora.studies.plan import StudyPlan
 
 
 def test_the_study_of_the_controls_has_each_as_its_experiment_has_it(

@@ -20,12 +20,10 @@ from invented import cells, record
 from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
 from anaphora.base.locale import translation
-from anaphora.commands import study as command
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs import requeue
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.requeue import until_requeued
-from anaphora.settings.commands.study import Slurm, StudyPlan
 from anaphora.settings.run import Config
 from anaphora.settings.stored import from_plain
 from anaphora.settings.vocabulary import WordPiece
@@ -34,6 +32,7 @@ from anaphora.studies.jobs import runner, slurm
 from anaphora.studies.jobs.progress import StudyProgress, weights_bytes
 from anaphora.studies.jobs.runner import run_with
 from anaphora.studies.jobs.worker import encode_job
+from anaphora.studies.plan import Slurm, StudyPlan
 from anaphora.studies.records import MEASURED_FILE, Query, RunRecord, read_record
 from anaphora.studies.summary import summarise
 
@@ -351,7 +350,9 @@ def test_runs_that_failed_are_listed_at_the_end_with_exit_status_1(
 ) -> None:
     listed = [record(cell.name, 0, 0.9, 0.5) for cell in cells()]
     listed += [RunRecord(cell=cell.name, seed=1, status="failed", error="no memory", groups={}) for cell in cells()]
-    monkeypatch.setattr(command, "run_study", lambda *_: summarise(invented.plan(seeds=[0, 1]), cells(), listed))
+    monkeypatch.setattr(
+        "anaphora.studies.run.run_study", lambda *_: summarise(invented.plan(seeds=[0, 1]), cells(), listed)
+    )
     status, _, err = script("study", "study=emergence_small", "only=[base]")
     assert (status, err) == (1, "error: 1 of 2 runs failed: base, seed 1 (no memory)\n")
 

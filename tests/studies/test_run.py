@@ -17,11 +17,11 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
 from anaphora.base.language import CHINESE_CHARACTER
 from anaphora.runs.directory import RunFiles
-from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.stored import dumps
 from anaphora.studies import run as engine
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs import worker
+from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, read_record
 
 ROOT = Path(__file__).parents[2]

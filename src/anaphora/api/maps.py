@@ -168,7 +168,7 @@ class SentenceAttention:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows of all words to a Parquet file with the columns of scripts/extract_attention.py.
+        """Write the rows of all words to a Parquet file with the columns of scripts/extract.py.
 
         The text, which is item 0 there, is written to a second file beside it as JSON lines (`<stem>_items.jsonl`).
         Special tokens are among the words attended to, but have no rows of their own.
@@ -346,7 +346,7 @@ def requested_head(
     if chosen is None and (layer is None or head is None):
         raise UserError(
             f"{model}: no head has been chosen on a development split; give layer= and head= (rank() orders heads by "
-            "their weight on an edge, scripts/score_attention.py chooses the head of a run)"
+            "their weight on an edge, scripts/score.py chooses the head of a run)"
         )
     requested = Head(
         chosen.layer if layer is None and chosen is not None else whole_number("layer", layer),

@@ -32,6 +32,7 @@ def attention(
     antecedent: str | None = None,
     by: str = "word",
     tokenizer: PreTrainedTokenizerBase | None = None,
+    device: Device | None = None,
 ) -> SentenceAttention:
     """The attention of every layer and head when a model reads one text.
 
@@ -48,6 +49,7 @@ def attention(
         by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged. "token"
             keeps all tokens apart.
         tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
+        device: where a model that is opened by its name computes; by default on the processor.
 
     Raises:
         UserError: there is no such model, a word is not in the text, candidates are given without a pronoun, or the
@@ -55,7 +57,7 @@ def attention(
     """
     one_text("text", text)
     example = optional_example(text, pronoun, candidates, antecedent)
-    opened = open_any(model, tokenizer)
+    opened = open_any(model, tokenizer, device)
     if isinstance(opened, OpenRun):
         return opened.attention(text, pronoun, candidates, antecedent=antecedent, by=by)
     tokens, maps = opened.maps(text)

@@ -22,8 +22,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 class Device:
     """Where a command that trains nothing computes; always in float32, so that evidence is not rounded."""
 
-    # Not mps: sums are taken in float64, which it has not.
-    device: str = "cpu"
+    device: str = "cpu"  # `cpu` or `cuda`; not mps, which has no float64 for sums
 
     def __post_init__(self) -> None:
         one_of("trainer.device", self.device, ("cpu", "cuda"))

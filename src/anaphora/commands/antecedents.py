@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-from tqdm import tqdm
-
-from anaphora.analysis.results.rows import table_row
-from anaphora.analysis.tasks.antecedent_selection import heads_table
-from anaphora.api.antecedents import select_antecedents, with_preceding_antecedent
-from anaphora.api.runs import OpenRun
-from anaphora.base.console import console, print_table
+from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
+from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.base.locale.translation import N_, interface_language, pgettext, spoken_in
-from anaphora.commands.shared import held_output, open_run_or_model
-from anaphora.data.example import Example
-from anaphora.data.store import load as load_corpus
-from anaphora.report.antecedents import antecedent_figure, terminal_tables
-from anaphora.report.figures.files import save_figure
-from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.runs.directory import results_folder
-from anaphora.runs.items import corpus_of
-from anaphora.settings.commands.analysis import AntecedentSelection
+from anaphora.base.locale.translation import (
+    N_,
+    in_language_of_messages,
+    interface_language,
+    pgettext,
+    spoken_in,
+)
 from anaphora.settings.data import Data
 
 if TYPE_CHECKING:
+    from anaphora.api.runs import OpenRun
+    from anaphora.data.example import Example
     from anaphora.hf.reader import TransformersModel
 
 
-def measure_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
+@dataclass(kw_only=True)
+class AntecedentSelection:
+    """Heads as antecedent selectors, Clark et al. 2019, table 2: chosen on `dev`, reported on `split`."""
+
+    run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    data: Data | None = None  # by default the run's own, otherwise for instance data=litbank data.path=...
+    split: str = "test"  # the split that is reported, `test` or `train`
+    # Factors whose values get rows of their own, such as `seen` or `genre`.
+    by: list[str] = field(default_factory=list)
+    untrained: int = 5  # number of untrained models to measure as a control
+    output: str | None = None  # folder for the files; by default `antecedents/<corpus>` in the run directory
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # formats of figures: `png`, `svg`, `pdf`
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, ("test", "train"))
+        figure_formats(self.formats)
+        at_least("untrained", self.untrained, 0)
+
+
+def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     """Choose heads on the development documents, measure them on others, print, and write tables and a figure.
 
     Returns:
@@ -43,6 +56,10 @@ def measure_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     Raises:
         UserError: a split holds no items, a factor of `by` is unknown, or a text is too long for the model.
     """
+    from anaphora.api.runs import OpenRun
+    from anaphora.commands.parts.shared import held_output, open_run_or_model
+    from anaphora.runs.directory import results_folder
+
     model = open_run_or_model(settings.run, settings.trainer)
     source = settings.data or (model.run.config.data if isinstance(model, OpenRun) else None)
     if source is None:
@@ -50,12 +67,24 @@ def measure_antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     place = model.run.directory if isinstance(model, OpenRun) else results_folder(settings.run)
     named = model.run if isinstance(model, OpenRun) else settings.run
     with held_output(settings.output, place / "antecedents" / source.kind, named) as folder:
-        return _measure_antecedents(model, source, settings, folder)
+        return _select(model, source, settings, folder)
 
 
-def _measure_antecedents(
+def _select(
     model: OpenRun | TransformersModel, source: Data, settings: AntecedentSelection, folder: Path
 ) -> dict[str, Any]:
+    from tqdm import tqdm
+
+    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.tasks.antecedent_selection import heads_table
+    from anaphora.api.antecedents import select_antecedents, with_preceding_antecedent
+    from anaphora.api.runs import OpenRun
+    from anaphora.data.store import load as load_corpus
+    from anaphora.report.antecedents import antecedent_figure
+    from anaphora.report.figures.files import save_figure
+    from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import corpus_of
+
     corpus = corpus_of(model.run) if isinstance(model, OpenRun) and not settings.data else load_corpus(source)
     examples = {name: corpus.examples(name) for name in ("dev", settings.split)}
     mentions = {name: with_preceding_antecedent(split, name) for name, split in examples.items()}
@@ -93,6 +122,11 @@ def _measure_antecedents(
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
     """Print the tables of what `antecedents.json` holds, and what they show of the best head."""
+    from rich.table import Table
+
+    from anaphora.base.console import console, print_table
+    from anaphora.report.antecedents import terminal_tables
+
     for part in terminal_tables(metrics):
         if isinstance(part, Table):
             print_table(part)

@@ -1,38 +1,112 @@
-"""The attention of any model in one text: a page or a table, and which heads attend to the candidates most."""
+"""Show attention: of any model in one text as a page or a table, of a run as pictures, by the ending of `output`.
+
+With candidates, the heads in which the pronoun attends to each of them most are printed too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
-from rich.table import Table
-
-from anaphora.api import SentenceAttention, attention
-from anaphora.base.console import console, print_table, say
+from anaphora.base.checks import FIGURE_FORMATS, file_ending, one_of
 from anaphora.base.files import check_writable
-from anaphora.base.language import split_names
-from anaphora.base.locale.translation import N_, _
-from anaphora.data.own_sentence import name_of_sentence
-from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.settings.commands.attention import AttentionQuery
+from anaphora.base.language import LANGUAGES, split_names
+from anaphora.base.locale.translation import N_, _, environment_language, in_language_of_messages
+from anaphora.commands.parts.settings import RunHead, SentenceOrItems
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from anaphora.analysis.evidence.headline import Headline
+    from anaphora.api import SentenceAttention
+    from anaphora.runs.directory import Run
+
+PAGES = (".html", ".parquet")
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of a file: of pages and tables, of pictures."""
 _HEADS = 5
 """How many heads are named for each candidate."""
 
 
-def show_attention(settings: AttentionQuery) -> None:
+@dataclass(kw_only=True)
+class AttentionQuery(RunHead, SentenceOrItems):
+    """The attention of any model in one text as a page or a table, of a run also as pictures."""
+
+    any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
+    run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    by: str = "word"  # `word`, or `token` to keep the subwords of a word apart; for a page or a table
+    special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is scaled up
+    # Language of a page or of pictures: `en`, `zh`, or of pictures `both` (one file for each); texts keep their own.
+    interface_language: str = field(default_factory=environment_language)
+    # File to write. With a text: .html for a page of all layers and heads (the default, its name begins with the text),
+    # .parquet for a table. Of a run: .png, .svg or .pdf for pictures, whose names begin with the file's; without a text
+    # they are those of the run's scores, by default in its folder `figures`.
+    output: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("by", self.by, ("word", "token"))
+        if self.output is not None:
+            file_ending("output", self.output, *PAGES, *PICTURES)
+        if not self.draws:
+            self._check_page()
+            return
+        one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
+        if self.text is not None and self.pronoun is None:
+            raise ValueError("text and pronoun go together in a picture: give both, or neither to use data")
+        if self.by != "word" or not self.special:
+            given = "special (false)" if self.by == "word" else f"by ({self.by})"
+            raise ValueError(
+                f"{given} is for a page or a table; give text=... and an output that ends in .html or .parquet"
+            )
+
+    @property
+    def draws(self) -> bool:
+        """Whether pictures are drawn."""
+        return self.text is None if self.output is None else Path(self.output).suffix in PICTURES
+
+    def _check_page(self) -> None:
+        one_of("interface_language", self.interface_language, LANGUAGES)
+        if self.text is None:
+            raise ValueError(f"output ({self.output}) needs text=...; without one, pictures end in .png, .svg or .pdf")
+        for name in ("layer", "language"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} ({getattr(self, name)}) is for pictures, whose output ends in .png, .svg or .pdf"
+                )
+
+
+def attention(settings: AttentionQuery) -> None:
+    """Write the page or the table and name the heads in which the pronoun attends to each candidate most, or draw."""
+    if settings.draws:
+        draw_pictures(settings)
+    else:
+        show_text(settings, settings.text or "")
+
+
+def show_text(settings: AttentionQuery, text: str) -> None:
     """Write the page or the table, and name the heads in which the pronoun attends to each candidate most."""
+    from anaphora.api import attention as read_attention
+    from anaphora.base.console import console, say
+    from anaphora.data.own_sentence import name_of_sentence
+    from anaphora.report.terminal import print_phrase
+
     candidates = split_names(settings.candidates)
     question = (settings.run, settings.pronoun, candidates, settings.antecedent)
     view = (settings.by, settings.special, settings.interface_language)
-    path = Path(settings.output or f"attention_{name_of_sentence(settings.text, *question, *view)}.html")
+    path = Path(settings.output or f"attention_{name_of_sentence(text, *question, *view)}.html")
     check_writable(path)
-    maps = attention(
+    maps = read_attention(
         settings.run,
-        settings.text,
+        text,
         settings.pronoun,
         candidates,
         antecedent=settings.antecedent,
         by=settings.by,
+        device=settings.trainer,
     )
     if not settings.special:
         maps = maps.without_special()
@@ -53,6 +127,11 @@ def show_attention(settings: AttentionQuery) -> None:
 @in_language_of_messages
 def print_ranking(maps: SentenceAttention, pronoun: str, candidates: list[str]) -> None:
     """Print the heads in which the pronoun attends to each candidate most."""
+    from rich.table import Table
+
+    from anaphora.base.console import print_table
+    from anaphora.report.terminal import print_phrase
+
     print_phrase(N_("The heads with most weight, as layer.head:"))
     table = Table()
     for candidate in candidates:
@@ -61,3 +140,99 @@ def print_ranking(maps: SentenceAttention, pronoun: str, candidates: list[str]) 
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))
     print_table(table)
+
+
+def draw_pictures(settings: AttentionQuery) -> None:
+    """Draw one sentence, or the figures of a run's scores, in each language that is wanted.
+
+    Raises:
+        UserError: the items are of other data than the run's own, and `output` would put their figures among its own.
+    """
+    from anaphora.base.console import console, working
+    from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, headline_of, held_output
+    from anaphora.report.figures.files import save_in_languages
+    from anaphora.report.page.translations import page_suffixes
+    from anaphora.runs.directory import load
+
+    run = load(settings.run, settings.trainer)
+    if settings.text is None and asks_alike(run, settings):
+        check_place_of_other_data(run, settings)
+    named = Path(settings.output) if settings.output else None
+    formats = [named.suffix[1:]] if named else FIGURE_FORMATS
+    if named:
+        check_writable(named)
+    with held_output(str(named.parent) if named else None, run.directory / "figures", run) as folder:
+        if settings.text is not None:
+            drawings = [sentence_figures(run, settings)]
+        else:
+            with working(_("reading the data")) as progress:
+                headline = headline_of(run, settings, 0, progress)
+            drawings = [partial(score_figures, headline), example_figures(headline)]
+        for draw in drawings:
+            place = folder / f"{named.stem}_" if named else folder
+            paths = save_in_languages(draw, place, formats, page_suffixes(settings.interface_language))
+            for path in paths:
+                console.print(str(path), soft_wrap=True)
+
+
+def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
+    """What draws the heat map and the pronoun's row of one sentence, which is read once."""
+    from anaphora.analysis.evidence.storage import stored_head
+    from anaphora.analysis.maps.capture import whole_maps
+    from anaphora.analysis.maps.record import AttentionRecord
+    from anaphora.analysis.maps.words import word_map
+    from anaphora.commands.parts.shared import head_of_settings, sentence_of
+    from anaphora.report.figures import pictures
+    from anaphora.runs.items import encode
+
+    example = sentence_of(settings)
+    head = head_of_settings(settings, run) or stored_head(run)
+    encode(run, [example])  # refuses a text that the model cannot hold
+    tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
+    pronoun_tokens = tokens.covering(example.pronoun)
+    record = AttentionRecord.of(example, tokens, maps[:, :, pronoun_tokens].mean(axis=2))
+    return partial(pictures.sentence_figures, record, word_map(maps, tokens.words), head)
+
+
+def score_figures(headline: Headline) -> dict[str, Figure]:
+    """The figures that the report has too: scoreboard, heads on development, quads, and alignment through training."""
+    from anaphora.commands.parts.pages import report_run
+    from anaphora.report.page.elements import figures_of
+    from anaphora.report.page.sections.all import score_sections
+    from anaphora.runs.directory import training_record
+
+    run = headline.run
+    of_run = report_run(run.name, headline, headline.evidence(), training_record(run.files.directory))
+    return figures_of(score_sections(of_run))
+
+
+def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
+    """What draws the pronoun's row in the first sentence where the head is right and the first where it is wrong.
+
+    Both are taken from each language of the texts; where the head is right, the whole map is drawn too.
+    """
+    from anaphora.analysis.evidence.exhibits import first_right_and_wrong
+    from anaphora.analysis.maps.capture import whole_maps
+    from anaphora.analysis.maps.words import word_map
+    from anaphora.report.figures import pictures
+
+    run, head = headline.run, headline.head
+    examples = {language: first_right_and_wrong(headline, language) for language in headline.evidence().languages}
+    maps = {
+        language: whole_maps(run.model, run.tokenizer, records["right"].example, run.config.task.prediction)[1]
+        for language, records in examples.items()
+        if "right" in records
+    }
+
+    def draw() -> dict[str, Figure]:
+        figures = {}
+        for language, records in examples.items():
+            for name, record in records.items():
+                figures[f"row_{language}_{name}"] = pictures.sentence_pronoun_row(record, head)
+            if language in maps:
+                right = records["right"]
+                words = word_map(maps[language], right.words)
+                figures[f"heat_map_{language}"] = pictures.sentence_heat_map(right, words, head)
+        return figures
+
+    return draw

@@ -6,41 +6,41 @@ import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from rich import box
-from rich.table import Table
-
-from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind
-from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
-from anaphora.analysis.scores.baselines.stored import shortcut_correctness
-from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
-from anaphora.base.console import print_table, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
-from anaphora.base.locale.translation import N_, _, pgettext
-from anaphora.commands.shared import file_column_names, policy_name, print_shared_items, value_cell
-from anaphora.data.controlled.describe import corpus_table as describe_table
-from anaphora.data.corpora.division import ReadingReport
-from anaphora.data.corpora.readers import origin_of
-from anaphora.data.corpora.word_classes import UNKNOWN_FORM
-from anaphora.data.example import Example
-from anaphora.data.records import item_columns
-from anaphora.data.store import Corpus
-from anaphora.data.store import load as load_corpus
-from anaphora.data.text import Text
-from anaphora.report.cards import CARD, corpus_card, is_corpus_card
-from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import label, language_name
-from anaphora.settings.commands.analysis import CorpusDescription
-from anaphora.settings.data import SPLITS, Data, ExternalCorpus, OwnExamples, PlainText, SilverStandard, TextCorpus
+from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.settings.data import (
+    SPLITS,
+    ControlledCorpus,
+    Data,
+    ExternalCorpus,
+    OwnExamples,
+    PlainText,
+    SilverStandard,
+    TextCorpus,
+)
+
+if TYPE_CHECKING:
+    from anaphora.data.corpora.division import ReadingReport
+    from anaphora.data.example import Example
+    from anaphora.data.store import Corpus
+    from anaphora.data.text import Text
 
 
-def describe(settings: CorpusDescription) -> None:
+@dataclass(kw_only=True)
+class CorpusDescription:
+    """A corpus to describe."""
+
+    data: Data = field(default_factory=ControlledCorpus)
+    output: str | None = None  # folder for the tables as CSV and the items as Parquet, which `datasets` reads
+
+
+def corpus(settings: CorpusDescription) -> None:
     """Print a corpus's counts, what was dropped, and how far every shortcut gets on its test split."""
     if settings.output is not None:
         _check_folder(settings.output)
@@ -49,6 +49,18 @@ def describe(settings: CorpusDescription) -> None:
 
 
 def _describe(settings: CorpusDescription) -> None:
+    import numpy as np
+
+    from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind
+    from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
+    from anaphora.analysis.scores.baselines.stored import shortcut_correctness
+    from anaphora.base.console import working
+    from anaphora.commands.parts.shared import print_shared_items
+    from anaphora.data.controlled.describe import corpus_table as describe_table
+    from anaphora.data.corpora.word_classes import UNKNOWN_FORM
+    from anaphora.data.store import load as load_corpus
+    from anaphora.report.terminal import print_phrase
+
     started = time.perf_counter()
     corpus = load_corpus(settings.data)
     if isinstance(settings.data, TextCorpus):
@@ -103,6 +115,10 @@ def _describe(settings: CorpusDescription) -> None:
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
     """Say for which languages no verdict can be supported, and what own items without `kind` count as."""
+    from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
+    from anaphora.report.terminal import print_phrase
+    from anaphora.report.wording import language_name
+
     by_language: dict[str, list[Example]] = {}
     for item in items:
         by_language.setdefault(item.language, []).append(item)
@@ -167,6 +183,8 @@ def describe_texts(
 
 def _check_folder(output: str) -> None:
     """Refuse a folder with files of these names that this command has not written."""
+    from anaphora.report.cards import CARD, is_corpus_card
+
     folder = Path(output)
     names = (CARD, *(f"{split}.parquet" for split in SPLITS))
     there = [name for name in names if (folder / name).exists()]
@@ -176,6 +194,11 @@ def _check_folder(output: str) -> None:
 
 def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[Mapping[str, Any]]) -> None:
     """The counts, the items as Parquet, and the card by which `datasets` knows the splits; nothing without a folder."""
+    from anaphora.data.corpora.readers import origin_of
+    from anaphora.data.records import item_columns
+    from anaphora.report.cards import CARD, corpus_card
+    from anaphora.report.terminal import print_phrase
+
     if settings.output is None:
         return
     folder, columns = Path(settings.output), item_columns(settings.data)
@@ -210,6 +233,9 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
         seconds: that it took.
         data: the corpus.
     """
+    from anaphora.data.corpora.readers import origin_of
+    from anaphora.report.terminal import print_phrase
+
     if isinstance(data, ExternalCorpus):
         also = data.also if isinstance(data, PlainText | SilverStandard) else []
         print_phrase(N_("source: {paths}"), paths=pgettext("list", ", ").join((data.path, *also)))
@@ -230,6 +256,13 @@ def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Col
         rows: as the files have them.
         shortcuts: the columns that are named after one.
     """
+    from rich import box
+    from rich.table import Table
+
+    from anaphora.base.console import print_table
+    from anaphora.commands.parts.shared import file_column_names, policy_name, value_cell
+    from anaphora.report.wording import label
+
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
     for name in names:

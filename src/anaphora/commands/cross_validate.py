@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from rich import box
-from rich.table import Table
+from anaphora.base.device import Device
+from anaphora.base.locale.translation import _, in_language_of_messages
 
-from anaphora.analysis.results.rows import table_row
-from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, accuracy_table
-from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
-from anaphora.base.console import print_table, working
-from anaphora.base.locale.translation import _
-from anaphora.commands.shared import TableFile, file_column_names, load_runs, policy_name, value_cell
-from anaphora.report.numbers import format_percent, format_range
-from anaphora.report.terminal import in_language_of_messages
-from anaphora.report.wording import label
-from anaphora.settings.commands.analysis import CrossValidation
+
+@dataclass(kw_only=True)
+class CrossValidation:
+    """Runs of all folds of one corpus, and shortcuts fitted on the same folds."""
+
+    runs: list[str] = field(default_factory=list)  # one or more runs for each fold, such as `outputs/dpr_*`
+    # Factors whose values get rows of their own; `type+stereotype` combines two.
+    by: list[str] = field(default_factory=list)
+    output: str | None = None  # CSV file for the table
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise ValueError("runs ([]) must name the runs of all folds")
 
 
 def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
@@ -26,6 +31,12 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     Raises:
         UserError: the runs are not the folds of one corpus, or one of them has seen items that it would answer.
     """
+    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.tasks.answered import accuracy_table
+    from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
+    from anaphora.base.console import working
+    from anaphora.commands.parts.shared import TableFile, load_runs
+
     table = TableFile.checked(settings.output)
     runs = load_runs(settings.runs, settings.trainer)
     check_folds(runs)
@@ -49,6 +60,15 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
         rows: of the table.
         title: above it.
     """
+    from rich import box
+    from rich.table import Table
+
+    from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM
+    from anaphora.base.console import print_table
+    from anaphora.commands.parts.shared import file_column_names, policy_name, value_cell
+    from anaphora.report.numbers import format_percent, format_range
+    from anaphora.report.wording import label
+
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]
@@ -80,5 +100,7 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
 
 def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
     """A share of a row in percent with its interval, whose ends are "<name>_low" and "<name>_high" by default."""
+    from anaphora.report.numbers import format_percent
+
     low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
     return format_percent(row[name], None if low is None or high is None else (low, high))

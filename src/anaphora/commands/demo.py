@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anaphora.analysis.evidence.measurement import gather_evidence
-from anaphora.analysis.maps.rows import write_attention_rows
-from anaphora.base.console import working
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _
-from anaphora.commands.plot_attention import example_figures
-from anaphora.commands.report import write_pages
-from anaphora.model.recurrent import NO_MAPS
-from anaphora.report.figures.files import save_in_languages
-from anaphora.report.page.translations import page_suffixes
-from anaphora.report.terminal import print_headline, print_phrase, print_verdict
-from anaphora.runs.directory import RunFiles, locked_run, objective
-from anaphora.settings.commands.analysis import Report
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.attention import Recurrent
 from anaphora.settings.run import Config
-from anaphora.training.reuse import load_or_train
 
 
-def demonstrate(config: Config) -> float | None:
+def demo(config: Config) -> float | None:
     """Train if need be, extract, measure, report, and end with the headline table and where everything lies.
 
     Returns:
@@ -34,6 +22,19 @@ def demonstrate(config: Config) -> float | None:
         UserError: the data have no pronouns or the model no attention, so that nothing could be measured in the end; or
             the training cannot begin.
     """
+    from anaphora.analysis.evidence.measurement import gather_evidence
+    from anaphora.analysis.maps.rows import write_attention_rows
+    from anaphora.base.console import working
+    from anaphora.commands.attention import example_figures
+    from anaphora.commands.parts.pages import write_pages
+    from anaphora.commands.report import Report
+    from anaphora.model.recurrent import NO_MAPS
+    from anaphora.report.figures.files import save_in_languages
+    from anaphora.report.page.translations import page_suffixes
+    from anaphora.report.terminal import print_headline, print_phrase, print_verdict
+    from anaphora.runs.directory import RunFiles, locked_run, objective
+    from anaphora.training.reuse import load_or_train
+
     if isinstance(config.data, TextCorpus):
         raise UserError(
             f"data={config.data.kind} has no pronoun questions, and the demo measures them; train with scripts/train.py"

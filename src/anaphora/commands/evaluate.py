@@ -1,49 +1,57 @@
-"""Answer every item of a split."""
+"""Answer the items of a split by one run, or by several runs beside shortcuts and linear models.
+
+Several runs of one recipe (seeds or folds) answer other data, or their own; runs that label texts answer their own.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from anaphora.analysis.evidence.headline import score_split
-from anaphora.analysis.evidence.storage import chosen_head, stored_head
-from anaphora.analysis.maps.answers import correctness
-from anaphora.analysis.maps.capture import predict_answers
-from anaphora.analysis.results.rows import table_row
-from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.strata import template_rows
-from anaphora.analysis.tasks import labels as classification
-from anaphora.base.console import console, working
+from anaphora.base.checks import at_least
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.base.locale.translation import N_, _
-from anaphora.commands.shared import (
-    asks_alike,
-    check_place_of_other_data,
-    file_column_names,
-    head_of_settings,
-    held_output,
-    print_shared_items,
-    value_cell,
-)
-from anaphora.data.example import Example
-from anaphora.data.store import load as load_corpus
-from anaphora.data.text import evenly_sampled
-from anaphora.report.terminal import in_language_of_messages, print_phrase, print_undecided
-from anaphora.report.wording import label, split_names
-from anaphora.runs.directory import Run, load
-from anaphora.runs.items import corpus_of, encode, evaluation_splits
-from anaphora.settings.commands.analysis import Evaluation
+from anaphora.base.locale.translation import N_, _, in_language_of_messages
+from anaphora.commands.parts.settings import RunHead
 from anaphora.settings.data import LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction
 
+if TYPE_CHECKING:
+    from anaphora.data.example import Example
+    from anaphora.runs.directory import Run
+
 _OF_A_HEAD = ("candidate_accuracy", "antecedent_mass")
 """Columns of the table of templates that are about a head, and missing where none is named or chosen."""
+
+
+@dataclass(kw_only=True)
+class Evaluation(RunHead):
+    """The answers of a run with one of its heads beside them, or those of several runs beside shortcuts."""
+
+    # Several runs of one recipe instead, such as `outputs/dpr_*`; `data` are what they answer, by default their own.
+    runs: list[str] = field(default_factory=list)
+    # Of several runs, factors whose values get rows of their own; `type+stereotype` combines two.
+    by: list[str] = field(default_factory=list)
+    # Of several runs, a factor with two values, such as `stereotype`: the table shows how much higher accuracy is on
+    # the first of them (in alphabetical order).
+    contrast: str | None = None
+    # Of several runs, number of folds of the items, by group, for shortcuts that are fitted on them; by default 5.
+    folds: int | None = None
+    output: str | None = None  # folder for the files, by default in the run directory; of several runs a CSV file
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.folds is not None:
+            at_least("folds", self.folds, 2)
+        one, several = ("layer", "head", "items"), ("by", "contrast", "folds")
+        for name in one if self.runs else several:
+            if getattr(self, name) not in (None, []):
+                which = "run=... (one run)" if self.runs else "runs=[...] (several runs)"
+                raise ValueError(f"{name} ({getattr(self, name)}) is for {which}")
 
 
 def evaluate(settings: Evaluation) -> None:
@@ -52,6 +60,12 @@ def evaluate(settings: Evaluation) -> None:
     Raises:
         UserError: the items are of other data than the run's own, and `output` would put their answers among its own.
     """
+    from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, held_output
+    from anaphora.runs.directory import load
+
+    if settings.runs:
+        evaluate_runs(settings)
+        return
     run = load(settings.run, settings.trainer)
     is_written = not isinstance(run.config.task.prediction, NoPrediction)  # else texts have a perplexity, printed alone
     if is_written and asks_alike(run, settings):
@@ -61,8 +75,36 @@ def evaluate(settings: Evaluation) -> None:
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
 
 
+def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
+    """Print the accuracy of several runs beside shortcuts or linear models, and keep it as CSV where a file is named.
+
+    Raises:
+        UserError: the runs differ in more than fold and seed, have different tasks, or have seen all items.
+    """
+    from anaphora.analysis.tasks.folds import require_same_recipe
+    from anaphora.commands.parts.shared import TableFile, load_runs
+
+    table = TableFile.checked(settings.output)
+    runs = load_runs(settings.runs, settings.trainer)
+    require_same_recipe(runs)
+    of_labels = isinstance(runs[0].config.task.prediction, Label)
+    rows = (compare_labels if of_labels else compare_answers)(runs, settings)
+    table.write(rows)
+    return rows
+
+
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Answer every pronoun of a split, and report the accuracy by language, kind of cue and type."""
+    from anaphora.analysis.evidence.headline import score_split
+    from anaphora.analysis.evidence.storage import chosen_head, stored_head
+    from anaphora.analysis.maps.answers import correctness
+    from anaphora.analysis.maps.capture import predict_answers
+    from anaphora.analysis.results.scores import Head
+    from anaphora.analysis.scores.strata import template_rows
+    from anaphora.commands.parts.shared import head_of_settings, print_shared_items
+    from anaphora.report.terminal import print_phrase, print_undecided
+    from anaphora.runs.items import encode, evaluation_splits
+
     head = head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
     data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
@@ -99,6 +141,12 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 @in_language_of_messages
 def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print what `accuracy_rows` gives."""
+    from rich.table import Table
+
+    from anaphora.base.console import console
+    from anaphora.commands.parts.shared import file_column_names, value_cell
+    from anaphora.report.wording import label, split_names
+
     title = _("{run}: task accuracy, {split} split").format(run=run, split=label(split_names(), split))
     table = Table(title=title, title_justify="left")
     for name in rows[0]:
@@ -110,6 +158,14 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     """Label every text of a split beside a bag of words, or report the perplexity of masked tokens."""
+    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.tasks import labels as classification
+    from anaphora.base.console import working
+    from anaphora.data.store import load as load_corpus
+    from anaphora.data.text import evenly_sampled
+    from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import corpus_of
+
     source = settings.data or run.config.data
     corpus = load_corpus(settings.data) if settings.data else corpus_of(run)
     limit = settings.items or run.config.trainer.limit_items
@@ -142,6 +198,9 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 @in_language_of_messages
 def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
     """Print the perplexity of so many masked tokens."""
+    from anaphora.report.terminal import print_phrase
+    from anaphora.report.wording import label, split_names
+
     print_phrase(
         N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
         run=run,
@@ -154,6 +213,12 @@ def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> No
 @in_language_of_messages
 def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print what `accuracy_by_label` gives; its first row is of all texts."""
+    from rich.table import Table
+
+    from anaphora.base.console import console
+    from anaphora.commands.parts.shared import file_column_names
+    from anaphora.report.wording import label, split_names
+
     title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(
         run=run, split=label(split_names(), split)
     )
@@ -198,3 +263,124 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
             }
         )
     return rows
+
+
+def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
+    """Print the accuracy of several runs on items that they have not seen, beside shortcuts."""
+    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.tasks.answered import accuracy_table, check_factors, require_pronoun_head
+    from anaphora.analysis.tasks.transfer import answer_transfer
+    from anaphora.base.console import working
+    from anaphora.commands.cross_validate import print_answers
+    from anaphora.data.store import load as load_corpus
+    from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import corpus_of
+
+    for run in runs:
+        require_pronoun_head(run)
+    source = settings.data or runs[0].config.data
+    if isinstance(source, TextCorpus):
+        raise UserError(f"data={source.kind} has no pronoun questions; name other data, for instance data=knowref")
+    with working(_("reading the data")) as progress:
+        examples = load_corpus(source).examples(settings.split)
+        corpora = {_training_split_key(run): corpus_of(run) for run in runs}
+        training = [corpus.examples("train") for corpus in corpora.values()]
+        # A run's own test split is as unseen as any: nothing was learned or chosen on it.
+        splits = [corpus.examples(part) for corpus in corpora.values() for part in ("train", "dev")]
+        seen = {example.text for split in splits for example in split}
+        unseen = [example for example in examples if example.text not in seen]
+        if not unseen:
+            raise UserError(f"split ({settings.split}) of data={source.kind} holds no item that the runs have not seen")
+        check_factors(unseen, settings.by, settings.contrast)
+        items = answer_transfer(runs, training, unseen, settings.folds or 5, source.seed, progress)
+    rows = [table_row(row) for row in accuracy_table(items, settings.by, settings.contrast)]
+    trained_on = runs[0].config.data.kind
+    title = _("{data}, answered by {runs} runs on {source}; shares in %, 95 % over groups").format(
+        data=source.kind, runs=len(runs), source=trained_on
+    )
+    print_answers(rows, title)
+    if len(unseen) < len(examples):
+        print_phrase(
+            N_("left out: {items} items whose text is in data={data}"),
+            items=len(examples) - len(unseen),
+            data=trained_on,
+        )
+    return rows
+
+
+def _training_split_key(run: Run) -> tuple[str, int]:
+    """What the training splits of runs of one recipe differ in."""
+    return run.config.data.kind, int(getattr(run.config.data, "fold", 0))
+
+
+def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
+    """Print the accuracy of several runs on their own texts, beside linear models.
+
+    Raises:
+        UserError: a setting is for questions about pronouns, or the split holds no text.
+    """
+    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.tasks.labels import (
+        accuracy_by_policy,
+        bag_of_tokens,
+        bag_of_words,
+        label_names,
+        predict_labels,
+    )
+    from anaphora.base.console import working
+    from anaphora.data.text import evenly_sampled
+    from anaphora.runs.items import check_training_items, corpus_of
+
+    for name in ("data", "by", "contrast", "folds"):
+        if (given := getattr(settings, name)) not in (None, []):
+            value = getattr(given, "kind", given)
+            raise UserError(
+                f"{name} ({value}) is for runs that answer pronouns; runs that label texts answer their own"
+            )
+    first = runs[0]
+    corpus = corpus_of(first)
+    for run in runs[1:]:
+        check_training_items(run.files.directory, run.config.data, corpus)
+    training, development = corpus.texts("train"), corpus.texts("dev")
+    texts = evenly_sampled(corpus.texts(settings.split), first.config.trainer.limit_items)
+    if not texts:
+        raise UserError(f"split ({settings.split}) holds no texts")
+    with working(_("answering")):
+        names = label_names(first)
+        labels: dict[str, list[list[str]]] = {
+            "encoder": [[names[label] for label in predict_labels(run, texts)] for run in runs]
+        }
+    with working(_("fitting the linear models on the training split")):
+        labels["bag of its tokens"] = [bag_of_tokens(first, training, development, texts)]
+        labels["bag of words and pairs"] = [bag_of_words(training, development, texts)]
+    ((most, _count),) = Counter(text.label or "" for text in training).most_common(1)
+    labels["most frequent label"] = [[most] * len(texts)]
+    rows = [table_row(row) for row in accuracy_by_policy(texts, labels)]
+    print_labels(rows, first.config.data.kind, settings.split, len(runs))
+    return rows
+
+
+@in_language_of_messages
+def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
+    """Print what `accuracy_by_policy` gives of so many runs on a split."""
+    from rich import box
+    from rich.table import Table
+
+    from anaphora.base.console import print_table
+    from anaphora.commands.cross_validate import percent_cell
+    from anaphora.commands.parts.shared import file_column_names, policy_name
+    from anaphora.report.numbers import format_range
+    from anaphora.report.wording import label, split_names
+
+    title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
+        data=data, split=label(split_names(), split), runs=runs
+    )
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("policy", "texts", "accuracy", "runs", "encoder_minus"):
+        table.add_column(label(file_column_names(), name), justify="left" if name == "policy" else "right")
+    for number, row in enumerate(rows):
+        spread = "" if row["lowest"] is None else format_range(row["lowest"], row["highest"])
+        accuracy = percent_cell(row, "accuracy", ("low", "high"))
+        difference = percent_cell(row, "first_minus") if number else ""
+        table.add_row(policy_name(row["policy"]), str(row["texts"]), accuracy, spread, difference)
+    print_table(table)

@@ -2,30 +2,89 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
+from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_json
-from anaphora.base.language import language_of
+from anaphora.base.language import LANGUAGES, language_of
 from anaphora.base.locale.translation import _, environment_language, spoken_in
-from anaphora.data.example import Example
-from anaphora.data.own_sentence import example_from_query, name_of_sentence
-from anaphora.explain.matrices import Calculation, load_calculation, load_example
-from anaphora.settings.commands.explanation import EXAMPLES, Explanation
+from anaphora.commands.parts.settings import check_sentence
+from anaphora.explain import EXAMPLES
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from anaphora.data.example import Example
+    from anaphora.explain.matrices import Calculation
     from anaphora.explain.walk import Walkthrough
 
 _DEFAULT_OUTPUT = "outputs/explain"
 
 
+@dataclass(kw_only=True)
+class Explanation:
+    """A calculation to walk through: an example, matrices of one's own, or a sentence of a trained run."""
+
+    example: str | None = None  # a built-in example; `list` lists them
+    matrices: str | None = None  # instead, a YAML file with matrices of your own
+    text: str | None = None  # instead, a sentence that a trained run reads
+    run: str | None = None  # a run directory (`outputs/demo` for a text); with an example, the run reads its sentence
+    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; the run then answers
+    layer: int | None = None  # layer of the run; by default that of the head chosen on the development split
+    head: int | None = None  # head of this layer; by default the chosen one, or the first of your own matrices
+    row: str | None = None  # the token to follow through all steps: a word, or its number from 0
+    interface_language: str | None = None  # `en` or `zh`; by default what ANAPHORA_LANGUAGE names, else the text's
+    form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` for a text, else `terminal`
+    digits: int = 4  # digits after the decimal point; JSON has all of them
+    output: str | None = None  # file for a page or JSON; by default in `outputs/explain`
+
+    def __post_init__(self) -> None:
+        sources = [name for name in ("example", "matrices", "text") if getattr(self, name) is not None]
+        if len(sources) != 1:
+            raise ValueError(
+                f"give one of example=, matrices= and text=, not {' and '.join(sources) or 'none'}; "
+                "example=list lists the examples"
+            )
+        if self.example is not None:
+            one_of("example", self.example, ("list", *EXAMPLES))
+        if self.form is not None:
+            one_of("form", self.form, ("short", "terminal", "page", "json"))
+        if self.interface_language is not None:
+            one_of("interface_language", self.interface_language, LANGUAGES)
+        if not 0 <= self.digits <= 15:
+            raise ValueError(f"digits ({self.digits}) must be from 0 to 15")
+        for name in ("layer", "head"):
+            if getattr(self, name) is not None:
+                at_least(name, getattr(self, name), 0)
+        if self.matrices is not None and self.run is not None:
+            raise ValueError("run works with a text or an example, not with matrices")
+        if self.layer is not None and self.text is None and self.run is None:
+            raise ValueError("layer needs a run: give run= or text=")
+        check_sentence(self.text, self.pronoun, self.candidates)
+        if self.output is not None and self.shown_as in ("short", "terminal"):
+            raise ValueError(
+                f"output ({self.output}) is the file of a page or of JSON; form={self.shown_as} prints to the "
+                "terminal, so set form=page or form=json"
+            )
+        if self.output is not None:
+            file_ending("output", self.output, *(PAGE_ENDINGS if self.shown_as == "page" else (".json",)))
+        if self.text is not None and self.run is None:
+            self.run = "outputs/demo"
+
+    @property
+    def shown_as(self) -> str:
+        """The form in which it is shown."""
+        return self.form or ("terminal" if self.text is None else "short")
+
+
 def explain(settings: Explanation) -> None:
     """Print a walk-through, or write it as a page or as JSON."""
+    from rich.console import Console
+
     # Markup and colours in brackets are for our own words; a text may hold brackets too.
     console = Console(markup=False, highlight=False)
     if settings.example == "list":
@@ -54,6 +113,8 @@ def explain(settings: Explanation) -> None:
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
     """What the file of a walk-through is called where nobody names it; one of a sentence tells it from all others."""
+    from anaphora.data.own_sentence import name_of_sentence
+
     if settings.run is None:
         return walk.name
     asked = (settings.run, settings.pronoun, settings.candidates, settings.layer, settings.head, settings.row)
@@ -73,6 +134,9 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
 
 
 def _walk_through(settings: Explanation, language: str) -> Walkthrough:
+    from anaphora.data.own_sentence import example_from_query
+    from anaphora.explain.matrices import load_calculation, load_example
+
     if settings.text is not None:
         query = example_from_query(settings.text, settings.pronoun, settings.candidates) if settings.pronoun else None
         return _walk_through_sentence(settings, settings.text, query, settings.row)
@@ -116,6 +180,11 @@ def _walk_through_sentence(settings: Explanation, text: str, query: Example | No
 
 def example_table(language: str) -> Table:
     """The built-in examples with what they show."""
+    from rich import box
+    from rich.table import Table
+
+    from anaphora.explain.matrices import load_example
+
     with spoken_in(language):
         title = _("Examples")
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from safetensors.torch import save
-from torch import Tensor
+from omegaconf import MISSING
 
-from anaphora.analysis.evidence.storage import metrics_path, read_evidence
-from anaphora.analysis.maps.capture import answers_pronouns
-from anaphora.analysis.results.evidence import Evidence
-from anaphora.base.console import console
+from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
 from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
-from anaphora.data.corpora.readers import origin_of
-from anaphora.data.tokens.pretrained import SEPARATOR, TOKENIZER
-from anaphora.model.pretrained.families import CONFIG, WEIGHTS
-from anaphora.model.pretrained.weights import to_bert
-from anaphora.report.cards import CARD, CardFacts, model_card
-from anaphora.runs.directory import Run, distinct_tensors, load, training_record
-from anaphora.runs.published import config_json
-from anaphora.settings.commands.analysis import Export
 from anaphora.settings.model.attention import heads_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from anaphora.analysis.results.evidence import Evidence
+    from anaphora.report.cards import CardFacts
+    from anaphora.runs.directory import Run
+
+
+@dataclass(kw_only=True)
+class Export:
+    """A run as a folder that `transformers` loads."""
+
+    run: str = "outputs/demo"  # the run directory
+    output: str = MISSING  # the folder to write; it must be new or empty
+    format: str = "bert"  # bert: a plain BERT, if the run has such parts; anaphora: the whole run, with a model card
+    output_layer: bool | None = None  # write BertForMaskedLM, not BertModel; by default only if its layer was trained
+    # Licence of the weights for the card of format=anaphora, as the hub writes it, such as apache-2.0.
+    licence: str | None = None
+
+    def __post_init__(self) -> None:
+        one_of("format", self.format, ("bert", "anaphora"))
+        if self.format != "bert" and self.output_layer is not None:
+            raise ValueError(f"output_layer ({str(self.output_layer).lower()}) is only for format=bert")
+        if self.format != "anaphora" and self.licence is not None:
+            raise ValueError(f"licence ({self.licence!r}) is only for format=anaphora, which writes a model card")
 
 
 def export(settings: Export) -> Path:
@@ -32,6 +48,10 @@ def export(settings: Export) -> Path:
     Raises:
         UserError: the folder holds something already, or a part of the model has no counterpart in the format.
     """
+    from anaphora.base.console import console
+    from anaphora.model.pretrained.families import CONFIG
+    from anaphora.runs.directory import load
+
     folder = Path(settings.output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"output ({settings.output}) is not empty; name a new folder")
@@ -47,6 +67,9 @@ def export(settings: Export) -> Path:
 
 def _write_bert(run: Run, settings: Export, folder: Path) -> None:
     """The encoder, without its prediction head; the vocabulary's output where BERT has it."""
+    from anaphora.model.pretrained.families import CONFIG
+    from anaphora.model.pretrained.weights import to_bert
+
     learned = run.config.task.masked_lm > 0
     if settings.output_layer and not learned:
         raise UserError(f"output_layer (true): {settings.run} was not trained on masked tokens (task.masked_lm=0)")
@@ -62,6 +85,12 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
     """The whole run, with its card and its scores."""
+    from anaphora.analysis.evidence.storage import metrics_path
+    from anaphora.model.pretrained.families import CONFIG
+    from anaphora.report.cards import CARD, model_card
+    from anaphora.runs.directory import distinct_tensors
+    from anaphora.runs.published import config_json
+
     evidence = _evidence(run)
     with atomic_directory(folder) as draft:
         _write_tokenizer(run, draft, {"model_input_names": ["input_ids", "attention_mask"]})
@@ -77,20 +106,33 @@ def _write_run(run: Run, licence: str | None, folder: Path) -> None:
 
 def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
     # transformers refuses a file that does not say so
+    from safetensors.torch import save
+
+    from anaphora.model.pretrained.families import WEIGHTS
+
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
 def _evidence(run: Run) -> Evidence | None:
+    from anaphora.analysis.evidence.storage import read_evidence
+
     return read_evidence(_measured(run), "test")
 
 
 def _measured(run: Run) -> Path:
     """Where the scores of a run stand: those that were taken here, else those that came with it."""
+    from anaphora.analysis.evidence.storage import metrics_path
+
     here = run.directory
     return here if metrics_path(here, "test").exists() else run.files.directory
 
 
 def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> CardFacts:
+    from anaphora.analysis.maps.capture import answers_pronouns
+    from anaphora.data.corpora.readers import origin_of
+    from anaphora.report.cards import CardFacts
+    from anaphora.runs.directory import training_record
+
     config, data = run.config, run.config.data
     record = training_record(run.files.directory)
     languages = evidence.languages if evidence else getattr(data, "languages", ())
@@ -120,11 +162,15 @@ def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> Car
 
 
 def _write_tokenizer(run: Run, folder: Path, more: dict[str, object] | None = None) -> None:
+    from anaphora.data.tokens.pretrained import TOKENIZER
+
     write_json(folder / "tokenizer_config.json", _tokenizer_settings(run) | (more or {}))
     write_text(folder / TOKENIZER, run.tokenizer.dumps())
 
 
 def _tokenizer_settings(run: Run) -> dict[str, object]:
+    from anaphora.data.tokens.pretrained import SEPARATOR
+
     names = {"pad": PADDING, "unk": UNKNOWN, "cls": CLS, "mask": MASK}
     tokens: dict[str, object] = {f"{name}_token": SPECIAL_TOKENS[number] for name, number in names.items()}
     if SEPARATOR in {run.tokenizer.token(number) for number in run.tokenizer.encode("").ids}:

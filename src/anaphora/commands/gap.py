@@ -4,55 +4,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from rich import box
-from rich.table import Table
-
-from anaphora.analysis.maps.capture import capture, log_probabilities
-from anaphora.analysis.maps.kinds import candidates_to_pronoun
-from anaphora.analysis.maps.words import mention_mass
-from anaphora.analysis.tasks.answered import require_pronoun_head
-from anaphora.analysis.tasks.folds import check_folds, fold_of
-from anaphora.analysis.tasks.gap import (
-    Decisions,
-    GapScore,
-    best_thresholds,
-    decisions_from_answers,
-    f1_difference,
-    gap_score,
-    gold_decisions,
-    require_two_names,
-    rule_scores,
-    score_columns,
-)
-from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
-from anaphora.base.console import print_table
+from anaphora.base.checks import at_least, one_of
+from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_, _
-from anaphora.commands.shared import TableFile, file_column_names, load_runs, value_cell
-from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.corpora.division import fold_numbers
-from anaphora.data.example import Example
-from anaphora.data.names import with_exchanged_names
-from anaphora.data.store import load as load_corpus
-from anaphora.report.stored import stored_sentence
-from anaphora.report.terminal import in_language_of_messages, print_phrase
-from anaphora.report.wording import label, name_policy_names, split_names
-from anaphora.runs.directory import Run, load
-from anaphora.runs.items import corpus_of
-from anaphora.settings.commands.analysis import NameDecisions
-from anaphora.settings.data import Data, ExternalCorpus
+from anaphora.base.locale.translation import N_, _, in_language_of_messages
+from anaphora.settings.data import SPLITS, Data, ExternalCorpus, Gap
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.prediction import NoPrediction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from anaphora.analysis.tasks.gap import Decisions, GapScore
+    from anaphora.data.example import Example
+    from anaphora.runs.directory import Run
 
 DEFAULT_FOLDS = 10
 """Of the development rows, for what is chosen or fitted on them."""
 BOTH_WAYS_SUFFIX = ", both ways"
 """The suffix of a row whose answers are the mean over the text as it is and with its names exchanged."""
+
+
+@dataclass(kw_only=True)
+class NameDecisions:
+    """Two yes-or-no decisions an item: is this name, is that name, what the pronoun means (GAP)?"""
+
+    runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
+    weights: str | None = None  # pretrained weights, or a run, whose heads are read without fine-tuning
+    data: Data = field(default_factory=Gap)
+    # What the runs answer: test (the default), dev, train, or folds, that is, every run the fold that it was not
+    # trained on. Weights are measured on all development rows (train and dev).
+    split: str | None = None
+    # Number of folds of the development rows, for what is chosen or fitted on them without fine-tuning; by default 10.
+    folds: int | None = None
+    exchanged: bool = False  # also ask the runs with the names exchanged, and take the mean of both answers
+    output: str | None = None  # CSV file for the table
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        if self.split is not None:
+            one_of("split", self.split, (*SPLITS, "folds"))
+        if self.folds is not None:
+            at_least("folds", self.folds, 2)
+        if bool(self.runs) == (self.weights is not None):
+            raise ValueError("give either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
+        if self.exchanged and not self.runs:
+            raise ValueError("exchanged=true needs answers, which weights=... does not have; give runs=[...]")
+        if self.split is not None and not self.runs:
+            raise ValueError(
+                f"split ({self.split!r}) is what runs=[...] answer: weights=... is measured on all development rows"
+            )
+        if self.folds is not None and self.runs:
+            raise ValueError(f"folds ({self.folds}) is for weights=...; the folds of runs=[...] are data.folds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +77,18 @@ class GapEvaluation:
     examples: list[Example]
 
 
-def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
+def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     """Measure, print the table, and keep it as CSV where a file is named.
 
     Raises:
         UserError: the data are not of two names each with a gender, or a run answers nothing.
     """
+    from anaphora.analysis.tasks.gap import require_two_names, score_columns
+    from anaphora.commands.parts.shared import TableFile, load_runs
+    from anaphora.data.store import load as load_corpus
+    from anaphora.report.wording import label, split_names
+    from anaphora.runs.directory import load
+
     table = TableFile.checked(settings.output)
     runs = load_runs(settings.runs, settings.trainer)
     for run in runs:
@@ -114,6 +127,8 @@ def evaluate_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
     """The score of each run's own answers, and of all together."""
+    import numpy as np
+
     decisions = np.stack([_decisions(run, examples, exchanged) for run in runs])
     scores: dict[str, GapScore] = {}
     for run, one in zip(runs, decisions, strict=True):
@@ -129,6 +144,13 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
     Raises:
         UserError: the runs are not all folds of these data.
     """
+    import numpy as np
+
+    from anaphora.analysis.tasks.folds import check_folds, fold_of
+    from anaphora.analysis.tasks.gap import require_two_names
+    from anaphora.data.store import load as load_corpus
+    from anaphora.runs.items import corpus_of
+
     check_folds(runs)
     examples_of: dict[int, list[Example]] = {}
     decisions: dict[int, list[Decisions]] = {}
@@ -150,6 +172,8 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
     """The rows of some runs' decisions, (S, W, N, M)."""
+    from anaphora.analysis.tasks.gap import gap_score
+
     return {
         f"{name}{way}": gap_score(decisions[:, number], examples)
         for number, way in enumerate(("", BOTH_WAYS_SUFFIX)[: decisions.shape[1]])
@@ -158,6 +182,9 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
 
 def _print_exchange_gain(evaluation: GapEvaluation) -> None:
     """Print what the mean over both ways changes."""
+    from anaphora.analysis.tasks.gap import f1_difference
+    from anaphora.report.terminal import print_phrase
+
     once, both = evaluation.decisions[:, 0], evaluation.decisions[:, 1]
     above, (low, high) = f1_difference(both, once, evaluation.examples)
     moved = 100 * float((once != both).any(axis=2).mean())
@@ -177,6 +204,8 @@ def _require_pronoun_head(run: Run) -> None:
     Raises:
         UserError: it has no prediction head for one.
     """
+    from anaphora.analysis.tasks.answered import require_pronoun_head
+
     if isinstance(run.config.task.prediction, NoPrediction):
         raise UserError(
             f"runs ({run.directory}) gives no answers (task.prediction=none); score its heads with weights=..."
@@ -190,6 +219,8 @@ def _refuse_training_items(run: Run, examples: Sequence[Example]) -> None:
     Raises:
         UserError: there is one.
     """
+    from anaphora.runs.items import corpus_of
+
     if _texts(examples) & _texts(corpus_of(run).examples("train")):
         raise _other_data_error(run)
 
@@ -212,6 +243,11 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
     Who bears which name is no cue to the antecedent, so the mean over both is the answer that does not depend on it.
     """
+    import numpy as np
+
+    from anaphora.analysis.tasks.gap import decisions_from_answers
+    from anaphora.data.names import with_exchanged_names
+
     shares = [_log_shares(run, examples)]
     if exchanged:
         shares.append((shares[0] + _log_shares(run, [with_exchanged_names(example) for example in examples])) / 2)
@@ -220,6 +256,9 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
     """The log of the share of first name, second name and neither: (N, 3)."""
+    from anaphora.analysis.maps.capture import log_probabilities
+    from anaphora.data.batches.encoded import EncodedSplit
+
     data = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, data.max_tokens())
     return log_probabilities(run.model, data, run.config.batching, run.config.task.prediction)
@@ -227,6 +266,16 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
     """Shortcuts, the best head and a probe over all heads; what is chosen or fitted is so on the other folds."""
+    import numpy as np
+
+    from anaphora.analysis.maps.capture import capture
+    from anaphora.analysis.maps.kinds import candidates_to_pronoun
+    from anaphora.analysis.maps.words import mention_mass
+    from anaphora.analysis.tasks.gap import gap_score, gold_decisions, rule_scores
+    from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
+    from anaphora.data.batches.encoded import EncodedSplit
+    from anaphora.data.corpora.division import fold_numbers
+
     numbers = np.array(fold_numbers(examples, folds, seed))
     gold = gold_decisions(examples, 2)
     scores = rule_scores(examples, seed)
@@ -252,6 +301,10 @@ def _best_on_other_folds(
     scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
     """The decisions of the policy that is best on the other folds: (N, M, K) scores of K policies -> (N, M)."""
+    import numpy as np
+
+    from anaphora.analysis.tasks.gap import best_thresholds
+
     answers = scores.argmax(axis=1)  # (N, K)
     top = np.take_along_axis(scores, answers[:, None], axis=1)[:, 0].astype(np.float64)
     right = np.take_along_axis(gold, answers, axis=1)
@@ -270,6 +323,13 @@ def _best_on_other_folds(
 @in_language_of_messages
 def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
     """Print the rows of the file, those of runs under the runs' own names."""
+    from rich import box
+    from rich.table import Table
+
+    from anaphora.base.console import print_table
+    from anaphora.commands.parts.shared import file_column_names, value_cell
+    from anaphora.report.wording import label
+
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     for name in rows[0]:
         table.add_column(label(file_column_names(), name), justify="left" if name == "policy" else "right")
@@ -282,6 +342,9 @@ def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collect
 
 
 def _row_name(name: str, runs: Collection[str]) -> str:
+    from anaphora.report.stored import stored_sentence
+    from anaphora.report.wording import name_policy_names
+
     if name in runs:
         return name
     if name.endswith(BOTH_WAYS_SUFFIX):

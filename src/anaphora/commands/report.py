@@ -1,49 +1,84 @@
-"""The report: measure what is not measured yet, and write one offline page."""
+"""Write one offline page on a run, on several runs, or on models of any kind (an atlas); measure what is missing.
+
+Several runs are put side by side. It is an atlas if a model is no run, or if `data` or `corpora` are named: then the
+heads of all models are compared on the same items. With output=NAME.csv, the scores of several runs are summarised.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from anaphora.analysis.causal.subjects import Subject
-from anaphora.analysis.evidence.comparison import compare_runs, divergences
-from anaphora.analysis.evidence.exhibits import development_accuracy, example_sentences, first_quad, maps_of_run
-from anaphora.analysis.evidence.headline import Measurement
-from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
-from anaphora.analysis.evidence.other_models import evidence_from_records
-from anaphora.analysis.evidence.storage import metrics_path
-from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.evidence import Evidence
-from anaphora.analysis.results.scores import KINDS
-from anaphora.analysis.results.several_runs import RowDivergence
-from anaphora.analysis.scores.heads import mean_chance
-from anaphora.base.checks import FIGURE_FORMATS
-from anaphora.base.console import console, say, working
+from anaphora.analysis.evidence.plan import EvidencePlan
+from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
+from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.locale.translation import N_, _, spoken_in
-from anaphora.commands.shared import holds_other_run
-from anaphora.data.example import Example
-from anaphora.report.evidence_tables import divergence_rows, every_table
-from anaphora.report.figures import pictures
-from anaphora.report.figures.files import save_figure
-from anaphora.report.page.elements import ReportRun, SentenceEntry
-from anaphora.report.page.explorer import explorer_entries
-from anaphora.report.page.sections.all import FIGURES
-from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
-from anaphora.report.page.write import write_report
-from anaphora.report.terminal import print_phrase, print_undecided, print_verdict
-from anaphora.report.wording import language_name
-from anaphora.runs.directory import Run, load, locked_run, training_record
+from anaphora.base.files import check_writable
+from anaphora.base.language import LANGUAGES
+from anaphora.base.locale.translation import N_, _, environment_language
 from anaphora.runs.presence import run_directories
-from anaphora.settings.commands.analysis import Protocol, Report
+from anaphora.settings.data import ControlledCorpus, Data
+from anaphora.settings.typed import construct
+
+if TYPE_CHECKING:
+    from anaphora.runs.directory import Run
+
+
+@dataclass(kw_only=True)
+class Report(EvidencePlan):
+    """A report on one run or several, or an atlas of models."""
+
+    any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
+    run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    # Several runs instead, in the order of the page; `outputs/a_*` stands for all that match.
+    runs: list[str] = field(default_factory=list)
+    # What the models of an atlas read; by default the built-in corpus, and for runs that are trained here their own.
+    data: Data | None = None
+    corpora: list[str] = field(default_factory=list)  # public corpora of an atlas, as in [dpr:file,winobias:folder]
+    causal_items: int = 100  # of an atlas, about how many main items to use for causal tests; 0 for none
+    # Folder for report.html; by default the run directory, for several runs `report` beside the first, and for an atlas
+    # outputs/atlas. With several runs also a CSV file, for the median and spread of what was scored already.
+    output: str | None = None
+    sentences: int = 64  # number of sentences in the explorer
+    formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # formats of figures: `png`, `svg`, `pdf`
+    # Language of page, figures and progress: en, zh, or both (one page for each); the texts keep their own.
+    interface_language: str = field(default_factory=environment_language)
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        figure_formats(self.formats)
+        one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
+        at_least("sentences", self.sentences, 1)
+        at_least("causal_items", self.causal_items, 0)
+        if self.data is not None or self.corpora:
+            self.check_atlas()
+
+    @property
+    def models(self) -> list[str]:
+        """The runs or models by their names, with patterns filled in."""
+        return run_directories(self.runs) or [self.run]
+
+    def sources(self) -> dict[str, Data]:
+        """The settings of each corpus of an atlas by name: of the data, then of the public corpora."""
+        own = self.data or ControlledCorpus()
+        public = {}
+        for named in self.corpora:
+            name, _colon, path = named.partition(":")
+            if not path:
+                raise UserError(f"corpora ({named!r}) must be a corpus and its path, such as dpr:train.c.txt")
+            public[name] = construct(Data, {"kind": name, "path": path}, f"corpora ({named})")
+        return {own.kind: own} | public
+
+    def check_atlas(self) -> None:
+        """Check what an atlas can be asked for."""
+        one_of("split", self.split, ("train", "test"))
+        one_of("interface_language", self.interface_language, LANGUAGES)
+        self.sources()
 
 
 def report(settings: Report) -> list[Path]:
@@ -55,8 +90,20 @@ def report(settings: Report) -> list[Path]:
     Raises:
         UserError: a run is not finished, or two runs have one name.
     """
+    from anaphora.analysis.evidence.comparison import compare_runs
+    from anaphora.analysis.evidence.measurement import gather_evidence
+    from anaphora.base.console import console, working
+    from anaphora.commands.parts.pages import page_folder, write_pages
+    from anaphora.commands.parts.shared import is_of_transformers
+    from anaphora.report.terminal import print_comparison, print_phrase, print_undecided, print_verdict
+    from anaphora.runs.directory import load, locked_run
+
+    if settings.output and Path(settings.output).suffix == ".csv":
+        return [compare(run_directories(settings.runs), settings.output, settings.split)]
+    if settings.data or settings.corpora or any(is_of_transformers(name) for name in settings.models):
+        return [atlas(settings)]
     # Measuring takes minutes: what cannot be reported is an error before.
-    runs = [load(directory, settings.trainer) for directory in run_directories(settings.runs) or [settings.run]]
+    runs = [load(directory, settings.trainer) for directory in settings.models]
     twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
     if twice:
         raise UserError(f"runs ({settings.runs}): two are called {twice[0]}; rename one of the run directories")
@@ -75,13 +122,58 @@ def report(settings: Report) -> list[Path]:
             console.print(of_run.headline.run.name, soft_wrap=True)
         print_verdict(of_run.evidence)
         print_undecided(of_run.headline.capture.answers)
+    if len(evidence) > 1 and (spreads := compare_runs([of_run.evidence for of_run in evidence])):
+        print_comparison(spreads)
     for page in pages:
         print_phrase(N_("report    {path}"), path=page)
     return pages
 
 
+def compare(runs: Sequence[str], output: str, split: str) -> Path:
+    """Print the median and spread of every measure over several runs, as they were scored, and keep them as CSV.
+
+    Raises:
+        UserError: fewer than two runs, one that has not been scored, or none with scores of main items.
+    """
+    from anaphora.analysis.evidence.comparison import compare_runs
+    from anaphora.commands.parts.shared import TableFile, scored_evidence
+    from anaphora.report.terminal import print_comparison
+
+    table = TableFile.checked(output)
+    if len(runs) < 2:
+        raise UserError(f"runs ({list(runs)}) must name at least two run directories for the table {output}")
+    rows = compare_runs([scored_evidence(run, split) for run in runs])
+    if not rows:
+        raise UserError(f"runs ({list(runs)}): none of them has scores of main items")
+    print_comparison(rows)
+    table.write([row.to_row() for row in rows])
+    return Path(output)
+
+
+def atlas(settings: Report) -> Path:
+    """Compare the heads of models of any kind on the same items, and write one page."""
+    from anaphora.commands.parts.atlas import AtlasPlan, draw_atlas
+
+    settings.check_atlas()
+    plan = AtlasPlan(
+        models=settings.models,
+        sources=settings.sources(),
+        split=settings.split,
+        items=settings.items,
+        causal_items=settings.causal_items,
+        untrained=settings.untrained,
+        folder=Path(settings.output or "outputs/atlas"),
+        language=settings.interface_language,
+        trainer=settings.trainer,
+    )
+    return draw_atlas(plan)
+
+
 def evidence_folder(run: Run, settings: Report) -> Path:
     """Where the numbers of a run go: into its directory, or below `output` where that cannot be written."""
+    from anaphora.analysis.evidence.storage import metrics_path
+    from anaphora.base.console import say
+
     if settings.output:
         try:
             check_writable(metrics_path(run.directory, settings.split))
@@ -90,223 +182,3 @@ def evidence_folder(run: Run, settings: Report) -> Path:
             say(_("{error}; its numbers go to {folder}").format(error=error, folder=folder))
             return folder
     return run.directory
-
-
-def page_folder(runs: Sequence[Run], settings: Report) -> Path:
-    """Where the page goes; one on several runs is none of theirs."""
-    own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
-    return Path(settings.output) if settings.output else own
-
-
-def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
-    """A page a language on runs whose evidence is known, figures as files, and each run's tables; the caller holds all.
-
-    Tables and figures of an earlier report that the new one has not are removed.
-
-    Returns:
-        The pages, each of which links to the others.
-    """
-    for of_run in evidence:
-        _write_tables(of_run.folder, of_run.evidence, settings.split)
-    folder = page_folder([of_run.headline.run for of_run in evidence], settings)
-    suffixes = page_suffixes(settings.interface_language)
-    stem = _page_stem(settings.split)
-    pages = page_names(stem, suffixes)
-    sentences = [
-        explorer_entries(example_sentences(headline, settings.sentences, maps_of_run(headline)))
-        for headline in (of_run.headline for of_run in evidence)
-    ]
-    apart = _divergences(evidence)
-    spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
-    training = [training_record(of_run.headline.run.files.directory) for of_run in evidence]
-    names = ", ".join(of_run.headline.run.name for of_run in evidence)
-    drawn: set[Path] = set()
-    for language, page in pages.items():
-        translations = other_pages(pages, language)
-        with spoken_in(language):
-            runs = [
-                report_run(
-                    of_run.headline.run.name, of_run.headline, of_run.evidence, record, entries,
-                    repr(replace(of_run.headline.run.config, name=None, output="", resume=None, seed=0)),
-                )
-                for of_run, record, entries in zip(evidence, training, sentences, strict=True)
-            ]  # fmt: skip
-            title = _("Pronouns and antecedents: {names}").format(names=names)
-            figures = write_report(folder / page, runs, title, spreads, apart, translations)
-        for name, of_page in figures.items():
-            inside = folder / "figures" / (name if len(runs) > 1 else "")
-            for figure_name, figure in of_page.items():
-                save_figure(figure, inside / f"{figure_name}{suffixes[language]}", settings.formats)
-                drawn.add(inside / figure_name)
-    if len(pages) == 1:
-        remove_translation(folder, stem, drawn)
-    _remove_outdated_figures(folder, pages.values(), drawn)
-    _write_or_remove(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
-    return [folder / page for page in pages.values()]
-
-
-def report_on_records(
-    folder: Path,
-    name: str,
-    development: Sequence[AttentionRecord],
-    measured: Sequence[AttentionRecord],
-    *,
-    answers: Sequence[int] | None = None,
-    subject: Subject | None = None,
-    training: Sequence[Example] = (),
-    maps: Mapping[int, NDArray[np.float32]] | None = None,
-    split: str = "test",
-    fixed: Protocol | None = None,
-) -> Evidence:
-    """Write the report on a model from elsewhere: `report.html`, `metrics.json` and the tables, in a folder.
-
-    For another split than `test` they are `report_<split>.html` and `metrics_<split>.json`.
-
-    Args:
-        folder: it is made where it is missing.
-        name: of the model.
-        development, measured, answers, subject, training, split, fixed: as in `evidence_from_records`.
-        maps: for the explorer the whole maps (L, H, T, T) of some measured records, attending token first, by the
-            record's number in `measured`; without them the page has no explorer and no examples.
-
-    Returns:
-        What `metrics.json` holds.
-
-    Raises:
-        UserError: as `evidence_from_records`, a map does not fit its record, or the folder is a run's.
-    """
-    whole = maps or {}
-    for number, weights in whole.items():
-        if not 0 <= number < len(measured):
-            raise UserError(f"maps: {number} is no measured record; expected 0 to {len(measured) - 1}")
-        rows = measured[number].weights.shape
-        if weights.shape != (*rows, rows[-1]):
-            raise UserError(
-                f"maps[{number}]: the shape is {weights.shape}; expected {(*rows, rows[-1])} as in the record"
-            )
-    if holds_other_run(folder):
-        raise UserError(f"folder ({folder}) holds the files of a run; the report on {name} needs a folder of its own")
-    with locked_directory(folder):
-        measurement, evidence = evidence_from_records(
-            name,
-            development,
-            measured,
-            answers=answers,
-            subject=subject,
-            training=training,
-            split=split,
-            fixed=fixed,
-        )
-        _write_records_report(folder, name, measurement, evidence, whole, split)
-    return evidence
-
-
-def _page_stem(split: str) -> str:
-    return "report" if split == "test" else f"report_{split}"
-
-
-def _write_records_report(
-    folder: Path,
-    name: str,
-    measurement: Measurement,
-    evidence: Evidence,
-    whole: Mapping[int, NDArray[np.float32]],
-    split: str,
-) -> None:
-    examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
-    write_report(
-        folder / f"{_page_stem(split)}.html",
-        [report_run(name, measurement, evidence, {}, explorer_entries(examples))],
-        _("Pronouns and antecedents: {names}").format(names=name),
-    )
-    write_json(metrics_path(folder, split), evidence.to_json())
-    _write_tables(folder, evidence, split)
-
-
-def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
-    """Each part of the evidence as a table; an earlier report's table of a part that is missing now is removed."""
-    for name, rows in every_table(evidence).items():
-        _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
-
-
-def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    if rows:
-        write_csv(path, rows)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
-    """Remove the figures of an earlier report that the new one has not; where a page on another split is, all stay.
-
-    Args:
-        folder: of the pages.
-        pages: the names of the new ones.
-        drawn: the new figures, without the ends of their names.
-    """
-    if any(other.name not in pages for other in folder.glob("report*.html")):
-        return
-    for inside in {figure.parent for figure in drawn}:
-        for name in FIGURES:
-            if inside / name not in drawn:
-                for end in (f"{suffix}.{form}" for suffix in ("", ".zh") for form in FIGURE_FORMATS):
-                    (inside / f"{name}{end}").unlink(missing_ok=True)
-
-
-def report_run(
-    name: str,
-    measurement: Measurement,
-    evidence: Evidence,
-    training: Mapping[str, Any],
-    sentences: Sequence[SentenceEntry] = (),
-    recipe: str | None = None,
-) -> ReportRun:
-    """What the page shows of one run.
-
-    Args:
-        name: of the run.
-        measurement: every head's scores and rows.
-        evidence: what is known of the chosen head.
-        training: the run's training.json, for its validations.
-        sentences: the explorer's entries, with the maps of this run.
-        recipe: the run's settings in writing, without name, place and seed; of a model from elsewhere None.
-    """
-    quads = [
-        (language, kind, pictures.quad_cells(records, measurement.head))
-        for language in evidence.languages
-        for kind in KINDS
-        if (records := first_quad(measurement, language, kind))
-    ]
-    return ReportRun(
-        name=name,
-        evidence=evidence,
-        recipe=recipe,
-        validations=training.get("validations", []),
-        heads=development_accuracy(measurement, evidence.languages),
-        heads_chance=pictures.development_chance(measurement.development, evidence.languages),
-        chance=mean_chance(measurement.development),
-        quads=quads,
-        sentences=sentences,
-    )
-
-
-def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """How far the runs' rows are apart, printed too; empty for one run, or where their items or words differ."""
-    if len(evidence) < 2:
-        return []
-    try:
-        rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
-    except UserError as error:
-        say(_("the runs' rows are not compared: {reason}").format(reason=error.translated()))
-        return []
-    for row in rows:
-        values = {"run": row.run, "other": row.other, "spoken": language_name(row.language)}
-        if row.divergence is None:
-            print_phrase(N_("rows of {run} and {other}, {spoken}: –"), **values)
-        else:
-            print_phrase(
-                N_("rows of {run} and {other}, {spoken}: {bits} bits apart (1 is no word in common)"),
-                **values,
-                bits=f"{row.divergence:.3f}",
-            )
-    return rows

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from anaphora.base.errors import FailedRunsError
-from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.compose import config_folder
-from anaphora.studies.run import run_study
+from anaphora.studies.plan import StudyPlan
 
 
 def study(plan: StudyPlan) -> None:
@@ -14,6 +13,8 @@ def study(plan: StudyPlan) -> None:
     Raises:
         FailedRunsError: runs of those that `only` names have failed; the page is written all the same.
     """
+    from anaphora.studies.run import run_study
+
     summary = run_study(plan, config_folder())
     cells = [cell for cell in summary.cells if not plan.only or cell.name in plan.only]
     failures = [

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anaphora.base.console import say
-from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
-from anaphora.runs.directory import objective
 from anaphora.runs.processes import started_processes
-from anaphora.settings.compose import is_sweep_job, job_name, job_overrides, typed_overrides
+from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.run import Config
-from anaphora.settings.training import DECIDE_RESULTS
-from anaphora.training import run
-from anaphora.training.reuse import finish_training
 
 
 def train(config: Config) -> float | None:
@@ -22,6 +16,11 @@ def train(config: Config) -> float | None:
     Returns:
         For a job of a sweep the run's objective, which the sampler minimises.
     """
+    from anaphora.base.console import say
+    from anaphora.runs.directory import objective
+    from anaphora.training import run
+    from anaphora.training.reuse import finish_training
+
     if started_processes().rank == 0 and config.resume is None and config.chooses_on_its_fold:
         say(
             _(
@@ -30,8 +29,6 @@ def train(config: Config) -> float | None:
             )
         )
     if not is_sweep_job():
-        if config.resume is not None:
-            _check_resumed(typed_overrides())
         result = run.train(config)
         if started_processes().rank == 0:
             say(str(result.directory))
@@ -42,15 +39,3 @@ def train(config: Config) -> float | None:
     return objective(
         finish_training(named, "give the jobs of a sweep no name=, or a different one each"), config.objective
     )
-
-
-def _check_resumed(overrides: list[str]) -> None:
-    """Refuse settings that a resumed run would not follow, since it goes on with those that it was begun with."""
-    for override in overrides:
-        key = override.lstrip("+~").partition("=")[0]
-        group, _, name = key.partition(".")
-        if key not in ("resume", "resume_data") and (group != "trainer" or name in DECIDE_RESULTS):
-            raise UserError(
-                f"{override}: a resumed run keeps its settings; beside resume= only data.path (of data that were "
-                f"moved) and those of trainer are allowed, without {', '.join(DECIDE_RESULTS)}"
-            )

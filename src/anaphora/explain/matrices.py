@@ -18,8 +18,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, WIDE_RANGES
+from anaphora.explain import EXAMPLES
 from anaphora.explain.walk import Erratum
-from anaphora.settings.commands.explanation import EXAMPLES
 from anaphora.settings.stored import load_yaml
 
 MAX_TOKENS = 96

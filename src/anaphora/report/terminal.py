@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.results.evidence import Control, Evidence, Verdict
 from anaphora.analysis.results.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
-from anaphora.base.locale.translation import N_, _, interface_language, pgettext, spoken_in
+from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent
@@ -31,23 +30,10 @@ from anaphora.report.wording import group_label, kind_names, label, language_nam
 if TYPE_CHECKING:
     from rich.table import Table
 
-P = ParamSpec("P")
-
 _HEADING_WIDTH = 16
 """Characters of a line of a heading above numbers."""
 _WITHOUT_RANGE = ("random_init", "chance")
 """Measures of which a comparison of runs gives the median alone."""
-
-
-def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
-    """A function that prints, with its phrases in the language of messages, which need not be that of a page."""
-
-    @functools.wraps(write)
-    def written(*arguments: P.args, **named: P.kwargs) -> None:
-        with spoken_in(interface_language()):
-            write(*arguments, **named)
-
-    return written
 
 
 @in_language_of_messages

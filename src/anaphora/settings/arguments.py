@@ -1,43 +1,64 @@
-"""Settings read from `key=value` on a command line, without Hydra: what a program outside `scripts/` needs."""
+"""Settings from `key=value` on a command line, and the help that lists them. Only `train`, `demo`, `study` use Hydra.
+
+A value is read by the type of its setting, as Hydra would read it, except that a text is taken as it is typed.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import io
+import re
+import textwrap
+import tokenize
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
+from omegaconf import MISSING
 
-from anaphora.base.errors import UserError, one_line
+from anaphora.base.errors import UserError
 from anaphora.settings.typed import Setting, construct
-from anaphora.settings.variants import VARIANTS
+from anaphora.settings.variants import SLOTS, VARIANTS
+
+_ENTRY = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+""")
+"""An entry of a list: in quotes as a whole, or up to the next comma."""
+_INSTALLED = Path(__file__).parents[1] / "configs"
+CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "configs"
+"""The folder of configurations: in the package if it is installed, else in the repository."""
 
 
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """Return checked settings.
 
-    A value is read as YAML, as in sizes=[s,m] or steps=null; a text, or one in a list, is taken as it is typed. A list
-    needs no brackets. A slot takes the name of a variant and then its settings, as in data=gap data.path=folder.
+    A list needs no brackets; an entry with a comma needs quotes. A slot takes the name of a variant or of a file of
+    `configs`, and then its settings, as in data=gap data.path=folder.
 
     Raises:
         UserError: an argument is not of this form, or a setting is unknown, missing or impossible.
     """
     plain: dict[str, Any] = {}
+    for slot in dataclasses.fields(typing.cast(Any, schema)):
+        if _hint(schema, slot.name) in VARIANTS and slot.default_factory is not dataclasses.MISSING:
+            plain[slot.name] = {"kind": slot.default_factory().kind}
     for argument in sorted(arguments, key=_depth):  # a variant is chosen before its settings are read
         key, equals, value = argument.partition("=")
         if not equals or not key:
-            raise UserError(f"{argument!r} must be a setting and its value, as in seed=3")
+            options = "; only train, demo and study have options of Hydra" if argument.startswith("-") else ""
+            raise UserError(f"{argument!r} must be a setting and its value, as in seed=3{options}")
         *groups, name = key.split(".")
         group, kind = plain, schema
         for one in groups:
             hint = _hint(kind, one)
+            if hint in VARIANTS and one not in group:
+                raise UserError(f"{argument}: choose {one} first, as in {one}=jsonl {key}=...")
             group = group.setdefault(one, {})
             if not isinstance(group, dict):
                 raise UserError(f"{argument}: {one} ({group!r}) is no group of settings")
             kind = _chosen(hint, group)
-        hint = _hint(kind, name)
-        group[name] = {"kind": value} if hint in VARIANTS else _value(argument, value, hint)
+        group[name] = _value(key, value, kind, name)
     return construct(schema, plain, "")
 
 
@@ -45,14 +66,35 @@ def _depth(argument: str) -> int:
     return argument.partition("=")[0].count(".")
 
 
-def listed_settings(schema: type[Any]) -> str:
-    """Return what a program does and its settings with their types and defaults, a line each."""
-    lines = [schema.__doc__ or "", "", "settings, as name=value:"]
-    for one in dataclasses.fields(schema):
-        make = one.default_factory
-        default = one.default if make is dataclasses.MISSING else make()
-        lines.append(f"  {one.name}: {one.type} = {default!r}")
-    return "\n".join(lines)
+def _value(key: str, value: str, kind: Any, name: str) -> Any:
+    """Return what an argument means: a text as it is typed, entries of a list, the settings of a variant."""
+    hint = _hint(kind, name)
+    if value == "null" and hint is not None:
+        if _is_optional(kind, name):
+            return None
+        raise UserError(f"{key} cannot be null; leave it out to keep its default")
+    if hint in VARIANTS or dataclasses.is_dataclass(hint):
+        return _preset(key.replace(".", "/"), value, hint)
+    if typing.get_origin(hint) is not list:
+        return value
+    inside = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    entries = [entry.strip() for entry in _ENTRY.findall(inside)] if inside.strip() else []
+    return [entry[1:-1] if len(entry) > 1 and entry[0] == entry[-1] in "\"'" else entry for entry in entries]
+
+
+def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
+    """Return the plain settings that the name of a variant or of a file of `configs` stands for."""
+    path = CONFIGS / group / f"{name}.yaml"
+    if name in VARIANTS.get(hint, ()) or not re.fullmatch(r"\w+", name) or not path.exists():
+        if hint in VARIANTS:
+            return {"kind": name}
+        named = ", ".join(sorted(one.stem for one in (CONFIGS / group).glob("*.yaml")))
+        raise UserError(f"{group}={name}: there is no configs/{group}/{name}.yaml; allowed: {named}")
+    written: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    plain: dict[str, Any] = {}
+    for base in written.pop("defaults", []):
+        plain |= _preset(group, base, hint)
+    return plain | written
 
 
 def _hint(kind: Any, name: str) -> Any:
@@ -62,18 +104,85 @@ def _hint(kind: Any, name: str) -> Any:
     return inner[0] if type(None) in typing.get_args(hint) and len(inner) == 1 else hint
 
 
+def _is_optional(kind: Any, name: str) -> bool:
+    return type(None) in typing.get_args(typing.get_type_hints(kind)[name])
+
+
 def _chosen(hint: Any, group: dict[str, Any]) -> Any:
     """Return the settings class of a slot's chosen variant, or that of a group of settings."""
     return VARIANTS[hint].get(str(group.get("kind")), hint) if hint in VARIANTS else hint
 
 
-def _value(argument: str, value: str, hint: Any) -> Any:
-    if hint is str:
-        return None if value == "null" else value
-    is_list = typing.get_origin(hint) is list
-    if is_list and not value.startswith("["):
-        value = f"[{value}]"
-    try:
-        return yaml.load(value, yaml.BaseLoader if is_list and typing.get_args(hint) == (str,) else yaml.SafeLoader)
-    except (yaml.YAMLError, ValueError) as error:  # a ValueError if a number or a date is none
-        raise UserError(f"{argument}: this value cannot be read ({one_line(error)})") from None
+def listed_settings(schema: type[Any], before: str = "") -> str:
+    """Return the settings of a command or program: each with its type, its default and what it means."""
+    lines: list[str] = []
+    for one in dataclasses.fields(schema):
+        hint, name = _hint(schema, one.name), f"{before}{one.name}"
+        if dataclasses.is_dataclass(hint) and hint not in VARIANTS:
+            lines.append(listed_settings(typing.cast(type[Any], hint), f"{name}."))
+            continue
+        default = default_text(one)
+        about = comment_on(schema, one.name)
+        if hint in VARIANTS:
+            name = slot = next(group for group, slot in SLOTS.items() if slot.settings is hint)
+            presets = sorted(path.stem for path in (CONFIGS / slot).glob("*.yaml"))
+            about = f"{about}; " * bool(about) + f"one of {', '.join([*VARIANTS[hint], *presets])}"
+        lines.append(f"  {name}={default or '...'}")
+        kind = "name" if hint in VARIANTS else _type_in_words(hint)
+        lines += textwrap.wrap(f"{kind}: {about}" if about else kind, 100, initial_indent=8 * " ",
+            subsequent_indent=8 * " ", break_on_hyphens=False)  # fmt: skip
+    return "\n".join(lines)
+
+
+def _type_in_words(hint: Any) -> str:
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is list:
+        return f"list, each a {_type_in_words(inner[0])}"
+    return {str: "text", int: "whole number", float: "number", bool: "true or false"}.get(hint, str(hint))
+
+
+def default_text(one: dataclasses.Field[Any]) -> str:
+    """Return the default of a setting as a user types it; "" if the user has to give a value."""
+    value = one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
+    if value is dataclasses.MISSING or value == MISSING:
+        return ""
+    if dataclasses.is_dataclass(value):
+        return str(getattr(value, "kind", ""))
+    if isinstance(value, list):
+        return f"[{','.join(str(item) for item in value)}]"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def comment_on(settings: type[Any], name: str) -> str:
+    """Return what a setting means: the comment behind its field or above it, in the class that declares it."""
+    for declaring in settings.__mro__:
+        if name in inspect.get_annotations(declaring):
+            return _comments(declaring).get(name, "")
+    return ""
+
+
+def _comments(declaring: type[Any]) -> dict[str, str]:
+    """Return the comment of every field that has one: behind it, else above it."""
+    source = inspect.getsource(declaring)
+    behind: dict[int, str] = {}
+    above: dict[int, str] = {}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            alone = token.line.lstrip().startswith("#")
+            (above if alone else behind)[token.start[0]] = token.string.lstrip("# ")
+    return dict(_commented_fields(source, behind, above))
+
+
+def _commented_fields(source: str, behind: dict[int, str], above: dict[int, str]) -> Iterator[tuple[str, str]]:
+    import ast
+
+    (body,) = ast.parse(source).body
+    assert isinstance(body, ast.ClassDef)
+    for node in body.body:
+        if isinstance(node, ast.AnnAssign):
+            lines = [behind[line] for line in range(node.lineno, (node.end_lineno or 0) + 1) if line in behind]
+            first = node.lineno
+            while first - 1 in above:
+                first -= 1
+            over = " ".join(above[line] for line in range(first, node.lineno))
+            yield ast.unparse(node.target), " ".join(lines) or over[:1].lower() + over[1:].rstrip(".")

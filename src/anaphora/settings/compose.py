@@ -15,7 +15,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import QuotedString, Sweep
@@ -25,7 +24,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError, one_line, shortened
 from anaphora.base.files import write_json
+from anaphora.settings.arguments import CONFIGS
 from anaphora.settings.run import Config
+from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.settings.typed import resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 
@@ -39,20 +40,13 @@ _WITHOUT_EFFECT = (
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 _LONGEST_NAME = 60  # characters, the digest aside
-_TEXTS = ("text", "pronoun", "antecedent", "row")
-"""Settings that hold a sentence, or words of it."""
-_PLACES = (
-    *("run", "name", "output", "resume", "resume_data", "start", "weights", "matrices", "study_folder"),
-    *("data.path", "data.seen_in"),
-)
+_PLACES = ("name", "output", "resume", "resume_data", "start", "data.path", "data.seen_in")
 """Settings that hold the name of a file or a folder."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
 _ENTRY = r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+"""
 """An entry of a list as it is typed: in quotes as a whole, or up to the next comma."""
-_TEXT = (str, QuotedString, type(None))
-"""What Hydra may read as the value of a text as it is typed."""
-_PLACE = (*_TEXT, list, dict, Sweep)
-"""The same of a file or folder: several of them are a list, or the jobs of a sweep."""
+_PLACE = (str, QuotedString, type(None), list, dict, Sweep)
+"""What Hydra may read as the name of a file or folder; several are a list, or the jobs of a sweep."""
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
@@ -61,9 +55,6 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
     Args:
         schemas: settings by the file that they belong to; Hydra knows them as "<file>_schema".
     """
-    # Hydra copies its sources, and with them every schema, for each composition and a hundred times over for --help. It
-    # only reads them there: what it composes is a copy of each node on its own.
-    ConfigStore.__deepcopy__ = lambda store, _: store  # type: ignore[attr-defined]
     nodes: dict[tuple[str | None, str], type[Any]] = {(None, f"{name}_schema"): node for name, node in schemas.items()}
     for group, slot in SLOTS.items():
         nodes |= {(group, name): variant for name, variant in VARIANTS[slot.settings].items()}
@@ -73,31 +64,10 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
             _REGISTERED[place] = node
 
 
-@contextmanager
-def composed_once(arguments: Sequence[str]) -> Iterator[None]:
-    """A block in which Hydra composes a job once, where its arguments leave no doubt that one job is to run.
-
-    It composes first to read `hydra.mode`, which no configuration of ours sets, and then again for the job: half of
-    the time that it takes to report a wrong setting.
-
-    Args:
-        arguments: of the command line, the command's name aside.
-    """
-    if any(argument.lstrip("+~").startswith(("-", "hydra")) for argument in arguments):
-        yield
-        return
-    read_mode = Hydra.get_mode
-    Hydra.get_mode = lambda *_, **__: None  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Hydra.get_mode = read_mode  # type: ignore[method-assign]
-
-
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """The arguments of a command line, with texts and paths in quotes where their signs mean something to Hydra.
+    """The arguments of a command line, with names of files in quotes where their signs mean something to Hydra.
 
-    To Hydra a comma makes two jobs of a sentence, 2024_10_05 is a number, and Chinese is no value at all. What it reads
+    To Hydra a comma makes two jobs of a name, 2024_10_05 is a number, and Chinese is no value at all. What it reads
     as one text, as null or as a list of texts stays as it is, and so does what is in quotes as a whole, and of paths a
     list, a choice of a sweep or a reference. A list needs no brackets. In a sweep, whose values Hydra takes apart, only
     numbers become texts.
@@ -119,22 +89,33 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
             argument = f"{key}={_in_quotes(value)}"
         elif sweeps:
             pass
-        elif (key in _TEXTS and not _is_read(argument, _TEXT)) or (
-            key in _PLACES and "${" not in value and not _is_read(argument, _PLACE)
-        ):
+        elif key in _PLACES and "${" not in value and not _is_read(argument, _PLACE):
             argument = f"{key}={_in_quotes(value)}"
         quoted.append(argument)
     return quoted
 
 
-def with_place_of_resumed_data(arguments: Sequence[str]) -> list[str]:
+def checked_resume(arguments: Sequence[str]) -> list[str]:
     """Return the arguments of `train` with `data.path=` as `resume_data=` beside `resume=`.
 
     What kind of data a resumed run has stands in its own settings, and those that are composed have another.
+
+    Raises:
+        UserError: a setting that the resumed run would not follow, since it goes on with those that it was begun with.
     """
     if not any(argument.startswith("resume=") for argument in arguments):
         return list(arguments)
-    return [re.sub(r"^data\.path=", "resume_data=", argument) for argument in arguments]
+    resumed = [re.sub(r"^data\.path=", "resume_data=", argument) for argument in arguments]
+    for argument in resumed:
+        key = argument.lstrip("+~").partition("=")[0]
+        group, _, name = key.partition(".")
+        is_kept = key in ("resume", "resume_data") or (group == "trainer" and name not in DECIDE_RESULTS)
+        if not is_kept and group != "hydra" and not argument.startswith("-"):
+            raise UserError(
+                f"{argument}: a resumed run keeps its settings; beside resume= only data.path (of data that were "
+                f"moved) and those of trainer are allowed, without {', '.join(DECIDE_RESULTS)}"
+            )
+    return resumed
 
 
 def _bracketed(value: str, of_texts: bool) -> str:
@@ -169,6 +150,8 @@ def _in_quotes(text: str) -> str:
 
 def config_folder() -> Path:
     """Where the configuration of the command that is running lies."""
+    if not HydraConfig.initialized():
+        return CONFIGS
     sources = HydraConfig.get().runtime.config_sources
     return Path(next(source.path for source in sources if source.provider == "main"))
 
@@ -210,6 +193,20 @@ def _allowed_values(error: BaseException) -> list[str]:
     return []
 
 
+def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig:
+    """Return what Hydra composes for one run of a command, also inside another command that it runs."""
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    running = GlobalHydra.instance()
+    outer, running.hydra = running.hydra, None  # that of the script; Hydra knows one at a time
+    try:
+        with initialize_config_dir(str(folder.absolute()), version_base="1.3"):
+            return compose(command, overrides=list(overrides))
+    finally:
+        running.hydra = outer
+
+
 def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
     """The checked settings of a training run, as `scripts/train.py` would compose them.
 
@@ -221,20 +218,13 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
     Raises:
         UserError: an override is wrong; the message names `what`.
     """
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
 
     register_configs({"train": Config})
-    running = GlobalHydra.instance()
-    outer, running.hydra = running.hydra, None  # that of the script; Hydra knows one at a time
     try:
-        with initialize_config_dir(str(folder.absolute()), version_base="1.3"):
-            return resolve(compose("train", overrides=list(overrides)), Config)
+        return resolve(composed(folder, "train", overrides), Config)
     except (HydraException, OmegaConfBaseException, UserError) as error:
         raise UserError(f"{what}: {error_message(error)}") from None
-    finally:
-        running.hydra = outer
 
 
 def is_sweep_job() -> bool:
@@ -242,14 +232,9 @@ def is_sweep_job() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode is RunMode.MULTIRUN
 
 
-def typed_overrides() -> list[str]:
-    """What the command line of the command that runs sets, its settings of Hydra aside."""
-    return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
-
-
 def job_overrides() -> list[str]:
     """What sets the running job of a sweep apart."""
-    return [override for override in typed_overrides() if not override.startswith(_WITHOUT_EFFECT)]
+    return [override for override in HydraConfig.get().overrides.task if not override.startswith(_WITHOUT_EFFECT)]
 
 
 def job_name(overrides: list[str]) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.runs.warm_start import with_start_model
-from anaphora.settings.commands.study import BASE_CELL, StudyPlan, combined_cell_name
 from anaphora.settings.compose import compose_run
 from anaphora.settings.run import Config
+from anaphora.studies.plan import BASE_CELL, StudyPlan, combined_cell_name
 
 _STUDY_SETTINGS = ("name", "output", "seed", "resume")
 """Settings of a run that the study decides."""

@@ -30,7 +30,6 @@ from anaphora.data.text import Text, evenly_sampled
 from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run, training_record
 from anaphora.runs.items import corpus_of
-from anaphora.settings.commands.study import RUN_MEASURES
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
 from anaphora.studies import laboratory
@@ -41,6 +40,7 @@ from anaphora.studies.interventions import (
     chance_of,
     one_head_measures,
 )
+from anaphora.studies.plan import RUN_MEASURES
 from anaphora.studies.records import GroupMeasures, Query, group_means, measure_once, merge, settings_digest
 
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)

@@ -18,10 +18,10 @@ from anaphora.analysis.scores.cells import rounded
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
 from anaphora.runs.directory import RunFiles
-from anaphora.settings.commands.study import SETTINGS_MEASURES, StudyPlan
 from anaphora.settings.run import Config
 from anaphora.settings.stored import dumps
 from anaphora.studies.grid import Job
+from anaphora.studies.plan import SETTINGS_MEASURES, StudyPlan
 
 GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
 """{language: {group: {measure: value}}}."""

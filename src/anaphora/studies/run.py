@@ -16,7 +16,6 @@ from anaphora.report.page.translations import other_pages, page_names, page_suff
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.reuse import same_settings
-from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs.progress import StudyProgress
@@ -26,6 +25,7 @@ from anaphora.studies.jobs.worker import train_and_measure
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
 from anaphora.studies.page.terminal import terminal_report
+from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import Query, read_record
 from anaphora.studies.schema import Study
 from anaphora.studies.summary import summarise, table_rows

@@ -16,7 +16,8 @@ from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.statistics import UNBOUNDED, cluster_interval, median_and_spread
 from anaphora.base.locale.translation import _, spoken_in
 from anaphora.report.numbers import with_minus
-from anaphora.settings.commands.study import (
+from anaphora.studies.grid import StudyCell
+from anaphora.studies.plan import (
     ALIGNMENT_MEASURES,
     BASE_CELL,
     TASK_MEASURE,
@@ -24,7 +25,6 @@ from anaphora.settings.commands.study import (
     VerdictRule,
     is_share,
 )
-from anaphora.studies.grid import StudyCell
 from anaphora.studies.records import RunRecord
 from anaphora.studies.schema import (
     CellRun,

@@ -10,6 +10,7 @@ import pytest
 
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.controls import EXPECTED, control_config, controls_path, measure_control, read, write
+from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
@@ -19,7 +20,6 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load
-from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS
 from anaphora.settings.model.attention import ParameterFree, SharedQueryKey, Uniform
 from anaphora.settings.model.position import NoPosition
 from anaphora.settings.model.prediction import Bilinear, NoPrediction, Pair

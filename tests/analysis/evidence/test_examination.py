@@ -10,6 +10,7 @@ import pytest
 from anaphora.analysis.evidence import examination
 from anaphora.analysis.evidence.examination import map_scores, measure_evidence, row_evidence
 from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.evidence.plan import Protocol
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.kinds import MapRows
@@ -21,7 +22,6 @@ from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import EvaluationSplits, evaluation_splits
-from anaphora.settings.commands.analysis import Protocol
 
 SPANS = ((0, 1), (2, 3), (4, 5))
 

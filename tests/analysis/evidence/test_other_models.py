@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.causal.subjects import Edges, Scores
 from anaphora.analysis.evidence.other_models import evidence_from_records
+from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.settings.commands.analysis import CONTROLS
 
 Maps = NDArray[np.float32]
 CUES = ("lonely", "friendly")

@@ -11,16 +11,17 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from anaphora.analysis.evidence import verdict
+from anaphora.analysis.evidence.plan import Protocol
 from anaphora.analysis.evidence.protocol import protocol, significance
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import HeadScores, score_records
 from anaphora.analysis.scores.statistics import permutation_p
 from anaphora.base.errors import UserError
+from anaphora.commands.report import Report
 from anaphora.data.example import Example
-from anaphora.settings.commands.analysis import Protocol, Report
+from anaphora.settings.arguments import settings_from
 from anaphora.settings.run import Config
-from anaphora.settings.typed import resolve
 
 HEAD = Head(0, 0)
 Settings = Callable[..., Config]
@@ -67,10 +68,10 @@ def test_the_hash_covers_the_verdicts_rule(config: Config, monkeypatch: pytest.M
         ("protocol.alpha=1", r"protocol.alpha \(1.0\) must be above 0 and below 1"),
     ],
 )
-def test_another_protocol_is_refused(override: str, message: str, compose: Compose) -> None:
+def test_another_protocol_is_refused(override: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        resolve(compose(override, primary="report"), Report)
-    assert resolve(compose("protocol.alpha=0.01", primary="report"), Report).protocol.alpha == 0.01
+        settings_from([override], Report)
+    assert settings_from(["protocol.alpha=0.01"], Report).protocol.alpha == 0.01
 
 
 SPANS = ((0, 2), (3, 5), (6, 8))

@@ -259,7 +259,7 @@ def test_a_run_without_attention_is_evaluated_and_has_no_maps_to_show(
     assert len(answers) == 12
     assert all(one["correct"] == (one["answer"] in one["antecedents"]) for one in answers)
     assert not (run / "evaluation" / "test_templates.csv").exists()
-    for name, more in (("score_attention", ()), ("explain", ("layer=0", "head=0", "text=Anna"))):
+    for name, more in (("score", ()), ("explain", ("layer=0", "head=0", "text=Anna"))):
         status, _, err = script(name, f"run={run}", *more)
         assert status != 0
         assert "attention" in err

@@ -109,7 +109,7 @@ def test_labels_are_evaluated_beside_a_bag_of_words(labelled: Path, script: Scri
 
 
 def test_runs_are_tabled_beside_linear_models_of_the_same_split(labelled: Path, tmp_path: Path, script: Script) -> None:
-    status, out, err = script("labels", f"runs=[{labelled}]", f"output={tmp_path / 'table.csv'}")
+    status, out, err = script("evaluate", f"runs=[{labelled}]", f"output={tmp_path / 'table.csv'}")
     assert status == 0, err
     with (tmp_path / "table.csv").open(encoding="utf-8") as file:
         rows = {row["policy"]: row for row in csv.DictReader(file)}
@@ -120,8 +120,8 @@ def test_runs_are_tabled_beside_linear_models_of_the_same_split(labelled: Path, 
 
 
 def test_runs_without_labels_have_no_table_of_labels(pretrained: Path, script: Script) -> None:
-    status, _, err = script("labels", f"runs=[{pretrained}]")
-    assert status == 2 and "predicts no labels (task.prediction=none)" in err
+    status, _, err = script("evaluate", f"runs=[{pretrained}]")
+    assert status == 2 and "task.prediction=none" in err
 
 
 def test_the_bag_of_tokens_sees_no_order_and_nothing_behind_the_cut(labelled: Path) -> None:
@@ -150,7 +150,7 @@ def test_the_perplexity_of_a_split_is_reported_and_does_not_depend_on_the_batche
     assert reached == pytest.approx(best, rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["score_attention", "plot_attention", "report", "evidence"])
+@pytest.mark.parametrize("name", ["score", "attention", "report", "controls"])
 def test_a_run_on_texts_answers_no_pronoun_question(name: str, labelled: Path, script: Script) -> None:
     status, _, err = script(name, f"run={labelled}")
     assert status == 2
@@ -166,7 +166,7 @@ def test_other_data_must_ask_what_the_run_can_answer(
     assert status == 0 and "perplexity" in out
     status, _, err = script("evaluate", f"run={finished}", *own)
     assert status == 2 and "the run's task.prediction=word has no answer to data=labelled_text" in err
-    status, _, err = script("score_attention", f"run={finished}", *own)
+    status, _, err = script("score", f"run={finished}", *own)
     assert status == 2 and "data=labelled_text holds texts without pronoun questions" in err
 
 
@@ -181,7 +181,7 @@ def test_heads_of_a_pretrained_encoder_are_scored_on_pronouns(
             f"output={tmp_path / run.parent.name}",
             "untrained=1",
         )
-        status, _, err = script("score_attention", *arguments)
+        status, _, err = script("score", *arguments)
         assert status == 0, err
         metrics = json.loads((tmp_path / run.parent.name / "metrics.json").read_text())
         assert set(metrics["languages"]) == {"en", "zh"}

@@ -15,10 +15,10 @@ from werkzeug.test import Client
 
 import anaphora
 from anaphora.api import OpenRun
-from anaphora.api.live.server import FIRST_SENTENCES, LiveApplication, serve
+from anaphora.api.live.server import FIRST_SENTENCES, LiveApplication, open_server
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.commands.shared import open_models
+from anaphora.commands.parts.shared import open_models
 from anaphora.hf.reader import TransformersModel, open_model
 from anaphora.report.page.packing import unpack_map
 
@@ -203,7 +203,7 @@ def test_a_chinese_page_speaks_no_english(client: Client) -> None:
 @pytest.fixture
 def address(application: LiveApplication) -> Iterator[str]:
     before = application.hosts
-    server, address = serve(application, 0)
+    server, address = open_server(application, 0)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield address
@@ -218,7 +218,7 @@ def test_it_listens_on_this_machines_own_address(address: str, application: Live
         assert reply.status == 200
     taken = int(address.split(":")[2].split("/")[0])
     with pytest.raises(UserError, match=rf"port \({taken}\) cannot be used"):
-        serve(application, taken)
+        open_server(application, taken)
 
 
 def test_models_of_one_name_are_distinguished(finished: Path, own_run: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS, FURTHER_CONTROLS
 from anaphora.analysis.evidence.verdict import NEAR_CHANCE, near_chance
 from anaphora.analysis.maps.capture import Capture, capture_run
 from anaphora.analysis.results.evidence import Control, MeasuredOn
@@ -25,7 +26,6 @@ from anaphora.base.files import read_json, write_json
 from anaphora.base.locale.translation import N_, _
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
-from anaphora.settings.commands.analysis import ALL_CONTROLS, CONTROLS, FURTHER_CONTROLS
 from anaphora.settings.model.attention import Uniform, heads_of
 from anaphora.settings.model.position import NoPosition
 from anaphora.settings.model.prediction import Bilinear, NoPrediction, reads_candidates
@@ -216,7 +216,7 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
         UserError: the file is damaged.
     """
     path = controls_path(directory, split)
-    way_out = f"delete the file, and scripts/evidence.py run={directory} writes it again from the controls beside it"
+    way_out = f"delete the file, and scripts/controls.py run={directory} writes it again from the controls beside it"
     try:
         stored = read_json(path, {str: (None, dict)}, way_out)
     except FileNotFoundError:
@@ -246,7 +246,7 @@ def current(
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
         notice = _(
-            "{path}: measured on other weights or items, or by other code; scripts/evidence.py run={run} split={split} "
+            "{path}: measured on other weights or items, or by other code; scripts/controls.py run={run} split={split} "
             "'controls=[{controls}]' measures again"
         )
         path = controls_path(directory, split)

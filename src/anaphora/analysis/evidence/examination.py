@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.causal_tests import causal_tests_of_run
 from anaphora.analysis.causal.perturbations import perturbations
 from anaphora.analysis.evidence.headline import Headline, Measurement, Progress, no_progress
+from anaphora.analysis.evidence.plan import Protocol
 from anaphora.analysis.evidence.protocol import protocol, significance
 from anaphora.analysis.maps.capture import maps_of_each
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to_pronoun, pronoun_maps
@@ -30,7 +31,6 @@ from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.runs.directory import Run
-from anaphora.settings.commands.analysis import Protocol
 from anaphora.settings.model.prediction import NoPrediction
 
 MAP_DEVELOPMENT_ITEMS = 400

@@ -8,6 +8,7 @@ from pathlib import Path
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.examination import measure_evidence
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
+from anaphora.analysis.evidence.plan import EvidencePlan
 from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.evidence.storage import evidence_to_replace, write_evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
@@ -15,7 +16,6 @@ from anaphora.analysis.results.evidence import Evidence, MeasuredOn, Provenance
 from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run
 from anaphora.runs.items import EvaluationSplits, evaluation_splits
-from anaphora.settings.commands.analysis import Report
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class RunEvidence:
     folder: Path
 
 
-def gather_evidence(run: Run, settings: Report, progress: Progress, folder: Path | None = None) -> RunEvidence:
+def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder: Path | None = None) -> RunEvidence:
     """The evidence on a run, measured or, where `metrics.json` holds it, read; controls and verdict are always anew.
 
     Args:
@@ -72,7 +72,7 @@ def gather_evidence(run: Run, settings: Report, progress: Progress, folder: Path
     return RunEvidence(headline, evidence, folder)
 
 
-def _stored_evidence(run: Run, folder: Path, settings: Report, provenance: Provenance) -> Evidence | None:
+def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance: Provenance) -> Evidence | None:
     """What `metrics.json` holds of this very question; None where it is another one, or was never measured."""
     fixed = protocol(settings.protocol, settings.split, run.config)
     for place in dict.fromkeys((folder, run.directory, run.files.directory)):
@@ -100,6 +100,6 @@ def items_digest(splits: EvaluationSplits) -> str:
     return examples_digest((*splits.development, *splits.measured))
 
 
-def _provenance(settings: Report, run: Run, splits: EvaluationSplits) -> Provenance:
+def _provenance(settings: EvidencePlan, run: Run, splits: EvaluationSplits) -> Provenance:
     """What the evidence is about: how much of it, and which weights, items and measuring code, by their digests."""
     return Provenance(items=settings.items, untrained=settings.untrained, **vars(measured_on(run, splits)))

@@ -15,6 +15,7 @@ from anaphora.analysis.causal.causal_tests import causal_tests
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.examination import row_evidence
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_correctness
+from anaphora.analysis.evidence.plan import CONTROLS, Protocol
 from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
@@ -28,7 +29,6 @@ from anaphora.analysis.scores.heads import choose_head, ranked_heads, score_reco
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
-from anaphora.settings.commands.analysis import CONTROLS, Protocol
 
 
 def evidence_from_records(

@@ -6,13 +6,13 @@ import hashlib
 import json
 from dataclasses import asdict, replace
 
+from anaphora.analysis.evidence import plan as settings
 from anaphora.analysis.evidence.verdict import FIXED
 from anaphora.analysis.results.evidence import FixedProtocol
 from anaphora.analysis.results.scores import Groups, Head, Significance
 from anaphora.analysis.scores.cells import by_language_and_kind, claim_cells, rounded
 from anaphora.analysis.scores.heads import HeadScores
 from anaphora.analysis.scores.statistics import holm, permutation_p
-from anaphora.settings.commands import analysis as settings
 from anaphora.settings.run import Config
 
 METRIC = "candidate_accuracy"

@@ -69,7 +69,7 @@ def stored_head(run: Run) -> Head:
     if head is None:
         raise UserError(
             f"{metrics_path(run.directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
-            f"or choose it with scripts/score_attention.py run={run.directory}"
+            f"or choose it with scripts/score.py run={run.directory}"
         )
     try:
         return existing_head(head, run.config.model.layers, heads_of(run.config.model.attention))
@@ -189,7 +189,7 @@ def _is_about(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
 
 
 def _way_out(directory: Path) -> str:
-    return f"delete the file, or write it again with scripts/score_attention.py run={directory}"
+    return f"delete the file, or write it again with scripts/score.py run={directory}"
 
 
 def _read(path: Path) -> Evidence | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.results.causal import HeadLevel, Knockout, PatternPatching
 from anaphora.analysis.results.evidence import (
     VERDICT_SCOPE,
@@ -17,7 +18,6 @@ from anaphora.analysis.results.evidence import (
 )
 from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups, Significance, Specificity
 from anaphora.base.locale.translation import N_
-from anaphora.settings.commands.analysis import CONTROLS
 
 RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
 """The thresholds of rules.toml by section."""

@@ -181,7 +181,7 @@ class LiveApplication:
         )
 
 
-def serve(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
+def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
     """A server on this machine's own address, and the address to open.
 
     Raises:

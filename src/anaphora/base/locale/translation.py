@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from pathlib import Path
+from typing import ParamSpec
 
 from anaphora.base.language import LANGUAGES
 
@@ -23,6 +24,7 @@ CATALOGUE = Path(__file__).with_name("zh.po")
 """The Chinese sentences."""
 _LINE = re.compile(r'"(.*)"\n')
 _ENTRY = re.compile(r'(?:msgctxt ((?:".*"\n)+))?msgid ((?:".*"\n)+)msgstr ((?:".*"\n)+)')
+P = ParamSpec("P")
 _SETTING = "interface_language="
 _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
 
@@ -55,6 +57,17 @@ def spoken_in(language: str) -> Iterator[None]:
         yield
     finally:
         _SPOKEN.reset(token)
+
+
+def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
+    """Return a function that prints in the language of the interface, which need not be that of a page."""
+
+    @functools.wraps(write)
+    def written(*arguments: P.args, **named: P.kwargs) -> None:
+        with spoken_in(interface_language()):
+            write(*arguments, **named)
+
+    return written
 
 
 def spoken_language() -> str:
@@ -90,7 +103,7 @@ def in_language(message: str, language: str) -> str:
     return _chinese().get(("", message), message) if language == "zh" else message
 
 
-@cache
+@functools.cache
 def _chinese() -> dict[tuple[str, str], str]:
     """Return the Chinese by context, "" for none, and message."""
     entries = _ENTRY.findall(CATALOGUE.read_text(encoding="utf-8"))

@@ -47,12 +47,20 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
 def save_in_languages(
     draw: Callable[[], Mapping[str, Figure]], folder: Path, formats: Sequence[str], suffixes: Mapping[str, str]
 ) -> list[Path]:
-    """Write the figures of `draw` as files: once for each language, with its suffix behind the figure's name."""
+    """Write the figures of `draw` as files: once for each language, with its suffix behind the figure's name.
+
+    Args:
+        draw: the figures by name.
+        folder: where they go; a name that ends in "_" begins the names of the files instead.
+        formats: endings of the files.
+        suffixes: by language.
+    """
     paths = []
+    before = folder if folder.name.endswith("_") else f"{folder}/"
     for language, suffix in suffixes.items():
         with spoken_in(language):
             for name, figure in draw().items():
-                paths += save_figure(figure, folder / f"{name}{suffix}", formats)
+                paths += save_figure(figure, Path(f"{before}{name}{suffix}"), formats)
     return paths
 
 

@@ -14,12 +14,12 @@ from anaphora.base.locale.translation import N_
 from anaphora.report.numbers import duration_text
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import RunFiles
-from anaphora.settings.commands.study import StudyPlan
 from anaphora.settings.model.encoder import about_weights
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import SubwordVocabulary
 from anaphora.studies.grid import Job
 from anaphora.studies.page.words import status_text
+from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord, read_record
 from anaphora.training.loggers import checkpoint_step
 

@@ -14,10 +14,10 @@ from typing import Protocol
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
-from anaphora.settings.commands.study import StudyPlan
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs.progress import StudyProgress
 from anaphora.studies.jobs.worker import encode_job
+from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import Query
 
 _POLL_SECONDS = 0.5

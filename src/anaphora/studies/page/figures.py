@@ -23,7 +23,6 @@ from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, wrapped_title
 from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import label, language_name, language_names
-from anaphora.settings.commands.study import TASK_MEASURE, is_share
 from anaphora.studies.page.words import (
     axis_names,
     axis_value,
@@ -33,6 +32,7 @@ from anaphora.studies.page.words import (
     measure_label,
     names_of,
 )
+from anaphora.studies.plan import TASK_MEASURE, is_share
 from anaphora.studies.schema import CellSummary, GroupSummary, Study
 
 PANEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass")

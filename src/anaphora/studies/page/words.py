@@ -20,7 +20,7 @@ from anaphora.report.wording import (
     level_names,
     mention_type_names,
 )
-from anaphora.settings.commands.study import ALIGNMENT_MEASURES, BASE_CELL, is_share
+from anaphora.studies.plan import ALIGNMENT_MEASURES, BASE_CELL, is_share
 from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 from anaphora.studies.summary import rule_condition
 

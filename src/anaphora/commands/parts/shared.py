@@ -14,6 +14,7 @@ from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_e
 from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import existing_head
+from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import file_ending
@@ -22,26 +23,23 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.base.hub import HUB_PREFIX
-from anaphora.base.locale.translation import N_, _, pgettext
+from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.example import Example, shared_items
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.numbers import NOT_MEASURED
-from anaphora.report.terminal import in_language_of_messages, print_phrase, typed_names
+from anaphora.report.terminal import print_phrase, typed_names
 from anaphora.report.wording import baseline_names, factor_names, factor_value_names, label, shortcut_names, split_names
 from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import RUN_CONFIG
 from anaphora.runs.warm_start import holds_run, is_pretrained
-from anaphora.settings.commands.analysis import Evaluation, RunItems, SentenceOrItems
 from anaphora.settings.data import NoData, TextCorpus
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
-
-OWN_FOLDS_SUFFIX = "_on_own_folds"
-"""The suffix of a shortcut that is fitted on other folds of the items."""
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
@@ -53,7 +51,7 @@ def sentence_of(settings: SentenceOrItems) -> Example:
     )
 
 
-def named_head(settings: Evaluation) -> Head | None:
+def named_head(settings: RunHead) -> Head | None:
     """The head that a command names, whether a model has it or not."""
     return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
 
@@ -69,7 +67,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
     if stored is None:
         raise UserError(
             f"{metrics_path(folder, split)} is missing: score the run first with "
-            f"scripts/score_attention.py run={run}" + (f" split={split}" if split != "test" else "")
+            f"scripts/score.py run={run}" + (f" split={split}" if split != "test" else "")
         )
     return stored
 
@@ -79,7 +77,7 @@ def measured_folder(run: str) -> Path:
     return results_folder(run) if run.startswith(HUB_PREFIX) else Path(run)
 
 
-def head_of_settings(settings: Evaluation, run: Run) -> Head | None:
+def head_of_settings(settings: RunHead, run: Run) -> Head | None:
     """The head that a command names, if it does.
 
     Raises:
@@ -118,6 +116,7 @@ def check_place_of_other_data(run: Run, settings: RunItems) -> None:
     if settings.output is None:
         raise UserError(f"output: it is missing; {what}, e.g. output=outputs/other")
     own, folder = run.directory.resolve(), Path(settings.output).resolve()
+    folder = folder.parent if folder.suffix in _ENDINGS_OF_FILES else folder
     if folder == own or any(folder.is_relative_to(own / name) for name in _OWN_FOLDERS):
         raise UserError(f"output ({settings.output}) holds the run's own files; {what}, e.g. output=outputs/other")
 
@@ -201,7 +200,7 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
     return [load(directory, device) for directory in run_directories(names)]
 
 
-def headline_of(run: Run, settings: Evaluation, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
+def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
     """The head that development chooses, or the one that a command names, measured on the split that it names.
 
     Args:

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from anaphora.analysis.maps.rows import attention_file, items_path
-from anaphora.analysis.scores.strata import SCORE_COLUMNS, scores_schema
-from anaphora.analysis.tasks.extraction import Extractor, Selection, select_items, single_item
-from anaphora.base.console import format_bytes, format_duration, say, working
+from anaphora.base.checks import at_least
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.locale.translation import N_, _
-from anaphora.commands.shared import check_folder_name, check_place_of_other_data, held_output, sentence_of
-from anaphora.data.own_sentence import name_of_sentence
-from anaphora.data.parquet import parquet_about, parquet_parts
-from anaphora.data.store import load as load_corpus
-from anaphora.data.text import Text
-from anaphora.report.numbers import duration_text
-from anaphora.report.terminal import print_phrase
-from anaphora.runs.digests import analysis_code_digest, model_digest
-from anaphora.runs.directory import Run, load
-from anaphora.runs.items import corpus_of
-from anaphora.settings.commands.analysis import Extraction
+from anaphora.commands.parts.settings import SentenceOrItems
 from anaphora.settings.data import Data, TextCorpus
 
+if TYPE_CHECKING:
+    from anaphora.analysis.tasks.extraction import Extractor, Selection
+    from anaphora.runs.directory import Run
+
 _WEIGHT_BYTES = 4
+
+
+@dataclass(kw_only=True)
+class Extraction(SentenceOrItems):
+    """What to write of the attention of a run: the rows of pronouns, or of the words of plain text."""
+
+    # For texts without pronoun questions: the words whose rows are written; by default all words.
+    words: list[str] = field(default_factory=list)
+    chunk_tokens: int | None = None  # tokens of such a text to read at once; by default the run's batching.row_tokens
+    # "2/8" writes only the second of eight parts of the split, into a folder of its own; groups are kept whole.
+    shard: str | None = None
+    memory: int = 64  # most MiB of attention weights to hold at a time, and in a row group of the file
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("memory", self.memory, 1)
+        if self.chunk_tokens is not None:
+            at_least("chunk_tokens", self.chunk_tokens, 2)
+        if self.shard is not None:
+            written = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", self.shard)
+            if written is None or int(written[1]) > int(written[2]):
+                raise ValueError(f"shard ({self.shard!r}) must be i/n with i from 1 to n, as in 2/8")
+            if self.text is not None:
+                raise ValueError(f"shard ({self.shard}) takes a part of a split, but text is one sentence")
+        for name in ("words", "chunk_tokens"):
+            if getattr(self, name) and self.pronoun is not None:
+                raise ValueError(f"{name} ({getattr(self, name)}) is only for a text without a pronoun")
+        if any(not word.strip() for word in self.words):
+            raise ValueError(f"words ({self.words}) must name at least one word")
+
+    @property
+    def part(self) -> tuple[int, int]:
+        """Which part of how many, from 1: (1, 1) is all."""
+        number, count = (self.shard or "1/1").split("/")
+        return int(number), int(count)
 
 
 def extract(settings: Extraction) -> None:
@@ -39,6 +67,9 @@ def extract(settings: Extraction) -> None:
     Raises:
         UserError: the items are of other data than the run's own, and `output` would put their rows among its own.
     """
+    from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
+    from anaphora.runs.directory import load
+
     if settings.data is not None:
         _check_words(settings, settings.data)
     run = load(settings.run, settings.trainer)
@@ -55,6 +86,8 @@ def extract(settings: Extraction) -> None:
 
 def _name(settings: Extraction) -> str:
     """What the file of a split or of one sentence is called."""
+    from anaphora.data.own_sentence import name_of_sentence
+
     if settings.text is None:
         return settings.split
     asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent)
@@ -62,6 +95,12 @@ def _name(settings: Extraction) -> str:
 
 
 def _selection(run: Run, settings: Extraction) -> Selection:
+    from anaphora.analysis.tasks.extraction import select_items, single_item
+    from anaphora.commands.parts.shared import sentence_of
+    from anaphora.data.store import load as load_corpus
+    from anaphora.data.text import Text
+    from anaphora.runs.items import corpus_of
+
     if settings.text is not None and settings.pronoun is None:
         return single_item(Text(text=settings.text, language=settings.language or language_of(settings.text)))
     if settings.text is not None:
@@ -85,6 +124,15 @@ def _check_words(settings: Extraction, data: Data) -> None:
 
 
 def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, progress: _Progress) -> None:
+    from anaphora.analysis.maps.rows import attention_file, items_path
+    from anaphora.analysis.scores.strata import SCORE_COLUMNS, scores_schema
+    from anaphora.analysis.tasks.extraction import Extractor
+    from anaphora.base.console import format_bytes, say, working
+    from anaphora.data.parquet import parquet_about, parquet_parts
+    from anaphora.data.text import Text
+    from anaphora.report.numbers import duration_text
+    from anaphora.report.terminal import print_phrase
+
     parts = selection.shard(*settings.part)
     extractor = Extractor(
         run,
@@ -150,6 +198,8 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
     """What decides which numbers the file holds; None for a sentence, which takes no time."""
+    from anaphora.runs.digests import analysis_code_digest, model_digest
+
     if not selection.fingerprint:
         return None
     return {
@@ -177,6 +227,8 @@ class _Progress:
 
     def done_and_left(self) -> tuple[str, str]:
         """How many items are done, and about how long the others take."""
+        from anaphora.base.console import format_duration
+
         left = self.seconds() / max(self.done, 1) * (self.total - self.done)
         return f"{self.done:,}", format_duration(left)
 

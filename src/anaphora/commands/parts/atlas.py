@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,54 +19,79 @@ from anaphora.api.name_decisions import name_decisions
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
 from anaphora.base.console import say, working
+from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
-from anaphora.base.locale.translation import N_, _, spoken_in
-from anaphora.commands.shared import open_models
+from anaphora.base.locale.translation import N_, _, in_language_of_messages, spoken_in
+from anaphora.commands.parts.shared import open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
-from anaphora.report.terminal import in_language_of_messages, print_phrase, print_rows
+from anaphora.report.terminal import print_phrase, print_rows
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.directory import locked_run
 from anaphora.runs.items import EvaluationSplits
-from anaphora.settings.commands.atlas import Atlas
-from anaphora.settings.data import CoreferenceCorpus, Gap
+from anaphora.settings.data import CoreferenceCorpus, Data, Gap
 
 Model = OpenRun | TransformersModel
 Heads = dict[str, NDArray[np.float64]]
 
 
-def draw_atlas(settings: Atlas) -> list[AtlasEntry]:
+@dataclass(frozen=True)
+class AtlasPlan:
+    """What an atlas shows.
+
+    Attributes:
+        models: runs, folders with models of `transformers`, or hf://owner/name.
+        sources: the data of each corpus by its name.
+        split: of every corpus, "train" or "test".
+        items: about how many items of each split to use, as whole quads or passages.
+        causal_items: about how many main items to use for the causal tests of models that answer; 0 for none.
+        untrained: number of untrained models to measure as a control, for each model.
+        folder: of atlas.html and of the measurements, which the next atlas uses again.
+        language: of the page, "en" or "zh".
+        trainer: where runs and models compute.
+    """
+
+    models: Sequence[str]
+    sources: Mapping[str, Data]
+    split: str
+    items: int
+    causal_items: int
+    untrained: int
+    folder: Path
+    language: str
+    trainer: Device
+
+
+def draw_atlas(plan: AtlasPlan) -> Path:
     """Measure what is not measured yet, write the page and its table, and print a row for each model.
 
     Raises:
         UserError: a model or a corpus cannot be read.
     """
     # Measuring takes minutes: what cannot be read is an error before.
-    models = open_models(settings.runs, settings.trainer)
-    folder = Path(settings.output)
+    models = open_models(plan.models, plan.trainer)
+    folder = plan.folder
     with locked_run(folder), working(_("reading the data")) as progress:
-        splits = {
-            name: read_splits(source, settings.split, settings.items) for name, source in settings.sources().items()
-        }
+        splits = {name: read_splits(source, plan.split, plan.items) for name, source in plan.sources.items()}
         entries = []
         for corpus, items in splits.items():
             for name, model in models.items():
-                entry = atlas_entry(model, name, corpus, items, settings, progress)
-                entries.append(with_tasks(entry, model, items, settings, progress))
+                entry = atlas_entry(model, name, corpus, items, plan, progress)
+                entries.append(with_tasks(entry, model, items, plan, progress))
         progress(_("drawing the atlas"))
         page = folder / "atlas.html"
-        with spoken_in(settings.interface_language):
+        with spoken_in(plan.language):
             rows = atlas_rows(entries)
             write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
-            write_atlas(page, entries, settings.split)
+            write_atlas(page, entries, plan.split)
     print_models(entries)
     for entry in entries:
         if entry.untested:
             say(_("no causal tests: {reason}").format(reason=entry.untested))
     print_phrase(N_("atlas     {path}"), path=page)
-    return entries
+    return page
 
 
 @in_language_of_messages
@@ -77,21 +102,19 @@ def print_models(entries: Sequence[AtlasEntry]) -> None:
 
 
 def atlas_entry(
-    model: Model, name: str, corpus: str, splits: EvaluationSplits, settings: Atlas, progress: Progress
+    model: Model, name: str, corpus: str, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
 ) -> AtlasEntry:
     """A model on one corpus: what its own `metrics.json` or an earlier atlas holds where that is current, else anew."""
-    folder = _folder(settings, name, corpus)
-    provenance = _provenance(model, splits, settings)
+    folder = _folder(plan, name, corpus)
+    provenance = _provenance(model, splits, plan)
     stored = _stored_evidence(model, folder, splits, provenance)
     if stored is None:
-        scores = score_on(
-            model, splits, causal_items=settings.causal_items, untrained=settings.untrained, progress=progress
-        )
+        scores = score_on(model, splits, causal_items=plan.causal_items, untrained=plan.untrained, progress=progress)
         write_measurement(scores.measurement, folder, replace(scores.evidence, provenance=provenance))
         stored = _read_evidence(folder, splits, provenance)
         assert stored is not None  # it has just been written
     evidence, heads = stored
-    reason = why_untested(model) if settings.causal_items and evidence.causal is None else None
+    reason = why_untested(model) if plan.causal_items and evidence.causal is None else None
     return AtlasEntry(
         model=name,
         is_decoder=isinstance(model, TransformersModel) and model.is_decoder,
@@ -104,11 +127,11 @@ def atlas_entry(
 
 
 def with_tasks(
-    entry: AtlasEntry, model: Model, splits: EvaluationSplits, settings: Atlas, progress: Progress
+    entry: AtlasEntry, model: Model, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
 ) -> AtlasEntry:
     """The same with what one kind of corpus has: antecedents picked on documents, name decisions on GAP."""
-    source = settings.sources()[entry.corpus]
-    folder, about = _folder(settings, entry.model, entry.corpus), _provenance(model, splits, settings)
+    source = plan.sources[entry.corpus]
+    folder, about = _folder(plan, entry.model, entry.corpus), _provenance(model, splits, plan)
     if isinstance(source, CoreferenceCorpus):
         if reads_one_pronoun(model):
             return replace(entry, unselected=True)
@@ -117,7 +140,7 @@ def with_tasks(
         rows = _stored_rows(
             folder / "antecedents.json",
             about,
-            lambda: select_antecedents(model, development, measured, settings.untrained, progress=progress).rows,
+            lambda: select_antecedents(model, development, measured, plan.untrained, progress=progress).rows,
         )
         return replace(entry, antecedents=rows)
     if isinstance(source, Gap):
@@ -125,9 +148,7 @@ def with_tasks(
         rows = _stored_rows(
             folder / "names.json",
             about,
-            lambda: name_decisions(
-                model, splits.development, splits.measured, head, settings.untrained, progress=progress
-            ),
+            lambda: name_decisions(model, splits.development, splits.measured, head, plan.untrained, progress=progress),
         )
         return replace(entry, names=rows)
     return entry
@@ -149,15 +170,15 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
     return rows
 
 
-def _folder(settings: Atlas, model: str, corpus: str) -> Path:
+def _folder(plan: AtlasPlan, model: str, corpus: str) -> Path:
     """Where what is measured of a model on a corpus is kept."""
-    return Path(settings.output) / model.strip("/").replace("/", "--") / corpus
+    return plan.folder / model.strip("/").replace("/", "--") / corpus
 
 
-def _provenance(model: Model, splits: EvaluationSplits, settings: Atlas) -> Provenance:
+def _provenance(model: Model, splits: EvaluationSplits, plan: AtlasPlan) -> Provenance:
     return Provenance(
-        items=settings.causal_items,
-        untrained=settings.untrained,
+        items=plan.causal_items,
+        untrained=plan.untrained,
         weights=weights_digest(model.run) if isinstance(model, OpenRun) else model.weights_digest(),
         data=items_digest(splits),
         code=analysis_code_digest("anaphora.hf", "anaphora.api"),

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from anaphora.analysis.evidence import controls
-from anaphora.analysis.evidence.measurement import measured_on
-from anaphora.analysis.results.evidence import Control
-from anaphora.base.console import say, working
-from anaphora.base.device import Device
+from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS
+from anaphora.base.checks import one_of
+from anaphora.base.device import Device, RunsDevice
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _
-from anaphora.model.recurrent import NO_MAPS
-from anaphora.report.terminal import print_controls, print_phrase
-from anaphora.runs.directory import Run, load, locked_run
-from anaphora.runs.items import evaluation_splits
-from anaphora.runs.reuse import same_settings
-from anaphora.settings.commands.analysis import TrainedControls
+from anaphora.settings.data import SPLITS
 from anaphora.settings.run import Config
-from anaphora.training.reuse import load_or_train
+
+if TYPE_CHECKING:
+    from anaphora.analysis.results.evidence import Control
+    from anaphora.runs.directory import Run
 
 
-def train_controls(settings: TrainedControls) -> dict[str, Control | None]:
+@dataclass(kw_only=True)
+class TrainedControls:
+    """Trained controls of a stored run."""
+
+    run: str = "outputs/demo"  # the run directory
+    # The controls to train; masked_tokens, pairwise and nearest are possible too.
+    controls: list[str] = field(default_factory=lambda: [*CONTROLS])
+    split: str = "test"  # split on which the controls are measured, like the run
+    trainer: RunsDevice = field(default_factory=RunsDevice)  # where they are trained and measured
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, SPLITS)
+        for name in self.controls:
+            one_of("controls", name, ALL_CONTROLS)
+        if not self.controls:
+            raise ValueError(f"controls must name at least one of {', '.join(ALL_CONTROLS)}")
+
+
+def controls(settings: TrainedControls) -> dict[str, Control | None]:
     """Train each control that is not trained yet, measure it, and write `controls/controls.json` in the run directory.
 
     Returns:
@@ -30,12 +45,22 @@ def train_controls(settings: TrainedControls) -> dict[str, Control | None]:
     Raises:
         UserError: the run is not finished or has no attention, or a control's directory holds something else.
     """
+    from anaphora.analysis.evidence import controls
+    from anaphora.runs.directory import load, locked_run
+
     run = load(settings.run, Device(device="cuda" if settings.trainer.device == "cuda" else "cpu"))
     with locked_run(controls.controls_path(run.directory, settings.split).parent):
         return _train_controls(run, settings)
 
 
 def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | None]:
+    from anaphora.analysis.evidence import controls
+    from anaphora.analysis.evidence.measurement import measured_on
+    from anaphora.base.console import say, working
+    from anaphora.model.recurrent import NO_MAPS
+    from anaphora.report.terminal import print_controls, print_phrase
+    from anaphora.runs.items import evaluation_splits
+
     if not run.model.encoder.has_maps:
         raise UserError(NO_MAPS)
     with working(_("reading the data")):
@@ -58,6 +83,8 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
 
 def control_settings(run: Run, control: str, device: str | None) -> Config:
     """The settings with which a control of a run is trained; they go by the run's own, whatever its recipe."""
+    from anaphora.analysis.evidence import controls
+
     config = controls.control_config(run.config, control)
     trainer = replace(config.trainer, device=device or config.trainer.device)
     return replace(config, name=control, output=str(run.directory / "controls"), resume=None, trainer=trainer)
@@ -65,6 +92,10 @@ def control_settings(run: Run, control: str, device: str | None) -> Config:
 
 def _trained_control(run: Run, control: str, device: str | None) -> Run:
     """The finished control."""
+    from anaphora.base.console import say
+    from anaphora.runs.reuse import same_settings
+    from anaphora.training.reuse import load_or_train
+
     config = control_settings(run, control, device)
     if same_settings(config, run.config):
         say(_("the run itself is this control: its settings leave nothing to change"))

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.tasks.answered import MODEL
+from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX, answer_transfer
 from anaphora.base.errors import UserError
-from anaphora.commands.shared import OWN_FOLDS_SUFFIX
-from anaphora.commands.transfer import answer_transfer, transfer
+from anaphora.commands.evaluate import Evaluation, evaluate_runs
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import load
-from anaphora.settings.commands.analysis import Transfer
 from anaphora.settings.data import OwnExamples
 from anaphora.training.run import train
 
@@ -35,7 +34,9 @@ def other(table: Path, tmp_path_factory: pytest.TempPathFactory) -> OwnExamples:
 def test_items_that_the_runs_have_seen_are_left_out(
     finished: Path, other: OwnExamples, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = transfer(Transfer(runs=[str(finished)], data=other, by=["template"], output=str(tmp_path / "table.csv")))
+    rows = evaluate_runs(
+        Evaluation(runs=[str(finished)], data=other, by=["template"], output=str(tmp_path / "table.csv"))
+    )
     assert {row["items"] for row in rows if not row["factor"]} == {60}
     assert "left out: 2 items" in capsys.readouterr().out
     assert (tmp_path / "table.csv").exists()
@@ -46,10 +47,10 @@ def test_items_that_the_runs_have_seen_are_left_out(
 def test_a_factor_that_the_items_lack_is_refused_before_the_runs_answer(
     finished: Path, other: OwnExamples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anaphora.commands.transfer.answer_transfer", None)
+    monkeypatch.setattr("anaphora.analysis.tasks.transfer.answer_transfer", None)
     for wrong in ({"by": ["colour"]}, {"contrast": "colour"}):
         with pytest.raises(UserError, match=r"\('colour'\) must be one of the factors"):
-            transfer(Transfer(runs=[str(finished)], data=other, **wrong))
+            evaluate_runs(Evaluation(runs=[str(finished)], data=other, **wrong))
 
 
 def test_each_run_is_asked_and_shortcuts_learn_from_the_runs_data(finished: Path, other: OwnExamples) -> None:
@@ -95,9 +96,9 @@ def test_runs_that_cannot_be_put_into_one_row_are_refused(
 ) -> None:
     longer = Path(train(tiny(tmp_path, "optimizer.clip=2")).directory)
     with pytest.raises(UserError, match="other settings"):
-        transfer(Transfer(runs=[str(finished), str(longer)], data=other))
+        evaluate_runs(Evaluation(runs=[str(finished), str(longer)], data=other))
     with pytest.raises(UserError, match="no item that the runs have not seen"):
-        transfer(Transfer(runs=[str(finished)], data=OwnExamples(path=str(table))))
+        evaluate_runs(Evaluation(runs=[str(finished)], data=OwnExamples(path=str(table))))
 
 
 def test_a_runs_own_test_split_is_asked_as_far_as_its_texts_are_new(
@@ -117,7 +118,7 @@ def test_a_runs_own_test_split_is_asked_as_far_as_its_texts_are_new(
     own = tmp_path / "items.jsonl"
     own.write_text("".join(json.dumps(row) + "\n" for row in rows + new), encoding="utf-8")
     run = train(tiny(tmp_path, f"data.path={own}")).directory
-    answers = transfer(Transfer(runs=[str(run)], data=OwnExamples(path=str(own))))
+    answers = evaluate_runs(Evaluation(runs=[str(run)], data=OwnExamples(path=str(own))))
     assert {row["items"] for row in answers if not row["factor"]} == {12}
 
 

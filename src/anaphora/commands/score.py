@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.evidence.headline import Measurement
-from anaphora.analysis.evidence.storage import write_evidence, write_measurement
-from anaphora.api.models import open_any
-from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
-from anaphora.base.console import say, working
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from anaphora.base.checks import at_least
 from anaphora.base.locale.translation import _
-from anaphora.commands.shared import (
-    asks_alike,
-    check_place_of_other_data,
-    headline_of,
-    held_output,
-    is_of_transformers,
-    named_head,
-)
-from anaphora.report.terminal import print_causal, print_headline, print_undecided
-from anaphora.runs.directory import load, results_folder
-from anaphora.settings.commands.analysis import Scoring
+from anaphora.commands.parts.settings import RunHead
 from anaphora.settings.data import NoData
 
+if TYPE_CHECKING:
+    from anaphora.analysis.evidence.headline import Measurement
 
-def score_heads(settings: Scoring) -> Measurement:
+
+@dataclass(kw_only=True)
+class Scoring(RunHead):
+    """Scores of all heads of a run."""
+
+    untrained: int = 20  # number of untrained models to measure as a control
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("untrained", self.untrained, 0)
+
+
+def score(settings: Scoring) -> Measurement:
     """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline.
 
     Raises:
         UserError: the items are of other data than the run's own, and `output` would put their scores among its own.
     """
+    from anaphora.analysis.evidence.storage import write_evidence
+    from anaphora.base.console import working
+    from anaphora.commands.parts.shared import (
+        asks_alike,
+        check_place_of_other_data,
+        headline_of,
+        held_output,
+        is_of_transformers,
+    )
+    from anaphora.report.terminal import print_headline, print_undecided
+    from anaphora.runs.directory import load
+
     if is_of_transformers(settings.run):
         return score_transformers(settings)
     run = load(settings.run, settings.trainer)
@@ -44,6 +59,14 @@ def score_heads(settings: Scoring) -> Measurement:
 
 def score_transformers(settings: Scoring) -> Measurement:
     """The same of a model of `transformers`, with the causal tests where it can be asked."""
+    from anaphora.analysis.evidence.storage import write_measurement
+    from anaphora.api.models import open_any
+    from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
+    from anaphora.base.console import say, working
+    from anaphora.commands.parts.shared import held_output, named_head
+    from anaphora.report.terminal import print_causal, print_headline
+    from anaphora.runs.directory import results_folder
+
     model = open_any(settings.run, device=settings.trainer)
     with held_output(settings.output, results_folder(settings.run), settings.run) as folder:
         with working(_("reading the data")) as progress:

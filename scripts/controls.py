@@ -1,4 +1,4 @@
-"""Train a run's controls and measure them: python scripts/evidence.py run=outputs/demo.
+"""Train a run's controls and measure them: python scripts/controls.py run=outputs/demo.
 
 A finished control is re-used, an unfinished one resumed; `make evidence` calls this.
 """
@@ -6,4 +6,4 @@ A finished control is re-used, an unfinished one resumed; `make evidence` calls 
 from anaphora.cli import run_command
 
 if __name__ == "__main__":
-    run_command("evidence")
+    run_command("controls")

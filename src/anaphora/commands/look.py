@@ -1,4 +1,4 @@
-"""Settings of the live page, in the user's words. Imports nothing heavy."""
+"""Serve the live page until it is stopped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import environment_language
+from anaphora.base.locale.translation import N_, environment_language
 
 
 @dataclass(kw_only=True)
@@ -28,3 +28,22 @@ class LivePage:
         if self.port > 65535:
             raise ValueError(f"port ({self.port}) must be at most 65535")
         one_of("interface_language", self.interface_language, LANGUAGES)
+
+
+def look(settings: LivePage) -> None:
+    """Open the models and serve the page on this machine's own address."""
+    from anaphora.api.live.server import LiveApplication, open_server
+    from anaphora.base.console import console
+    from anaphora.commands.parts.shared import open_models
+    from anaphora.report.terminal import print_phrase
+
+    application = LiveApplication(open_models(settings.runs, settings.trainer), settings.interface_language)
+    server, address = open_server(application, settings.port)
+    console.print(address, soft_wrap=True, highlight=False)
+    print_phrase(N_("On this machine alone; Ctrl+C stops it."))
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        print_phrase(N_("stopped"))
+    finally:
+        server.server_close()

@@ -15,12 +15,11 @@ from anaphora.analysis.maps.capture import capture_run, text_maps
 from anaphora.analysis.tasks import extraction
 from anaphora.analysis.tasks.extraction import Extractor, Selection
 from anaphora.base.errors import UserError
-from anaphora.commands.extract_attention import extract
+from anaphora.commands.extract import Extraction, extract
 from anaphora.data.batches.text_queries import queried_chunks
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import evaluation_splits
-from anaphora.settings.commands.analysis import Extraction
 from anaphora.settings.data import Gap, OwnExamples, PlainText
 
 TEXT = "Anna met Tom before she went to the park. Tom met Anna before he went to the shop."
@@ -222,7 +221,7 @@ def test_what_does_not_go_together_is_refused(settings: dict[str, Any], message:
 
 
 def test_words_of_items_with_pronouns_are_refused(finished: Path, tmp_path: Path, script: Callable[..., Any]) -> None:
-    result = script("extract_attention", f"run={finished}", "words=[park]", f"output={tmp_path / 'out'}")
+    result = script("extract", f"run={finished}", "words=[park]", f"output={tmp_path / 'out'}")
     assert (result.status, result.out) == (2, "")
     assert "words (['park']) is only for texts; the items of data=jsonl have pronouns" in result.err
     shutil.rmtree(tmp_path / "out", ignore_errors=True)

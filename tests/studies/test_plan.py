@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anaphora.base.errors import UserError
-from anaphora.settings.commands.study import VerdictRule
+from anaphora.studies.plan import VerdictRule
 
 
 def test_a_bound_in_percent_of_a_measure_that_is_a_share_is_refused() -> None:

@@ -1,6 +1,0 @@
-"""Write the pronouns' attention rows: python scripts/extract_attention.py run=outputs/demo."""
-
-from anaphora.cli import run_command
-
-if __name__ == "__main__":
-    run_command("extract_attention")

@@ -1,6 +1,0 @@
-"""Score every head against the antecedents: python scripts/score_attention.py run=outputs/demo."""
-
-from anaphora.cli import run_command
-
-if __name__ == "__main__":
-    run_command("score_attention")

@@ -1,6 +1,0 @@
-"""The live page: python scripts/serve.py 'runs=[outputs/demo]'; then open the address that it prints."""
-
-from anaphora.cli import run_command
-
-if __name__ == "__main__":
-    run_command("serve")

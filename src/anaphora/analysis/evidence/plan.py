@@ -1,0 +1,44 @@
+"""What is fixed before a run is measured, and the controls of its verdict. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from anaphora.base.checks import at_least, one_of
+from anaphora.settings.data import SPLITS
+
+CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
+"""The trained controls, without which nothing is supported."""
+FURTHER_CONTROLS = ("masked_tokens", "pairwise", "nearest")
+"""Trained controls that no verdict asks for: they are trained where they are named."""
+ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
+
+
+@dataclass(kw_only=True)
+class Protocol:
+    """What is fixed before anything is measured: the level of significance.
+
+    The report shows a hash of this, of metric, map, direction and split, of the verdict's thresholds and of the run's
+    settings.
+    """
+
+    alpha: float = 0.05  # largest corrected p-value that counts as significant
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"protocol.alpha ({self.alpha}) must be above 0 and below 1")
+
+
+@dataclass(kw_only=True)
+class EvidencePlan:
+    """How the evidence on a run is measured."""
+
+    split: str = "test"  # `train`, `dev` or `test`
+    items: int = 800  # about how many main items, as whole quads, to use for causal tests and other maps
+    untrained: int = 20  # number of untrained models to measure as a control
+    protocol: Protocol = field(default_factory=Protocol)
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, SPLITS)
+        at_least("items", self.items, 1)
+        at_least("untrained", self.untrained, 0)

@@ -1,0 +1,65 @@
+"""A corpus answered by runs that were trained on another one, and shortcuts fitted on the runs' data or its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
+from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.scores.baselines.stored import shortcut_correctness
+from anaphora.analysis.tasks.answered import ItemAnswers, predict_for_run
+from anaphora.base.locale.translation import _
+from anaphora.data.corpora.division import fold_numbers
+from anaphora.data.example import Example
+from anaphora.runs.directory import Run
+
+OWN_FOLDS_SUFFIX = "_on_own_folds"
+"""The suffix of a shortcut that is fitted on other folds of the items."""
+
+
+def answer_transfer(
+    runs: Sequence[Run],
+    training: Sequence[Sequence[Example]],
+    examples: list[Example],
+    folds: int,
+    seed: int,
+    progress: Progress = no_progress,
+) -> ItemAnswers:
+    """Return every run's answers, and the correctness of shortcuts.
+
+    Args:
+        runs: each answers all items.
+        training: the different training splits of the runs; shortcuts are fitted on each.
+        examples: the items.
+        folds: of `examples`, by group: a learned shortcut is also fitted on the others and evaluated on each.
+        seed: of the folds.
+        progress: is called with the name of each stage.
+    """
+    answers = []
+    for number, run in enumerate(runs, 1):
+        progress(_("run {number} of {runs}").format(number=number, runs=len(runs)))
+        answers.append(predict_for_run(run, examples))
+    progress(_("fitting the shortcuts"))
+    fits = [shortcut_correctness(split, examples) for split in training]
+    everywhere = [name for name in fits[0] if all(name in fit for fit in fits)]
+    shortcuts: dict[str, Floats] = {name: _stack_fits([fit[name] for fit in fits]) for name in everywhere}
+    numbers = np.array(fold_numbers(examples, folds, seed))
+    own_folds: dict[str, Floats] = {}
+    for fold in np.unique(numbers):
+        fold_items = np.flatnonzero(numbers == fold)
+        others = [examples[item] for item in np.flatnonzero(numbers != fold)]
+        for name, right in shortcut_correctness(others, [examples[item] for item in fold_items]).items():
+            if name in LEARNED_FROM_FEW_CANDIDATES:
+                own_folds.setdefault(name, np.full(len(examples), np.nan))[fold_items] = right
+    shortcuts |= {f"{name}{OWN_FOLDS_SUFFIX}": correct for name, correct in own_folds.items()}
+    return ItemAnswers(examples, answers, shortcuts)
+
+
+def _stack_fits(fits: Sequence[Floats]) -> Floats:
+    """One row a fit; a single row where all fits are the same, as for a shortcut that needs no fit."""
+    import numpy as np
+
+    return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)

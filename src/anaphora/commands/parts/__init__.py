@@ -1,0 +1,1 @@
+"""What several commands share: settings, and how files are read and written."""

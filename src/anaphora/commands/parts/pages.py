@@ -1,0 +1,266 @@
+"""The pages of a report, with figures and tables: on runs whose evidence is known, and on records from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.causal.subjects import Subject
+from anaphora.analysis.evidence.comparison import compare_runs, divergences
+from anaphora.analysis.evidence.exhibits import development_accuracy, example_sentences, first_quad, maps_of_run
+from anaphora.analysis.evidence.headline import Measurement
+from anaphora.analysis.evidence.measurement import RunEvidence
+from anaphora.analysis.evidence.other_models import evidence_from_records
+from anaphora.analysis.evidence.plan import Protocol
+from anaphora.analysis.evidence.storage import metrics_path
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.results.scores import KINDS
+from anaphora.analysis.results.several_runs import RowDivergence
+from anaphora.analysis.scores.heads import mean_chance
+from anaphora.base.checks import FIGURE_FORMATS
+from anaphora.base.console import say
+from anaphora.base.errors import UserError
+from anaphora.base.files import locked_directory, write_csv, write_json
+from anaphora.base.locale.translation import N_, _, spoken_in
+from anaphora.commands.parts.shared import holds_other_run
+from anaphora.data.example import Example
+from anaphora.report.evidence_tables import divergence_rows, every_table
+from anaphora.report.figures import pictures
+from anaphora.report.figures.files import save_figure
+from anaphora.report.page.elements import ReportRun, SentenceEntry
+from anaphora.report.page.explorer import explorer_entries
+from anaphora.report.page.sections.all import FIGURES
+from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
+from anaphora.report.page.write import write_report
+from anaphora.report.terminal import print_phrase
+from anaphora.report.wording import language_name
+from anaphora.runs.directory import Run, training_record
+
+if TYPE_CHECKING:
+    from anaphora.commands.report import Report
+
+
+def page_folder(runs: Sequence[Run], settings: Report) -> Path:
+    """Where the page goes; one on several runs is none of theirs."""
+    own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
+    return Path(settings.output) if settings.output else own
+
+
+def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
+    """A page a language on runs whose evidence is known, figures as files, and each run's tables; the caller holds all.
+
+    Tables and figures of an earlier report that the new one has not are removed.
+
+    Returns:
+        The pages, each of which links to the others.
+    """
+    for of_run in evidence:
+        _write_tables(of_run.folder, of_run.evidence, settings.split)
+    folder = page_folder([of_run.headline.run for of_run in evidence], settings)
+    suffixes = page_suffixes(settings.interface_language)
+    stem = _page_stem(settings.split)
+    pages = page_names(stem, suffixes)
+    sentences = [
+        explorer_entries(example_sentences(headline, settings.sentences, maps_of_run(headline)))
+        for headline in (of_run.headline for of_run in evidence)
+    ]
+    apart = _divergences(evidence)
+    spreads = compare_runs([of_run.evidence for of_run in evidence]) if len(evidence) > 1 else []
+    training = [training_record(of_run.headline.run.files.directory) for of_run in evidence]
+    names = ", ".join(of_run.headline.run.name for of_run in evidence)
+    drawn: set[Path] = set()
+    for language, page in pages.items():
+        translations = other_pages(pages, language)
+        with spoken_in(language):
+            runs = [
+                report_run(
+                    of_run.headline.run.name, of_run.headline, of_run.evidence, record, entries,
+                    repr(replace(of_run.headline.run.config, name=None, output="", resume=None, seed=0)),
+                )
+                for of_run, record, entries in zip(evidence, training, sentences, strict=True)
+            ]  # fmt: skip
+            title = _("Pronouns and antecedents: {names}").format(names=names)
+            figures = write_report(folder / page, runs, title, spreads, apart, translations)
+        for name, of_page in figures.items():
+            inside = folder / "figures" / (name if len(runs) > 1 else "")
+            for figure_name, figure in of_page.items():
+                save_figure(figure, inside / f"{figure_name}{suffixes[language]}", settings.formats)
+                drawn.add(inside / figure_name)
+    if len(pages) == 1:
+        remove_translation(folder, stem, drawn)
+    _remove_outdated_figures(folder, pages.values(), drawn)
+    _write_or_remove(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
+    return [folder / page for page in pages.values()]
+
+
+def report_on_records(
+    folder: Path,
+    name: str,
+    development: Sequence[AttentionRecord],
+    measured: Sequence[AttentionRecord],
+    *,
+    answers: Sequence[int] | None = None,
+    subject: Subject | None = None,
+    training: Sequence[Example] = (),
+    maps: Mapping[int, NDArray[np.float32]] | None = None,
+    split: str = "test",
+    fixed: Protocol | None = None,
+) -> Evidence:
+    """Write the report on a model from elsewhere: `report.html`, `metrics.json` and the tables, in a folder.
+
+    For another split than `test` they are `report_<split>.html` and `metrics_<split>.json`.
+
+    Args:
+        folder: it is made where it is missing.
+        name: of the model.
+        development, measured, answers, subject, training, split, fixed: as in `evidence_from_records`.
+        maps: for the explorer the whole maps (L, H, T, T) of some measured records, attending token first, by the
+            record's number in `measured`; without them the page has no explorer and no examples.
+
+    Returns:
+        What `metrics.json` holds.
+
+    Raises:
+        UserError: as `evidence_from_records`, a map does not fit its record, or the folder is a run's.
+    """
+    whole = maps or {}
+    for number, weights in whole.items():
+        if not 0 <= number < len(measured):
+            raise UserError(f"maps: {number} is no measured record; expected 0 to {len(measured) - 1}")
+        rows = measured[number].weights.shape
+        if weights.shape != (*rows, rows[-1]):
+            raise UserError(
+                f"maps[{number}]: the shape is {weights.shape}; expected {(*rows, rows[-1])} as in the record"
+            )
+    if holds_other_run(folder):
+        raise UserError(f"folder ({folder}) holds the files of a run; the report on {name} needs a folder of its own")
+    with locked_directory(folder):
+        measurement, evidence = evidence_from_records(
+            name,
+            development,
+            measured,
+            answers=answers,
+            subject=subject,
+            training=training,
+            split=split,
+            fixed=fixed,
+        )
+        _write_records_report(folder, name, measurement, evidence, whole, split)
+    return evidence
+
+
+def _page_stem(split: str) -> str:
+    return "report" if split == "test" else f"report_{split}"
+
+
+def _write_records_report(
+    folder: Path,
+    name: str,
+    measurement: Measurement,
+    evidence: Evidence,
+    whole: Mapping[int, NDArray[np.float32]],
+    split: str,
+) -> None:
+    examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
+    write_report(
+        folder / f"{_page_stem(split)}.html",
+        [report_run(name, measurement, evidence, {}, explorer_entries(examples))],
+        _("Pronouns and antecedents: {names}").format(names=name),
+    )
+    write_json(metrics_path(folder, split), evidence.to_json())
+    _write_tables(folder, evidence, split)
+
+
+def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
+    """Each part of the evidence as a table; an earlier report's table of a part that is missing now is removed."""
+    for name, rows in every_table(evidence).items():
+        _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
+
+
+def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    if rows:
+        write_csv(path, rows)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
+    """Remove the figures of an earlier report that the new one has not; where a page on another split is, all stay.
+
+    Args:
+        folder: of the pages.
+        pages: the names of the new ones.
+        drawn: the new figures, without the ends of their names.
+    """
+    if any(other.name not in pages for other in folder.glob("report*.html")):
+        return
+    for inside in {figure.parent for figure in drawn}:
+        for name in FIGURES:
+            if inside / name not in drawn:
+                for end in (f"{suffix}.{form}" for suffix in ("", ".zh") for form in FIGURE_FORMATS):
+                    (inside / f"{name}{end}").unlink(missing_ok=True)
+
+
+def report_run(
+    name: str,
+    measurement: Measurement,
+    evidence: Evidence,
+    training: Mapping[str, Any],
+    sentences: Sequence[SentenceEntry] = (),
+    recipe: str | None = None,
+) -> ReportRun:
+    """What the page shows of one run.
+
+    Args:
+        name: of the run.
+        measurement: every head's scores and rows.
+        evidence: what is known of the chosen head.
+        training: the run's training.json, for its validations.
+        sentences: the explorer's entries, with the maps of this run.
+        recipe: the run's settings in writing, without name, place and seed; of a model from elsewhere None.
+    """
+    quads = [
+        (language, kind, pictures.quad_cells(records, measurement.head))
+        for language in evidence.languages
+        for kind in KINDS
+        if (records := first_quad(measurement, language, kind))
+    ]
+    return ReportRun(
+        name=name,
+        evidence=evidence,
+        recipe=recipe,
+        validations=training.get("validations", []),
+        heads=development_accuracy(measurement, evidence.languages),
+        heads_chance=pictures.development_chance(measurement.development, evidence.languages),
+        chance=mean_chance(measurement.development),
+        quads=quads,
+        sentences=sentences,
+    )
+
+
+def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
+    """How far the runs' rows are apart, printed too; empty for one run, or where their items or words differ."""
+    if len(evidence) < 2:
+        return []
+    try:
+        rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
+    except UserError as error:
+        say(_("the runs' rows are not compared: {reason}").format(reason=error.translated()))
+        return []
+    for row in rows:
+        values = {"run": row.run, "other": row.other, "spoken": language_name(row.language)}
+        if row.divergence is None:
+            print_phrase(N_("rows of {run} and {other}, {spoken}: –"), **values)
+        else:
+            print_phrase(
+                N_("rows of {run} and {other}, {spoken}: {bits} bits apart (1 is no word in common)"),
+                **values,
+                bits=f"{row.divergence:.3f}",
+            )
+    return rows

@@ -1,0 +1,93 @@
+"""What several commands read: the items of a run's split, or one sentence. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from unicodedata import normalize
+
+from anaphora.base.checks import at_least, one_of
+from anaphora.base.device import Device
+from anaphora.base.language import LANGUAGES, split_names
+from anaphora.settings.data import SPLITS, Data
+
+
+@dataclass(kw_only=True)
+class RunItems:
+    """A run, and the items of a split that it reads."""
+
+    run: str = "outputs/demo"  # a run directory, a folder of pretrained weights, or hf://owner/name
+    data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
+    split: str = "test"  # `train`, `dev` or `test`
+    items: int | None = None  # about how many items of the split to use; by default all
+    output: str | None = None  # folder for the files; by default in the run directory
+    trainer: Device = field(default_factory=Device)  # where it computes
+
+    def __post_init__(self) -> None:
+        one_of("split", self.split, SPLITS)
+        if self.items is not None:
+            at_least("items", self.items, 1)
+
+
+@dataclass(kw_only=True)
+class RunHead(RunItems):
+    """A run, the items that it reads, and one of its heads."""
+
+    layer: int | None = None  # layer of the head; by default that of the head chosen on the development split
+    head: int | None = None  # head of this layer; give both or neither
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.layer is None) != (self.head is None):
+            raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
+
+
+@dataclass(kw_only=True)
+class SentenceOrItems(RunItems):
+    """A run, and the items of a split or the one sentence that it reads."""
+
+    text: str | None = None  # a sentence of your own instead of data
+    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
+    antecedent: str | None = None  # the right one of the candidates, if it is known
+    language: str | None = None  # language of the text; by default its characters decide
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sentence(self.text, self.pronoun, self.candidates, self.antecedent, self.language)
+        if self.text is None:
+            return
+        if self.data is not None:
+            raise ValueError(f"data={self.data.kind} and text=... are both given: give one of them")
+        if self.split != "test" or self.items is not None:
+            given = f"items ({self.items})" if self.items is not None else f"split ({self.split!r})"
+            raise ValueError(f"{given} chooses items of data, but text is one sentence: give one of the two")
+
+
+def check_sentence(
+    text: str | None,
+    pronoun: str | None,
+    candidates: Sequence[str],
+    antecedent: str | None = None,
+    language: str | None = None,
+) -> None:
+    """Refuse what would have no effect, because what it belongs to is not given.
+
+    Args:
+        text: the sentence; None if the command reads something else.
+        pronoun, candidates, antecedent: as they are typed.
+        language: of the text; None if its characters decide.
+
+    Raises:
+        ValueError: naming the setting, its value and what it needs.
+    """
+    for name, value in (("pronoun", pronoun), ("language", language)):
+        if value is not None and text is None:
+            raise ValueError(f"{name} ({value!r}) needs text=...")
+    if candidates and pronoun is None:
+        raise ValueError(f"candidates ({candidates}) need pronoun=...")
+    named = [normalize("NFC", name) for name in split_names(candidates)]
+    if antecedent is not None and normalize("NFC", antecedent) not in named:
+        raise ValueError(f"antecedent ({antecedent!r}) must be one of candidates ({candidates})")
+    if language is not None:
+        one_of("language", language, LANGUAGES)
