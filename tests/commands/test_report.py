@@ -250,6 +250,9 @@ def test_runs_of_other_items_are_reported_without_a_comparison_of_rows(
         (("runs=[{run},{run}/minimal_pair/own]",), "two are called own; rename one of the run directories"),
         (("runs=[{run},{run}]",), "must name each entry once"),
         (("run={run}", "items=0"), "items (0) must be at least 1"),
+        (("run={run}", "causal_items=7"), "causal_items (7) has no effect on the page of a run; leave it out"),
+        (("run={run}", "data=controlled", "sentences=5"), "sentences (5) has no effect on an atlas; leave it out"),
+        (("runs=[{run}]", "output=x.csv", "items=9"), "items (9) has no effect on a table; leave it out"),
         (("run={run}", "protocol.alpha=2"), "protocol.alpha (2.0) must be above 0 and below 1"),
     ],
 )

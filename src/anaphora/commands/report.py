@@ -74,11 +74,24 @@ class Report(EvidencePlan):
             public[name] = construct(Data, {"kind": name, "path": path}, f"corpora ({named})")
         return {own.kind: own} | public
 
+    def check_unused(self, what: str, *unused: str) -> None:
+        """Check that the settings without effect on `what` have their default values."""
+        default = Report()
+        for name in unused:
+            if (value := getattr(self, name)) != getattr(default, name):
+                raise UserError(f"{name} ({value}) has no effect on {what}; leave it out")
+
     def check_atlas(self) -> None:
         """Check what an atlas can be asked for."""
         one_of("split", self.split, ("train", "test"))
         one_of("interface_language", self.interface_language, LANGUAGES)
         self.sources()
+
+
+_OF_PAGES = ("sentences", "formats", "protocol")
+"""Settings that only the page of runs uses."""
+_OF_ATLASES = ("data", "corpora", "causal_items")
+"""Settings that only an atlas uses."""
 
 
 def report(settings: Report) -> list[Path]:
@@ -99,9 +112,12 @@ def report(settings: Report) -> list[Path]:
     from anaphora.runs.directory import load, locked_run
 
     if settings.output and Path(settings.output).suffix == ".csv":
+        settings.check_unused("a table", *_OF_PAGES, *_OF_ATLASES, "items", "untrained", "interface_language")
         return [compare(run_directories(settings.runs), settings.output, settings.split)]
     if settings.data or settings.corpora or any(is_of_transformers(name) for name in settings.models):
+        settings.check_unused("an atlas", *_OF_PAGES)
         return [atlas(settings)]
+    settings.check_unused("the page of a run", *_OF_ATLASES)
     # Measuring takes minutes: what cannot be reported is an error before.
     runs = [load(directory, settings.trainer) for directory in settings.models]
     twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
