@@ -184,5 +184,6 @@ def imported_packages(path: Path) -> set[str]:
                 args=[ast.Constant(value=str(module)), *_],
             ):
                 modules.add(module)
-    roots = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - {"anaphora"}
+    # Type checkers bring `_typeshed`; it is never imported.
+    roots = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - {"anaphora", "_typeshed"}
     return {PACKAGE_OF_MODULE.get(root, canonicalize_name(root)) for root in roots}
