@@ -91,12 +91,23 @@ def call(*arguments: str, code: str | None = None) -> subprocess.CompletedProces
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
 
 
+def imported_modules(process: subprocess.CompletedProcess[str]) -> set[str]:
+    lines = process.stderr.splitlines()
+    return {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+
+
+@pytest.mark.parametrize("argument", ["--help", "split=x", "nonsense=1"])
+def test_a_command_that_composes_nothing_does_not_load_hydra(argument: str) -> None:
+    process = call("scripts/score.py", argument)
+    assert process.returncode == (0 if argument == "--help" else 2)
+    imported = imported_modules(process)
+    assert "omegaconf" in imported and "hydra" not in imported
+
+
 @pytest.mark.parametrize("arguments", [("--help",), ("--cfg", "job"), ("optimizer.steps=0",)], ids=" ".join)
 def test_help_settings_and_a_mistake_are_reported_before_torch_is_imported(arguments: tuple[str, ...]) -> None:
     process = call("scripts/train.py", *arguments)
-    imported = {
-        line.rpartition("|")[2].strip() for line in process.stderr.splitlines() if line.startswith("import time:")
-    }
+    imported = imported_modules(process)
     assert not imported & {"torch", "pytorch_lightning", "datasets", "pandas", "matplotlib", "rich", "safetensors"}
     assert process.returncode == (2 if arguments == ("optimizer.steps=0",) else 0)
     lines = [line for line in process.stderr.splitlines() if not line.startswith("import time:")]

@@ -34,7 +34,7 @@ from anaphora.runs.requeue import until_requeued
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.arguments import CONFIGS, listed_settings, settings_from
 from anaphora.settings.run import Config
-from anaphora.settings.typed import resolve
+from anaphora.settings.typed import error_message, resolve
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def run_job(command: Command, composed: DictConfig) -> Any:
     """
     from hydra.errors import HydraException
 
-    from anaphora.settings.compose import error_message, note_failure
+    from anaphora.settings.compose import note_failure
 
     try:
         with until_requeued():
@@ -296,8 +296,6 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
     """A block that ends the process with one line: a user's mistake with exit status 2, an interrupt with 130."""
-    from hydra.errors import HydraException
-
     try:
         yield
         if sys.stdout is not None:
@@ -305,7 +303,7 @@ def user_errors_exit() -> Iterator[None]:
     except BrokenPipeError:  # as behind `| head`; what is left in the buffer would be reported at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
-    except (UserError, HydraException, OmegaConfBaseException) as error:
+    except _user_errors() as error:
         sys.exit(report_error(error))
     except (ValueError, TypeError, AssertionError) as error:
         reason = next((meaning for part, meaning in _OF_HYDRA.items() if part in str(error)), None)
@@ -325,6 +323,12 @@ def user_errors_exit() -> Iterator[None]:
     except KeyboardInterrupt:
         print(_("stopped; what is written is whole"), file=sys.stderr)
         sys.exit(130)
+
+
+def _user_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of a user's mistakes; that of Hydra only if it is loaded, for its import takes 0.05 s."""
+    hydra_errors = sys.modules.get("hydra.errors")
+    return (UserError, OmegaConfBaseException, *([hydra_errors.HydraException] if hydra_errors else []))
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
@@ -347,7 +351,5 @@ def report_error(error: BaseException) -> int:
     Returns:
         The exit status: 2 for a user's mistake, 1 for runs that failed.
     """
-    from anaphora.settings.compose import error_message
-
     print(f"error: {error_message(error)}", file=sys.stderr)
     return error.exit_status if isinstance(error, UserError) else UserError.exit_status

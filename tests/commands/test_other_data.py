@@ -40,6 +40,8 @@ def test_other_data_do_not_replace_what_was_measured_on_the_runs_own(
     status, _, err = script(*asked)
     assert (status, err.count("\n")) == (2, 1)
     assert f"output: it is missing; files on {other} need a folder of their own beside those on the run's data" in err
+    example = "outputs/other/attention.png" if name == "attention" else "outputs/other"
+    assert err.endswith(f"e.g. output={example}\n")
     for place in (own_run, own_run / folder, own_run / folder / "inner", own_run / ".." / own_run.name):
         status, _, err = script(*asked, f"output={place}{file}")
         assert (status, err.count("\n")) == (2, 1) and f"output ({place}{file}) holds the run's own files" in err

@@ -29,6 +29,8 @@ PICTURES = (".png", ".svg", ".pdf")
 """Endings of a file: of pages and tables, of pictures."""
 _HEADS = 5
 """How many heads are named for each candidate."""
+_ELSEWHERE = "outputs/other/attention.png"
+"""An example of `output` for pictures that must not lie among a run's own."""
 
 
 @dataclass(kw_only=True)
@@ -156,12 +158,12 @@ def draw_pictures(settings: AttentionQuery) -> None:
 
     run = load(settings.run, settings.trainer)
     if settings.text is None and asks_alike(run, settings):
-        check_place_of_other_data(run, settings)
+        check_place_of_other_data(run, settings, _ELSEWHERE)
     named = Path(settings.output) if settings.output else None
     formats = [named.suffix[1:]] if named else FIGURE_FORMATS
     if named:
         check_writable(named)
-    with held_output(str(named.parent) if named else None, run.directory / "figures", run) as folder:
+    with held_output(str(named.parent) if named else None, run.directory / "figures", run, _ELSEWHERE) as folder:
         if settings.text is not None:
             drawings = [sentence_figures(run, settings)]
         else:

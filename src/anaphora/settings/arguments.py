@@ -23,7 +23,7 @@ from anaphora.base.errors import UserError
 from anaphora.settings.typed import Setting, construct
 from anaphora.settings.variants import SLOTS, VARIANTS
 
-_ENTRY = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+""")
+ENTRY = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+""")
 """An entry of a list: in quotes as a whole, or up to the next comma."""
 _INSTALLED = Path(__file__).parents[1] / "configs"
 CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "configs"
@@ -78,7 +78,7 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
     if typing.get_origin(hint) is not list:
         return value
     inside = value[1:-1] if value.startswith("[") and value.endswith("]") else value
-    entries = [entry.strip() for entry in _ENTRY.findall(inside)] if inside.strip() else []
+    entries = [entry.strip() for entry in ENTRY.findall(inside)] if inside.strip() else []
     return [entry[1:-1] if len(entry) > 1 and entry[0] == entry[-1] in "\"'" else entry for entry in entries]
 
 

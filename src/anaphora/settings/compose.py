@@ -22,12 +22,12 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.base.errors import UserError, one_line, shortened
+from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.settings.arguments import CONFIGS
+from anaphora.settings.arguments import CONFIGS, ENTRY
 from anaphora.settings.run import Config
 from anaphora.settings.training import DECIDE_RESULTS
-from anaphora.settings.typed import resolve
+from anaphora.settings.typed import error_message, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
@@ -38,13 +38,10 @@ _WITHOUT_EFFECT = (
 )
 """Overrides that do not change what a run is: the same job finds its run again with others of these."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
-_NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 _LONGEST_NAME = 60  # characters, the digest aside
 _PLACES = ("name", "output", "resume", "resume_data", "start", "data.path", "data.seen_in")
 """Settings that hold the name of a file or a folder."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
-_ENTRY = r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+"""
-"""An entry of a list as it is typed: in quotes as a whole, or up to the next comma."""
 _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
 """What Hydra may read as the name of a file or folder; several are a list, or the jobs of a sweep."""
 
@@ -122,7 +119,7 @@ def _bracketed(value: str, of_texts: bool) -> str:
     """A list in brackets, and texts in quotes where Hydra reads something else; null, references and calls stay."""
     if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
         return value
-    entries = re.findall(_ENTRY, value[1:-1] if value[0] + value[-1] == "[]" else value)
+    entries = ENTRY.findall(value[1:-1] if value[0] + value[-1] == "[]" else value)
     return f"[{','.join(_as_text(entry.strip()) if of_texts else entry for entry in entries)}]"
 
 
@@ -154,43 +151,6 @@ def config_folder() -> Path:
         return CONFIGS
     sources = HydraConfig.get().runtime.config_sources
     return Path(next(source.path for source in sources if source.provider == "main"))
-
-
-def error_message(error: BaseException) -> str:
-    """A user's mistake, whoever found it, with what is allowed where that is known."""
-    from hydra.errors import OverrideParseException
-
-    message = one_line(error)
-    if isinstance(error, OverrideParseException) or message.startswith("Ambiguous value"):
-        message = re.sub("^Lexer\\w+: (.*)", r"Error parsing override '\1'", message)
-        message += " (a value with spaces, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
-    elif error.__cause__ is not None:
-        message += f" ({one_line(error.__cause__)})"
-    if no_list := re.fullmatch(r"Error merging override ([^ =]+)=(.*) \(.* is not a ListConfig.*\)", message):
-        name, value = no_list.groups()
-        message = f"{name} ({value}) must be a list, as in {name}=[{value}]"
-    if without_value := re.fullmatch(r"Error merging override ([^ =]+)=.* \(field '.*' is not Optional\)", message):
-        message = f"{without_value[1]} cannot be null; leave it out to keep its default"
-    if not_here := re.fullmatch(r"Could not override '(.*)'\. No match in the defaults list\.", message):
-        message = f"{not_here[1]}: this command has no such setting; --help lists those that it has"
-    allowed = _allowed_values(error)
-    if allowed:
-        message += f"; allowed: {', '.join(allowed)}"
-    if _NUMBER_OF_PROCESSES.search(message):
-        message += "; the number of processes is not a setting: start them with torchrun or srun (docs/clusters.md)"
-    return shortened(message)
-
-
-def _allowed_values(error: BaseException) -> list[str]:
-    """What could stand in the wrong setting's or the wrong option's place, where the error knows."""
-    _, listed, options = str(error).partition("Available options")
-    if listed:
-        return [line.strip() for line in options.splitlines()[1:] if line.strip() and ":" not in line]
-    cause = error.__cause__ or error.__context__
-    parent = getattr(cause, "parent_node", None)
-    if isinstance(parent, DictConfig) and "not in" in str(cause):
-        return [str(name) for name in parent]
-    return []
 
 
 def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig:

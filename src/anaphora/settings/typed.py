@@ -1,4 +1,4 @@
-"""Every setting in one typed tree: registered for Hydra, checked before anything heavy is imported.
+"""Every setting in one typed tree: registered for Hydra, checked before anything heavy is imported, Hydra too.
 
 A slot with variants (a position encoding, a corpus, a prediction head) takes a dataclass with a `kind`, which chooses
 it; `variants.register` adds one from outside the package.
@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import math
 import os
+import re
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.base.errors import UserError, one_line
+from anaphora.base.errors import UserError, one_line, shortened
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 Setting = TypeVar("Setting")
@@ -27,6 +28,7 @@ PATHS = (
     *("data.path", "data.also", "data.without", "data.seen_in"),
 )
 """The settings that name files or folders, one or a list of them."""
+_NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 
 
 def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
@@ -206,3 +208,38 @@ def leaf_settings(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[
             yield from leaf_settings(value, leaf)
         else:
             yield leaf, value
+
+
+def error_message(error: BaseException) -> str:
+    """Return a user's mistake in one line, whoever found it, with what is allowed if that is known."""
+    message = one_line(error)
+    if type(error).__name__ == "OverrideParseException" or message.startswith("Ambiguous value"):
+        message = re.sub("^Lexer\\w+: (.*)", r"Error parsing override '\1'", message)
+        message += " (a value with spaces, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
+    elif error.__cause__ is not None:
+        message += f" ({one_line(error.__cause__)})"
+    if no_list := re.fullmatch(r"Error merging override ([^ =]+)=(.*) \(.* is not a ListConfig.*\)", message):
+        name, value = no_list.groups()
+        message = f"{name} ({value}) must be a list, as in {name}=[{value}]"
+    if without_value := re.fullmatch(r"Error merging override ([^ =]+)=.* \(field '.*' is not Optional\)", message):
+        message = f"{without_value[1]} cannot be null; leave it out to keep its default"
+    if not_here := re.fullmatch(r"Could not override '(.*)'\. No match in the defaults list\.", message):
+        message = f"{not_here[1]}: this command has no such setting; --help lists those that it has"
+    allowed = _allowed_values(error)
+    if allowed:
+        message += f"; allowed: {', '.join(allowed)}"
+    if _NUMBER_OF_PROCESSES.search(message):
+        message += "; the number of processes is not a setting: start them with torchrun or srun (docs/clusters.md)"
+    return shortened(message)
+
+
+def _allowed_values(error: BaseException) -> list[str]:
+    """Return the valid alternatives, if the error lists them."""
+    _, listed, options = str(error).partition("Available options")
+    if listed:
+        return [line.strip() for line in options.splitlines()[1:] if line.strip() and ":" not in line]
+    cause = error.__cause__ or error.__context__
+    parent = getattr(cause, "parent_node", None)
+    if isinstance(parent, DictConfig) and "not in" in str(cause):
+        return [str(name) for name in parent]
+    return []

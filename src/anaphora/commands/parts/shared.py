@@ -101,10 +101,13 @@ def asks_alike(run: Run, settings: RunItems) -> bool:
     return isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus)
 
 
-def check_place_of_other_data(run: Run, settings: RunItems) -> None:
-    """Refuse to write what is measured on other data where the files on the run's own data lie.
+def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
+    """Check that what is measured on other data is not written among the files on the run's own data.
 
     Published weights have no data of their own.
+
+    Args:
+        place: an `output` of the command that the message gives as an example.
 
     Raises:
         UserError: no output is named, or one among the run's own files.
@@ -114,11 +117,11 @@ def check_place_of_other_data(run: Run, settings: RunItems) -> None:
         return
     what = f"files on {other.path_or_kind()} need a folder of their own beside those on the run's data"
     if settings.output is None:
-        raise UserError(f"output: it is missing; {what}, e.g. output=outputs/other")
+        raise UserError(f"output: it is missing; {what}, e.g. output={place}")
     own, folder = run.directory.resolve(), Path(settings.output).resolve()
     folder = folder.parent if folder.suffix in _ENDINGS_OF_FILES else folder
     if folder == own or any(folder.is_relative_to(own / name) for name in _OWN_FOLDERS):
-        raise UserError(f"output ({settings.output}) holds the run's own files; {what}, e.g. output=outputs/other")
+        raise UserError(f"output ({settings.output}) holds the run's own files; {what}, e.g. output={place}")
 
 
 def holds_other_run(folder: Path, own: Path | None = None) -> bool:
@@ -138,13 +141,14 @@ def check_folder_name(output: str) -> None:
 
 
 @contextmanager
-def held_output(output: str | None, default: Path, model: Run | str) -> Iterator[Path]:
+def held_output(output: str | None, default: Path, model: Run | str, place: str = "outputs/other") -> Iterator[Path]:
     """Where a command's files go, held from before its work until they are written; the run that is read is not.
 
     Args:
         output: what the command names.
         default: where they go otherwise.
         model: whose files they are: a run, or the name of a model that is none.
+        place: an `output` of the command that the message gives as an example.
 
     Raises:
         UserError: the folder is another run's or is named like a file, another process writes there, or nothing can be
@@ -159,8 +163,7 @@ def held_output(output: str | None, default: Path, model: Run | str) -> Iterator
     if holds_other_run(folder, run.directory if run is not None and is_trained_here else None):
         name = model if run is None else run.name
         raise UserError(
-            f"{folder} holds the files of another run; files on {name} need a folder of their own, "
-            "e.g. output=outputs/other"
+            f"{folder} holds the files of another run; files on {name} need a folder of their own, e.g. output={place}"
         )
     with locked_run(folder):
         yield folder
