@@ -137,6 +137,21 @@ def test_the_first_five_losses_are_the_stored_ones(tiny: Tiny, tmp_path: Path, m
     assert losses_of(tiny(tmp_path), monkeypatch)[:5] == pytest.approx(GOLDEN, abs=1e-4)
 
 
+def test_training_counts_denormal_numbers_as_zero(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products with them are slow; benchmarks/denormals.py measures by how much, and that no weight changes."""
+    torch.set_flush_denormal(False)
+    products: list[float] = []
+    whole_step = TrainingModule.training_step
+
+    def noted(module: TrainingModule, batch: Batch, batch_idx: int) -> Tensor:
+        products.append((torch.full((1,), 1e-38) * 0.1).item())
+        return whole_step(module, batch, batch_idx)
+
+    monkeypatch.setattr(TrainingModule, "training_step", noted)
+    train(tiny(tmp_path))
+    assert products == [0.0] * len(products) != []
+
+
 def test_a_killed_run_leaves_whole_files_only(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
         stop_at(5, patched)
