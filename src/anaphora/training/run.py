@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -65,11 +66,8 @@ def train(config: Config) -> TrainingResult:
     Raises:
         UserError: anything that a user can correct, before any long work.
     """
-    # A product with a number below 1.2e-38 takes many times as long on most processors, and Adam's averages
-    # of gradients that have vanished are full of them. Threads that torch starts later take this over, so it is first.
-    torch.set_flush_denormal(True)
     processes, device = started_processes(), torch_device(config.trainer.device)
-    with joined(processes, device), ExitStack() as until_the_end:
+    with denormal_numbers_as_zero(), joined(processes, device), ExitStack() as until_the_end:
 
         def claim() -> _Claim:
             check_loggers(config.trainer.loggers)
@@ -81,6 +79,21 @@ def train(config: Config) -> TrainingResult:
             return claimed
 
         return _train(on_first_rank(claim), processes, device)
+
+
+@contextmanager
+def denormal_numbers_as_zero() -> Iterator[None]:
+    """Count numbers below 1.2e-38 as zero inside the block, also in threads that torch starts there.
+
+    Products with them take many times as long on most processors, and Adam's averages of gradients that have vanished
+    are full of them.
+    """
+    before = (torch.full((1,), 1e-38) * 0.1).item() == 0  # torch sets it and does not say how it is set
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(before)
 
 
 class _Claim(NamedTuple):
