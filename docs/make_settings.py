@@ -155,12 +155,7 @@ def page() -> str:
     parts += ["## A run for transformers: `scripts/export.py`", "", *_table(Export, ""), ""]
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
     parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
-    parts += [
-        "## Attention, by the ending of `output`: `scripts/attention.py`",
-        "",
-        *_table(AttentionQuery, ""),
-        "",
-    ]
+    parts += ["## Attention, by the ending of `output`: `scripts/attention.py`", "", *_table(AttentionQuery, ""), ""]
     parts += ["## The live page: `scripts/look.py`", "", *_table(LivePage, ""), ""]
     parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
     parts += [""]

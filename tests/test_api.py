@@ -205,10 +205,7 @@ def test_an_error_names_what_is_not_there(scored: OpenRun, unscored: OpenRun) ->
         (lambda: attention.row(99), r"word \(99\) must be a position from 0 to 10"),
         (lambda: attention.row("she", layer=2), r"layer \(2\) must be from 0 to 1"),
         (lambda: attention.map(head=5), r"head \(5\) must be from 0 to 1"),
-        (
-            lambda: unscored.attention(TEXT).row("she"),
-            "no head has been chosen on a development split; give",
-        ),
+        (lambda: unscored.attention(TEXT).row("she"), "no head has been chosen on a development split; give"),
         (lambda: scored.attention(TEXT, by="letter"), r"by \('letter'\) must be one of word, token"),
         (lambda: scored.attention(TEXT, candidates=["Anna"]), "candidates need a pronoun"),
         (lambda: scored.answer(TEXT, "she", []), "needs a pronoun and its candidates"),

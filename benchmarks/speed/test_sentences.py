@@ -11,14 +11,7 @@ from anaphora.base.errors import UserError
 from anaphora.data import store
 from anaphora.settings.data import ControlledCorpus
 from benchmarks.speed import layouts
-from benchmarks.speed.sentences import (
-    LONG_TOKENS,
-    MAX_TOKENS,
-    MIN_WORDS,
-    VOCABULARY,
-    draw_lengths,
-    generate_sentences,
-)
+from benchmarks.speed.sentences import LONG_TOKENS, MAX_TOKENS, MIN_WORDS, VOCABULARY, draw_lengths, generate_sentences
 
 
 def test_a_sentence_has_as_many_tokens_as_asked_and_one_pronoun_token() -> None:

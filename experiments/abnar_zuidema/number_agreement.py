@@ -25,10 +25,7 @@ _REGULAR = _words(
     "bridge tower road car boat train ship shirt coat plate bottle basket"
 )
 _IRREGULAR = {"man": "men", "woman": "women", "child": "children", "mouse": "mice", "foot": "feet"}
-NOUNS: tuple[tuple[str, str], ...] = (
-    *((noun, f"{noun}s") for noun in _REGULAR),
-    *_IRREGULAR.items(),
-)
+NOUNS: tuple[tuple[str, str], ...] = (*((noun, f"{noun}s") for noun in _REGULAR), *_IRREGULAR.items())
 """Singular and plural."""
 VERBS = (
     ("likes", "like", "liked"),

@@ -134,15 +134,9 @@ def test_broken_weights_are_named(finished: tuple[Replication, dict[str, Any]], 
 @pytest.mark.parametrize(
     ("last", "sentence"),
     [
-        (
-            {"raw": 0.2, "rollout": 0.7, "flow": 0.6},
-            "Rollout and flow both beat raw attention at the last layer, as ",
-        ),
+        ({"raw": 0.2, "rollout": 0.7, "flow": 0.6}, "Rollout and flow both beat raw attention at the last layer, as "),
         ({"raw": 0.2, "rollout": 0.7, "flow": 0.1}, "Only rollout beats raw attention at the last layer; in the paper"),
-        (
-            {"raw": 0.7, "rollout": 0.5, "flow": 0.6},
-            "Neither rollout nor flow beats raw attention at the last layer, ",
-        ),
+        ({"raw": 0.7, "rollout": 0.5, "flow": 0.6}, "Neither rollout nor flow beats raw attention at the last layer, "),
     ],
 )
 def test_the_sentence_says_what_the_numbers_say(last: dict[str, float], sentence: str) -> None:

@@ -22,14 +22,7 @@ from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_exa
 from anaphora.data.controlled.splits import generator
 from anaphora.data.controlled.templates import NounPhrase, fill_pools, render
 from anaphora.data.example import Example
-from experiments.everyday.content import (
-    AGREEMENT,
-    NAME,
-    Agreement,
-    EverydayContent,
-    EverydayNoun,
-    EverydayScene,
-)
+from experiments.everyday.content import AGREEMENT, NAME, Agreement, EverydayContent, EverydayNoun, EverydayScene
 
 EVERYDAY = "everyday"
 """The type of the items, and the stratum of scenes whose wordings training shows."""

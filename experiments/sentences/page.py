@@ -100,10 +100,7 @@ def main(directories: Sequence[str]) -> None:
             raise UserError(f"{run.name}: no head has been chosen yet; scripts/score.py chooses one")
     groups = [
         Group(chosen, {language: read_sentences(language, chosen) for language in LANGUAGES})
-        for chosen in (
-            [run for run in runs if not knows_scenes(run)],
-            [run for run in runs if knows_scenes(run)],
-        )
+        for chosen in ([run for run in runs if not knows_scenes(run)], [run for run in runs if knows_scenes(run)])
         if chosen
     ]
     for language, path in PAGES.items():

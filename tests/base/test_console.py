@@ -40,7 +40,4 @@ def test_stages_are_reported_in_the_language_of_the_interface(monkeypatch: pytes
         monkeypatch.setenv(translation.VARIABLE, language)
         with working(translation._("reading the data")) as progress:
             list(untrained_seeds(1, progress))
-    assert shown == [
-        *("reading the data", "untrained model 1 of 1"),
-        *("正在读取数据", "第 1 个未训练的模型，共 1 个"),
-    ]
+    assert shown == [*("reading the data", "untrained model 1 of 1"), *("正在读取数据", "第 1 个未训练的模型，共 1 个")]

@@ -259,11 +259,7 @@ def test_places_that_cannot_be_written_are_refused_in_one_line_and_stay(tmp_path
     places = occupied(tmp_path)
     before = sorted(tmp_path.rglob("*"))
     for place in places:
-        for attempt in (
-            check_writable,
-            written,
-            held,
-        ):
+        for attempt in (check_writable, written, held):
             with pytest.raises(UserError, match="cannot be written") as error:
                 attempt(place)
             assert str(place.parent) in str(error.value) and "\n" not in str(error.value)

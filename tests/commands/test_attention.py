@@ -52,10 +52,7 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            ("run=nowhere", "text=Anna"),
-            "model (nowhere): there is no such folder; a model on the hub is written hf://",
-        ),
+        (("run=nowhere", "text=Anna"), "model (nowhere): there is no such folder; a model on the hub is written hf://"),
         (("run=x", "text=Anna", "output=page.gif"), "output (page.gif) must end in one of .html, .parquet"),
         (("run=x", "text=Anna", "candidates=[Anna]"), "candidates (['Anna']) need pronoun=..."),
         (("run=x", "text=Anna", "interface_language=fr"), "interface_language ('fr') must be one of en, zh"),

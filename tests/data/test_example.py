@@ -12,13 +12,7 @@ TEXT = "Anna met Berta because she was free."
 
 
 def record(**changes: Any) -> dict[str, Any]:
-    right = {
-        "text": TEXT,
-        "language": "en",
-        "pronoun": [23, 26],
-        "candidates": [[0, 4], [[9, 14]]],
-        "antecedents": [0],
-    }
+    right = {"text": TEXT, "language": "en", "pronoun": [23, 26], "candidates": [[0, 4], [[9, 14]]], "antecedents": [0]}
     return right | changes
 
 

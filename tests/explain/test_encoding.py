@@ -180,11 +180,7 @@ def test_the_answer_is_the_models_own(run: Run) -> None:
 
 def test_a_run_without_prediction_head_or_a_sentence_without_candidates_answers_nothing(run: Run) -> None:
     silent = varied(run, {}, prediction_settings.NoPrediction())
-    for which, sentence in (
-        (silent, query_of()),
-        (run, query_of(candidates=())),
-        (run, SentenceQuery(TEXT)),
-    ):
+    for which, sentence in ((silent, query_of()), (run, query_of(candidates=())), (run, SentenceQuery(TEXT))):
         assert "answer" not in {step.name for step in walk_of(which, sentence).steps}
 
 

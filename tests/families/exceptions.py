@@ -70,6 +70,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """By model type: attributes whose values must fit each other, or that have no usable default."""
 UNBUILDABLE = {
-    "gemma4_assistant": "its configuration demands that every layer shares keys and values, and then forbids it",
+    "gemma4_assistant": "its configuration demands that every layer shares keys and values, and then forbids it"
 }
 """Model types that cannot be built, and why; the script fails if one of them can."""

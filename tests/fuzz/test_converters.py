@@ -190,10 +190,7 @@ def test_litbank_has_the_answers_that_were_written_or_names_the_row(
 
 
 @cases(share=0.01, quick=40)
-@given(
-    before=draw.text("é𠮷 aT", max_size=6),
-    units=draw.sampled_from(["characters", "UTF-8", "UTF-16"]),
-)
+@given(before=draw.text("é𠮷 aT", max_size=6), units=draw.sampled_from(["characters", "UTF-8", "UTF-16"]))
 def test_offsets_of_gap_are_characters_or_the_row_is_named(folder: Path, before: str, units: str) -> None:
     def offset(text: str, word: str) -> int:
         start = text[: text.index(word)]

@@ -310,10 +310,7 @@ def test_the_total_is_the_weighted_sum_of_the_parts() -> None:
     from anaphora.data.batches.masking import mask_words
 
     task = Task(
-        prediction=prediction_settings.Word(),
-        masked_lm=0.5,
-        masked_lm_weight=0.25,
-        supervision=Supervision(weight=3.0),
+        prediction=prediction_settings.Word(), masked_lm=0.5, masked_lm_weight=0.25, supervision=Supervision(weight=3.0)
     )
     model = pronoun_model(prediction_settings.Word()).eval()
     computed = losses(model, mask_words(LABELLED, 0.5, VOCABULARY, default_rng(0)), task)

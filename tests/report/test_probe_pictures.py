@@ -28,13 +28,7 @@ def sentence(
         spans.append((begin, begin + len(word)))
     pronoun = next(span for span in spans if text[slice(*span)] in ("she", "她"))
     example = from_record(
-        {
-            "text": text,
-            "language": language,
-            "pronoun": pronoun,
-            "candidates": [spans[1], spans[3]],
-            "antecedents": [0],
-        }
+        {"text": text, "language": language, "pronoun": pronoun, "candidates": [spans[1], spans[3]], "antecedents": [0]}
     )
     maps = np.random.default_rng(seed).dirichlet([0.3] * len(spans), size=(layers, heads, len(spans)))
     rows = maps[:, :, spans.index(pronoun)].astype(np.float32)

@@ -83,10 +83,7 @@ def test_the_grid_of_heads_says_the_chosen_head_its_share_and_chance(at_head: Ev
 
 @pytest.mark.parametrize(
     ("share", "untrained", "bar"),
-    [
-        (0.43, None, "chance (44 %)"),
-        (0.46, 0.48, "the 95th percentile of untrained models (48 %)"),
-    ],
+    [(0.43, None, "chance (44 %)"), (0.46, 0.48, "the 95th percentile of untrained models (48 %)")],
 )
 def test_a_head_that_chance_or_untrained_models_reach_is_not_praised(
     share: float, untrained: float | None, bar: str, at_head: Evidence

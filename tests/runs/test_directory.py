@@ -13,14 +13,7 @@ from anaphora.base.errors import UserError
 from anaphora.cli import COMMANDS
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.store import load as load_corpus
-from anaphora.runs.directory import (
-    RunFiles,
-    load,
-    randomly_initialised,
-    save_settings,
-    save_weights,
-    training_record,
-)
+from anaphora.runs.directory import RunFiles, load, randomly_initialised, save_settings, save_weights, training_record
 from anaphora.runs.items import encode
 from anaphora.runs.presence import run_directories
 from anaphora.settings.run import Config

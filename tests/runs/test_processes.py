@@ -35,10 +35,7 @@ def test_without_them_there_is_a_single_process(environment: dict[str, str]) -> 
 @pytest.mark.parametrize(
     ("environment", "error"),
     [
-        (
-            {"WORLD_SIZE": "2", "LOCAL_RANK": "1"},
-            r"RANK \(not set\).*with torchrun or srun",
-        ),  # Lightning's own
+        ({"WORLD_SIZE": "2", "LOCAL_RANK": "1"}, r"RANK \(not set\).*with torchrun or srun"),  # Lightning's own
         (TORCHRUN | {"RANK": "x"}, r"RANK \(x\) must be a number"),
         (TORCHRUN | {"RANK": "4"}, "WORLD_SIZE=4, RANK=4, LOCAL_RANK=1: a rank must be below"),
     ],

@@ -109,10 +109,7 @@ def test_fine_tuning_takes_another_prediction_head_that_can_say_none_of_them(pre
     assert config.task.prediction == VARIANTS[SLOTS["task/prediction"].settings][prediction](none_of_them=True)
 
 
-@pytest.mark.parametrize(
-    ("primary", "settings"),
-    [("train", Config), ("demo", Config)],
-)
+@pytest.mark.parametrize(("primary", "settings"), [("train", Config), ("demo", Config)])
 def test_every_primary_config_resolves(primary: str, settings: type[Any], compose: Compose) -> None:
     assert isinstance(resolve(compose(primary=primary), settings), settings)
 
@@ -314,10 +311,7 @@ def test_what_cannot_be_frozen_is_reported(overrides: tuple[str, ...], message: 
             ("data=sst2", "task=classification", "task.prediction.labels=[a,a]"),
             r"labels \(\['a', 'a'\]\) must name each",
         ),
-        (
-            ("task=masked_lm", "task.prediction.none_of_them=true"),
-            "none_of_them is an answer, and task.pred",
-        ),
+        (("task=masked_lm", "task.prediction.none_of_them=true"), "none_of_them is an answer, and task.pred"),
         (
             ("data=sst2", "task=classification", "objective=best_head"),
             r"objective \(best_head\) is measured on pronouns, and data=sst2 has none: use validation_loss",

@@ -16,11 +16,7 @@ from anaphora.data.example import Example, Span, in_text_order
 
 
 def example_from_query(
-    text: str,
-    pronoun: str,
-    candidates: Sequence[str] = (),
-    antecedent: str | None = None,
-    language: str | None = None,
+    text: str, pronoun: str, candidates: Sequence[str] = (), antecedent: str | None = None, language: str | None = None
 ) -> Example:
     """A sentence with its pronoun and candidates, each named by a word of it or by its characters as "start:end".
 

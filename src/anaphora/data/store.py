@@ -279,11 +279,7 @@ def _fingerprint(settings: data_settings.Data) -> str:
 
 
 def _write(
-    directory: Path,
-    splits: Splits,
-    report: ReadingReport,
-    words: Sequence[str],
-    features: datasets.Features,
+    directory: Path, splits: Splits, report: ReadingReport, words: Sequence[str], features: datasets.Features
 ) -> None:
     from datasets import Dataset, DatasetDict
 

@@ -22,12 +22,7 @@ from anaphora.explain.steps import (
     scale_of,
 )
 from anaphora.explain.walk import Step, Walkthrough
-from anaphora.model.attention import (
-    attend,
-    masked_softmax,
-    merge_heads,
-    split_heads,
-)
+from anaphora.model.attention import attend, masked_softmax, merge_heads, split_heads
 
 
 def walk_through_calculation(calculation: Calculation, head: int = 0, row: str | None = None) -> Walkthrough:

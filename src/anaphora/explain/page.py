@@ -9,13 +9,7 @@ import numpy as np
 
 from anaphora.base.locale.translation import _, spoken_in
 from anaphora.explain.walk import Matrix, Walkthrough
-from anaphora.report.page.offline import (
-    diverging_colours,
-    read_asset,
-    script_json,
-    weight_colours,
-    write_page,
-)
+from anaphora.report.page.offline import diverging_colours, read_asset, script_json, weight_colours, write_page
 
 _TEMPLATES = Path(__file__).with_name("templates")
 

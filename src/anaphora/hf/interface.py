@@ -17,14 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
-from anaphora.model.attention import (
-    Queries,
-    attend,
-    attention_scores,
-    attention_weights,
-    masked_softmax,
-    query_rows,
-)
+from anaphora.model.attention import Queries, attend, attention_scores, attention_weights, masked_softmax, query_rows
 from anaphora.model.mixer import Edit
 
 NAME = "anaphora"

@@ -89,10 +89,7 @@ def corpus_card(
     """
     fields = {
         "configs": [
-            {
-                "config_name": "default",
-                "data_files": [{"split": split, "path": f"{split}.parquet"} for split in splits],
-            }
+            {"config_name": "default", "data_files": [{"split": split, "path": f"{split}.parquet"} for split in splits]}
         ],
         "tags": list(_TAGS),
     }

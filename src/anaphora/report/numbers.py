@@ -61,11 +61,7 @@ def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str)
         case "times":
             return _("{value} times").format(value=format_number(value, 2)) + _interval_after(span, 2)
     points = _("{value} points")
-    factor, text = {
-        "share": (100, _("{value} %")),
-        "share difference": (100, points),
-        "points": (1, points),
-    }[unit]
+    factor, text = {"share": (100, _("{value} %")), "share difference": (100, points), "points": (1, points)}[unit]
     ends = [factor * end for end in span or ()]
     return text.format(value=format_points(factor * value)) + _interval_after(ends, 1)
 

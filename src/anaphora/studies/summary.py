@@ -17,14 +17,7 @@ from anaphora.analysis.scores.statistics import UNBOUNDED, cluster_interval, med
 from anaphora.base.locale.translation import _, spoken_in
 from anaphora.report.numbers import with_minus
 from anaphora.studies.grid import StudyCell
-from anaphora.studies.plan import (
-    ALIGNMENT_MEASURES,
-    BASE_CELL,
-    TASK_MEASURE,
-    StudyPlan,
-    VerdictRule,
-    is_share,
-)
+from anaphora.studies.plan import ALIGNMENT_MEASURES, BASE_CELL, TASK_MEASURE, StudyPlan, VerdictRule, is_share
 from anaphora.studies.records import RunRecord
 from anaphora.studies.schema import (
     CellRun,

@@ -95,13 +95,7 @@ class ValidationCheckpoint(lightning.Callback):
     """
 
     def __init__(
-        self,
-        layout: RunFiles,
-        settings: Validation,
-        *,
-        data: Data,
-        training_items: str,
-        compiled: bool = False,
+        self, layout: RunFiles, settings: Validation, *, data: Data, training_items: str, compiled: bool = False
     ) -> None:
         self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
         self.compiled, self.data = compiled, data

@@ -216,11 +216,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     data = TrainingDataModule(config, encoded, validation, config.steps, minimal_pairs)
     module = TrainingModule(model, config.task, config.optimizer, config.seed)
     history = ValidationCheckpoint(
-        layout,
-        config.validation,
-        compiled=config.trainer.compile,
-        data=config.data,
-        training_items=items_digest,
+        layout, config.validation, compiled=config.trainer.compile, data=config.data, training_items=items_digest
     )
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:

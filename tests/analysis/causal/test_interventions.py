@@ -212,9 +212,7 @@ def test_edited_values_are_what_is_mixed_with_weights_as_they_were(changes: dict
 
 
 @pytest.mark.parametrize("position", POSITIONS[:4], ids=lambda position: position.kind)
-def test_edited_keys_are_what_maps_and_rows_are_made_of_positions_applied(
-    position: position_settings.Position,
-) -> None:
+def test_edited_keys_are_what_maps_and_rows_are_made_of_positions_applied(position: position_settings.Position) -> None:
     model = encoder(position=position)
     queries = (torch.tensor([0, 1]), torch.tensor([2, 7]))
     with torch.no_grad(), intervene(model, {0: ProjectionChange(unchanged, torch.zeros_like, unchanged)}):

@@ -59,9 +59,7 @@ def test_each_map_is_scored_at_the_unit_that_development_chose_for_it() -> None:
 def test_a_map_of_the_whole_model_has_no_unit_and_one_without_rows_is_left_out() -> None:
     whole = rows([[0.9], [0.9]], "model")
     scores = map_scores(
-        {"integrated_gradients": whole, "flow": whole},
-        {"integrated_gradients": whole, "flow": rows([])},
-        Head(0, 0),
+        {"integrated_gradients": whole, "flow": whole}, {"integrated_gradients": whole, "flow": rows([])}, Head(0, 0)
     )
     assert list(scores) == ["integrated_gradients"]
     assert scores["integrated_gradients"].head is None

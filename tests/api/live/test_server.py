@@ -193,11 +193,7 @@ def test_a_chinese_page_speaks_no_english(client: Client) -> None:
     english = [text for one in texts if re.search("[A-Za-z]{3,}", text := one.strip()) and text not in known]
     assert [text for text in english if not re.search("JavaScript|Enter", text)] == []
     data = json.loads(page.partition('id="explorer-data">')[2].partition("</script>")[0])
-    assert (data["phrases"]["other"], data["maps"]["raw"], data["languages"]["en"]) == (
-        "其他候选",
-        "原始权重",
-        "英语",
-    )
+    assert (data["phrases"]["other"], data["maps"]["raw"], data["languages"]["en"]) == ("其他候选", "原始权重", "英语")
 
 
 @pytest.fixture

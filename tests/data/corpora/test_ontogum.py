@@ -98,9 +98,7 @@ def test_of_mentions_with_one_head_word_the_shortest_stays(path: Path) -> None:
     assert report.reasons == {SHARED_HEAD_WORD: 1, FIRST_MENTION: 5}
 
 
-def test_file_names_tell_the_official_splits_and_mentions_of_other_files_are_dropped(
-    tmp_path: Path,
-) -> None:
+def test_file_names_tell_the_official_splits_and_mentions_of_other_files_are_dropped(tmp_path: Path) -> None:
     for split in ("train", "dev", "test", "test2"):
         with gzip.open(tmp_path / f"onto_{split}.conllu.gz", "wt", encoding="utf-8") as file:
             file.write(written(f"GUM_news_{split}"))

@@ -210,10 +210,7 @@ def test_evaluation_data_of_every_format_are_read(name: str, content: str, tmp_p
     write(tmp_path / "eval" / "notes.md", "what we wrote about it is no evaluation data")
     assert EvaluationNgrams([str(tmp_path / "eval")]).shared_with(
         [EIGHT, "what we wrote about it is no evaluation data"]
-    ) == [
-        "eval",
-        None,
-    ]
+    ) == ["eval", None]
 
 
 def conll2012(words: list[str]) -> str:

@@ -29,8 +29,7 @@ def test_every_word_of_a_real_sentence_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "word",
-    ["İrem", "Việt", "ﬁne", "नोरा", "مُحَمَّد", "co\u00adop", "می\u200cروم", "Hawaiʻi", "naïve-ité", "한국", "ß’s"],
+    "word", ["İrem", "Việt", "ﬁne", "नोरा", "مُحَمَّد", "co\u00adop", "می\u200cروم", "Hawaiʻi", "naïve-ité", "한국", "ß’s"]
 )
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
 def test_a_letter_of_several_characters_is_never_apart_from_its_word(

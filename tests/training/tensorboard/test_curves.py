@@ -151,14 +151,7 @@ def test_pictures_are_few_and_spread_from_the_start_to_the_end(watched: EventAcc
 
 @pytest.mark.parametrize(
     ("steps", "every", "most", "expected"),
-    [
-        (2500, 250, 8, 8),
-        (2500, 250, 3, 3),
-        (2500, 1, 8, 8),
-        (10, 100, 8, 2),
-        (2500, 250, 1, 1),
-        (2500, 250, 0, 0),
-    ],
+    [(2500, 250, 8, 8), (2500, 250, 3, 3), (2500, 1, 8, 8), (10, 100, 8, 2), (2500, 250, 1, 1), (2500, 250, 0, 0)],
 )
 def test_however_long_a_run_its_moments_are_bounded(steps: int, every: int, most: int, expected: int) -> None:
     image_steps = shown.image_steps(steps, every, most)

@@ -75,10 +75,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
     layers, heads = subject.shape
     in_order = [Head(layer, number) for layer in range(layers) for number in range(heads)]
     tests = CausalTests(subject, head, in_order, lambda _: None)
-    zeroed = {
-        "value_zeroing": tests.zeroed("gold", [head]),
-        "value_zeroing_others": tests.zeroed("other_keys", [head]),
-    }
+    zeroed = {"value_zeroing": tests.zeroed("gold", [head]), "value_zeroing_others": tests.zeroed("other_keys", [head])}
     patch, alone = tests.patch(), one_head(tests)
     return {
         language: {name: head_level_cell(tests, zeroed, patch, alone, items) for name, items in named.items()}

@@ -62,11 +62,7 @@ def one_head(tests: CausalTests) -> OneHead:
 
 
 def head_level_cell(
-    tests: CausalTests,
-    zeroed: Mapping[str, KnockedOut | None],
-    patch: PatternPatch,
-    alone: OneHead,
-    items: Bools,
+    tests: CausalTests, zeroed: Mapping[str, KnockedOut | None], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
     """What one head alone carries: its edge to the antecedent, all its other edges together, and its whole row."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]

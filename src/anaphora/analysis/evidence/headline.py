@@ -86,9 +86,7 @@ class Measurement:
         return Evidence(
             split=self.split,
             head=ChosenHead(
-                layer=self.head.layer,
-                head=self.head.head,
-                chosen_on=NAMED if self.head_is_named else DEVELOPMENT,
+                layer=self.head.layer, head=self.head.head, chosen_on=NAMED if self.head_is_named else DEVELOPMENT
             ),
             languages={
                 language: replace(cell, items_digest=digests[language]) for language, cell in scores.languages.items()

@@ -100,9 +100,7 @@ def evidence_from_records(
         controls=dict.fromkeys(CONTROLS),
     )
     return measurement, replace(
-        evidence,
-        verdict=verdict(evidence, fixed.alpha),
-        verdict_at_head=verdict_at_head(evidence, fixed.alpha),
+        evidence, verdict=verdict(evidence, fixed.alpha), verdict_at_head=verdict_at_head(evidence, fixed.alpha)
     )
 
 

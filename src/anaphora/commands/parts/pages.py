@@ -142,14 +142,7 @@ def report_on_records(
         raise UserError(f"folder ({folder}) holds the files of a run; the report on {name} needs a folder of its own")
     with locked_directory(folder):
         measurement, evidence = evidence_from_records(
-            name,
-            development,
-            measured,
-            answers=answers,
-            subject=subject,
-            training=training,
-            split=split,
-            fixed=fixed,
+            name, development, measured, answers=answers, subject=subject, training=training, split=split, fixed=fixed
         )
         _write_records_report(folder, name, measurement, evidence, whole, split)
     return evidence

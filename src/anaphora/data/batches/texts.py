@@ -34,12 +34,7 @@ class EncodedTexts(EncodedSplit):
     """
 
     def __init__(
-        self,
-        texts: Sequence[Text],
-        tokenizer: Tokenizer,
-        longest: int,
-        labels: Sequence[str] = (),
-        cached: bool = True,
+        self, texts: Sequence[Text], tokenizer: Tokenizer, longest: int, labels: Sequence[str] = (), cached: bool = True
     ) -> None:
         """Encode a split.
 

@@ -322,12 +322,7 @@ class OctadGenerator:
         ]
 
     def _scene(
-        self,
-        predicate: Predicate,
-        frames: Sequence[Frame],
-        has_third: bool,
-        place: QuadIdentity,
-        chance: random.Random,
+        self, predicate: Predicate, frames: Sequence[Frame], has_third: bool, place: QuadIdentity, chance: random.Random
     ) -> _Scene:
         frame = chance.choice(frames)
         gender = chance.choice(GENDERS)

@@ -54,11 +54,7 @@ def masked_example(row: Row, corpus: str) -> Example:
     start = text.index(BLANK, start)
     pronoun = (start, start + len(BLANK))
     return example_of(
-        corpus,
-        text,
-        pronoun,
-        find_mentions(row["names"], text, pronoun),
-        (row["names"].index(row["answer"]),),
+        corpus, text, pronoun, find_mentions(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
     )
 
 

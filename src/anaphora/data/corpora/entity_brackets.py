@@ -122,9 +122,7 @@ def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
     ]
 
 
-def pair_brackets(
-    brackets: Iterable[tuple[str, bool, bool] | None],
-) -> tuple[list[tuple[int, int, str]], int]:
+def pair_brackets(brackets: Iterable[tuple[str, bool, bool] | None]) -> tuple[list[tuple[int, int, str]], int]:
     """Pair brackets that open with those that close, the latest of an entity first.
 
     Sentences close every mention, so that a lost bracket spoils no other sentence.

@@ -46,11 +46,7 @@ LABELS = {
 }
 """The labels of the known corpora, by the number that a file may write instead."""
 
-_SPLIT_NAMES = {
-    "train": ("train",),
-    "dev": ("dev", "validation", "valid", "val"),
-    "test": ("test",),
-}
+_SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "validation", "valid", "val"), "test": ("test",)}
 _SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 _POLARITY_FILES = {"rt-polarity.neg": "negative", "rt-polarity.pos": "positive"}
 ORIGINS = {

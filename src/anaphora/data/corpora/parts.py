@@ -86,11 +86,7 @@ def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, 
 
 
 def train_and_test_rows(
-    path: str,
-    files: str,
-    train: Callable[[Path], Path],
-    test: str,
-    rows: Callable[[Path], Iterator[tuple[str, Row]]],
+    path: str, files: str, train: Callable[[Path], Path], test: str, rows: Callable[[Path], Iterator[tuple[str, Row]]]
 ) -> tuple[Iterable[tuple[str, Row]], Iterable[tuple[str, Row]] | None]:
     """The rows to train on and those of the public test part, None where there is none: of the hub, a folder or a file.
 

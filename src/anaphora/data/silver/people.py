@@ -14,10 +14,7 @@ from anaphora.data.text import Text
 
 MALE = ("he", "him", "his", "himself")
 FEMALE = ("she", "her", "hers", "herself")
-TITLES = {
-    **dict.fromkeys(("Mr", "Sir", "Lord"), "male"),
-    **dict.fromkeys(("Mrs", "Miss", "Ms", "Lady"), "female"),
-}
+TITLES = {**dict.fromkeys(("Mr", "Sir", "Lord"), "male"), **dict.fromkeys(("Mrs", "Miss", "Ms", "Lady"), "female")}
 """Titles before a name, with their gender."""
 
 _WORD = r"[A-Z][\w'’]*[^\W\d_A-Z](?:-[A-Z]\w+)?"

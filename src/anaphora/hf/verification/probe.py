@@ -80,14 +80,7 @@ class Probe:
         padding: the number of the padding token.
     """
 
-    def __init__(
-        self,
-        model: PreTrainedModel,
-        name: str,
-        family: str,
-        ids: Sequence[int],
-        padding: int,
-    ) -> None:
+    def __init__(self, model: PreTrainedModel, name: str, family: str, ids: Sequence[int], padding: int) -> None:
         self.model, self.name, self.family = model, name, family
         sizes = {size for weight in model.parameters() for size in weight.shape}
         self.tokens = next((length for length in _LENGTHS if length not in sizes), _LENGTHS[-1])

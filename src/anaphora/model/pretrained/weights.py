@@ -92,10 +92,7 @@ def _encoder_state(
     tokens = _reordered_rows(table, rows)
     if "embeddings.token_type_embeddings.weight" in tensors:
         tokens = tokens + tensors["embeddings.token_type_embeddings.weight"][0]
-    state = {
-        "tokens.weight": tokens,
-        "position.table.weight": at("embeddings.position_embeddings.weight")[first:],
-    }
+    state = {"tokens.weight": tokens, "position.table.weight": at("embeddings.position_embeddings.weight")[first:]}
     for ours, theirs in _module_names(family, layers):
         for part in ("weight", "bias"):
             state[f"{ours}.{part}"] = at(f"{theirs}.{part}")

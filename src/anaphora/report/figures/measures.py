@@ -129,9 +129,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 
 
 @figure_style()
-def factors_figure(
-    part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None,
-) -> Figure | None:
+def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None) -> Figure | None:
     """Task and candidate accuracy by each value of each factor; factors of many values are left to a table."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
@@ -163,12 +161,5 @@ def _accuracy_figure(
     if not marks:
         return None
     return panel_figure(
-        title,
-        rows,
-        list(panels),
-        marks,
-        _("accuracy (%)"),
-        (0.0, 1.0),
-        points=True,
-        key=accuracy_legend(),
+        title, rows, list(panels), marks, _("accuracy (%)"), (0.0, 1.0), points=True, key=accuracy_legend()
     )

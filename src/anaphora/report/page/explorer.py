@@ -58,11 +58,7 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
 
 
 def attention_entry(
-    text: str,
-    words: Sequence[str],
-    spans: Sequence[Span],
-    weights: NDArray[np.float32],
-    example: Example | None = None,
+    text: str, words: Sequence[str], spans: Sequence[Span], weights: NDArray[np.float32], example: Example | None = None
 ) -> dict[str, Any]:
     """An entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans."""
     pronoun, antecedents, distractors = (None, [], []) if example is None else word_roles(example, spans)

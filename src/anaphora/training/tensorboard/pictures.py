@@ -205,11 +205,7 @@ class _ImageSheet:
             self.draw.line((at, top + 10, at, top + 13), fill=style.MUTED)
             self.text((at, top + 15), f"{100 * tick:g}", _SMALL_TYPE_SIZE - 1, style.MUTED, anchor="ma")
         self.text(
-            (_MARGIN + _COLOUR_SCALE_WIDTH + 18, top + 5),
-            self._scale_text,
-            _SMALL_TYPE_SIZE,
-            style.MUTED,
-            anchor="lm",
+            (_MARGIN + _COLOUR_SCALE_WIDTH + 18, top + 5), self._scale_text, _SMALL_TYPE_SIZE, style.MUTED, anchor="lm"
         )
 
     def frame(self, box: tuple[int, int, int, int], role: str) -> None:

@@ -14,12 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anaphora.analysis.causal.interventions import (
-    ActivationRecorder,
-    FlatEdges,
-    Intervention,
-    patch_rows,
-)
+from anaphora.analysis.causal.interventions import ActivationRecorder, FlatEdges, Intervention, patch_rows
 from anaphora.analysis.causal.language_models.model import LanguageModel
 from anaphora.analysis.causal.language_models.questions import Reading, answerable_questions
 from anaphora.analysis.causal.subjects import Edges, EditedSubject, Scores, resampling_partners, stretched

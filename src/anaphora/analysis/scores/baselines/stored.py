@@ -53,10 +53,7 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 
 
 def _learned_once(
-    module: str,
-    settings: str,
-    splits: Sequence[Split],
-    learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]],
+    module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
     """The results for each split.
 
