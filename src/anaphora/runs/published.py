@@ -5,7 +5,6 @@ A run directory has a config.yaml instead; whatever reads a run takes either.
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -63,7 +62,7 @@ def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
         "architectures": ["AnaphoraForMaskedLM" if config.task.masked_lm > 0 else "AnaphoraModel"],
         "vocab_size": vocabulary,
         **shape(config),
-        "run": _without_own_folders(dataclasses.asdict(config)),
+        "run": _without_own_folders(stored.to_plain(config)),
     }
 
 

@@ -76,6 +76,15 @@ def _refuse_interpolations(plain: Any, place: str = "") -> None:
         raise UserError(f"{place} ({plain[:80]!r}) refers to another setting; a stored run may hold only values")
 
 
+def to_plain(config: Config) -> dict[str, Any]:
+    """Return settings as plain values that `from_plain` reads again.
+
+    `resume_data` is left out: it moves `data.path` when a run is resumed, and no stored run has it. Files and digests
+    of settings are therefore the same as before there was such a setting.
+    """
+    return {name: value for name, value in dataclasses.asdict(config).items() if name != "resume_data"}
+
+
 def dumps(config: Config) -> str:
     """Settings as YAML text that `read` reads again."""
-    return OmegaConf.to_yaml(OmegaConf.create(dataclasses.asdict(config)))
+    return OmegaConf.to_yaml(OmegaConf.create(to_plain(config)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
+from typing import Any
 
 from anaphora.analysis.evidence import plan as settings
 from anaphora.analysis.evidence.verdict import FIXED
@@ -14,6 +15,7 @@ from anaphora.analysis.scores.cells import by_language_and_kind, claim_cells, ro
 from anaphora.analysis.scores.heads import HeadScores
 from anaphora.analysis.scores.statistics import holm, permutation_p
 from anaphora.settings.run import Config
+from anaphora.settings.stored import to_plain
 
 METRIC = "candidate_accuracy"
 """The headline: how often the antecedent is the strongest candidate."""
@@ -38,7 +40,9 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Fixe
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")
     parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}
-    run_settings = config if isinstance(config, str) else asdict(replace(config, name=None, output="", resume=None))
+    run_settings: Any = config
+    if isinstance(config, Config):
+        run_settings = to_plain(replace(config, name=None, output="", resume=None, resume_data=None))
     written = json.dumps(
         {"protocol": parts, "rule": FIXED, "settings": run_settings}, sort_keys=True, ensure_ascii=False
     )
