@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -32,6 +32,7 @@ class ReportRun:
         chance: the same over all languages of the development split.
         quads: language, kind of cue and four cells of each quad to show.
         sentences: entries of the explorer, with this run's maps and answers.
+        is_explored: whether the page's explorer shows them, so that examples lead there.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ReportRun:
     chance: float | None = None
     quads: Sequence[tuple[str, str, Sequence[QuadCell]]] = ()
     sentences: Sequence[SentenceEntry] = ()
+    is_explored: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +203,10 @@ class Section:
     elements: Sequence[PageElement]
     missing: str = field(default_factory=lambda: _("Not measured in this run."))
     address: str = ""
+
+
+PlacedSections = Mapping[int, Callable[[ReportRun], Section | None]]
+"""The sections of one file by their places on the page, the first at the top; None where a run has no such section."""
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry
 from anaphora.report.page.explorer_phrases import explorer_phrases
 from anaphora.report.page.glossary import glossary
+from anaphora.report.page.of_run import run_sections
 from anaphora.report.page.offline import (
     explorer_words,
     read_asset,
@@ -28,9 +29,8 @@ from anaphora.report.page.offline import (
     weight_colours,
     write_page,
 )
+from anaphora.report.page.opening import comparison_section, run_facts, run_headline
 from anaphora.report.page.packing import compress_map, pack_map
-from anaphora.report.page.sections.all import run_sections
-from anaphora.report.page.sections.opening import comparison_section, run_facts, run_headline
 from anaphora.report.wording import kind_names
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def write_report(
         for sentence in run.sentences:
             _check_sentence(sentence)
     first = runs[0]
-    chapters = [run_sections(run, explored=run is first) for run in runs]
+    chapters = [run_sections(run if run is first else replace(run, is_explored=False)) for run in runs]
     figures = {run.name: figures_of(chapter) for run, chapter in zip(runs, chapters, strict=True)}
     pictures = {
         (number, name): inline_figure(figure, f"r{number}-{name}-")

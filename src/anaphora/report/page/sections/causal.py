@@ -6,20 +6,20 @@ from collections.abc import Mapping
 
 from anaphora.analysis.evidence.verdict import NONE_TRAINED
 from anaphora.analysis.results.causal import CausalCell
-from anaphora.analysis.results.evidence import VERDICT_SCOPE, Evidence
+from anaphora.analysis.results.evidence import VERDICT_SCOPE
 from anaphora.analysis.results.scores import Groups, PerturbedCell, Spread
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal, measures
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_range
-from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
-from anaphora.report.page.sections.cells import head_list
+from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
 from anaphora.report.stored import observed_text, stored_sentence
 from anaphora.report.wording import clauses, control_names, edge_names, label, map_names, scope_names
 
 
-def knockout_section(cells: Groups[CausalCell]) -> Section:
+def knockout_section(run: ReportRun) -> Section:
     """What attention knockout costs."""
+    cells = run.evidence.causal_cells
     figure = causal.knockout_figure(cells)
     elements: list[PageElement] = []
     if figure:
@@ -108,8 +108,9 @@ def _spread_cells(spread: Spread | None) -> tuple[str, str]:
     return format_percent(spread.median), format_range(spread.lowest, spread.highest)
 
 
-def ablation_section(cells: Groups[CausalCell]) -> Section:
+def ablation_section(run: ReportRun) -> Section:
     """What ablating heads costs."""
+    cells = run.evidence.causal_cells
     figure = causal.ablation_figure(cells)
     elements: list[PageElement] = []
     groups = list(kind_groups(cells))
@@ -132,7 +133,7 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
             [
                 group.label,
                 format_count(step.k),
-                head_list(step.heads),
+                ", ".join(f"{layer}.{head}" for layer, head in step.heads),
                 format_percent(step.drop),
                 *_spread_cells(step.random),
             ]
@@ -177,8 +178,9 @@ def ablation_section(cells: Groups[CausalCell]) -> Section:
     )
 
 
-def patching_section(cells: Groups[CausalCell]) -> Section:
+def patching_section(run: ReportRun) -> Section:
     """Which answers follow a patched row."""
+    cells = run.evidence.causal_cells
     figure = causal.patching_figure(cells)
     elements: list[PageElement] = []
     if figure:
@@ -217,8 +219,9 @@ def patching_section(cells: Groups[CausalCell]) -> Section:
     )
 
 
-def dose_response_section(cells: Groups[CausalCell]) -> Section:
+def dose_response_section(run: ReportRun) -> Section:
     """Whether the score of an edge tells what knocking it out costs."""
+    cells = run.evidence.causal_cells
     figure = causal.dose_response_figure(cells)
     elements: list[PageElement] = []
     if figure:
@@ -246,8 +249,9 @@ def dose_response_section(cells: Groups[CausalCell]) -> Section:
     )
 
 
-def controls_section(evidence: Evidence) -> Section:
+def controls_section(run: ReportRun) -> Section:
     """The controls that were trained."""
+    evidence = run.evidence
     controls = evidence.controls or {}
     rows = []
     for name in dict.fromkeys([*NONE_TRAINED, *controls]):
@@ -314,3 +318,13 @@ def _perturbation_names() -> dict[str, str]:
 def _ablation_mode_names() -> dict[str, str]:
     """Return what replaces the output of a head, by name."""
     return {"zero": _("zero"), "mean": _("mean"), "resample": _("resample"), "uniform": _("uniform")}
+
+
+SECTIONS: PlacedSections = {
+    70: knockout_section,
+    90: ablation_section,
+    100: patching_section,
+    110: dose_response_section,
+    120: controls_section,
+}
+FIGURES = ("knockout", "ablation", "pattern_patching", "dose_response", "controls")

@@ -10,6 +10,7 @@ from anaphora.report.figures import style
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import (
     PageElement,
+    PlacedSections,
     ReportRun,
     Section,
     SentenceEntry,
@@ -33,7 +34,7 @@ _MOST = 2
 """Sentences of each sort and language."""
 
 
-def examples_section(run: ReportRun, explored: bool) -> Section:
+def examples_section(run: ReportRun) -> Section:
     """Sentences with the row of the run's chosen head, right and wrong in turn; with links where they are explored."""
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)
@@ -50,7 +51,7 @@ def examples_section(run: ReportRun, explored: bool) -> Section:
             ][:_MOST]
         ]
         if chosen:
-            shaded = [_shaded_sentence(sentence, run.evidence.head.position, explored) for sentence in chosen]
+            shaded = [_shaded_sentence(sentence, run.evidence.head.position, run.is_explored) for sentence in chosen]
             elements.append(SentencesElement(title=_(sort), sentences=shaded))
     return Section(
         name="examples",
@@ -85,3 +86,6 @@ def _answer_text(answer: str | None) -> str:
     if answer is None:
         return NOT_MEASURED
     return answer or _("none of them")
+
+
+SECTIONS: PlacedSections = {180: examples_section}

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from anaphora.analysis.results.evidence import Evidence
-from anaphora.analysis.results.scores import HeadRoles
+from anaphora.analysis.results.scores import KINDS, HeadRoles
+from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import _
 from anaphora.report import titles
 from anaphora.report.figures import heads, maps, pictures
 from anaphora.report.numbers import format_percent, with_minus
-from anaphora.report.page.elements import FigureElement, HeadRolesElement, NoteElement, PageElement, ReportRun, Section
+from anaphora.report.page.elements import (
+    FigureElement,
+    HeadRolesElement,
+    NoteElement,
+    PageElement,
+    PlacedSections,
+    ReportRun,
+    Section,
+)
 from anaphora.report.wording import group_label, head_name, head_role_names, heads_listed, label, language_name
 
 
@@ -129,8 +137,9 @@ def alignment_section(run: ReportRun) -> Section:
     )
 
 
-def roles_section(evidence: Evidence) -> Section:
+def roles_section(run: ReportRun) -> Section:
     """What each head attends to."""
+    evidence = run.evidence
     by_head = {(roles.layer, roles.head): roles for roles in evidence.head_roles or ()}
     elements: list[PageElement] = []
     if by_head:
@@ -175,3 +184,11 @@ def _role_numbers(roles: HeadRoles) -> str:
     if lead is not None:
         parts.append(_("antecedent {points} points").format(points=with_minus(f"{100 * lead:+.0f}")))
     return " · ".join(parts)
+
+
+SECTIONS: PlacedSections = {40: heads_section, 50: quads_section, 140: alignment_section, 150: roles_section}
+FIGURES = (
+    *(f"heads_{language}" for language in LANGUAGES),
+    *(f"quad_{language}_{kind}" for language in LANGUAGES for kind in KINDS),
+    "alignment_through_training",
+)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.results.evidence import Evidence
 from anaphora.base.locale.translation import _
 from anaphora.report.numbers import format_percent
-from anaphora.report.page.elements import Section, TableElement
+from anaphora.report.page.elements import PlacedSections, ReportRun, Section, TableElement
 from anaphora.report.tables import level_columns, level_rows
 from anaphora.report.wording import label, language_name, level_names, shortcut_names
 
 
-def levels_sections(evidence: Evidence) -> list[Section]:
-    """One section; none where the corpus has no compositions."""
+def levels_section(run: ReportRun) -> Section | None:
+    """The levels, and every shortcut of the list; no section where the corpus has no compositions."""
+    evidence = run.evidence
     if not evidence.levels:
-        return []
+        return None
     shortcuts = [
         [
             language_name(language),
@@ -26,35 +26,36 @@ def levels_sections(evidence: Evidence) -> list[Section]:
         if name != "set"
         for shortcut, accuracy in [*level.shortcuts.items(), ("rule_model", level.rule_model)]
     ]
-    return [
-        Section(
-            name="levels",
-            title=_("Does it hold for combinations that training never showed?"),
-            explanation=_(
-                "In compositions the predicate, the state and the voice (active or passive; in Chinese, who comes "
-                "first) together say who is meant, and no two of them do. L0: predicate and state were seen together "
-                "in both voices. L1: in one voice alone, and the other is tested. L2: never together, though each with "
-                "others. An octad counts where the head is right on each of its sentences. Beside them is the best of "
-                "a closed list of shortcuts, learned on the whole training split; one that is wrong more often than "
-                "right has learned what training showed of L1."
+    return Section(
+        name="levels",
+        title=_("Does it hold for combinations that training never showed?"),
+        explanation=_(
+            "In compositions the predicate, the state and the voice (active or passive; in Chinese, who comes "
+            "first) together say who is meant, and no two of them do. L0: predicate and state were seen together "
+            "in both voices. L1: in one voice alone, and the other is tested. L2: never together, though each with "
+            "others. An octad counts where the head is right on each of its sentences. Beside them is the best of "
+            "a closed list of shortcuts, learned on the whole training split; one that is wrong more often than "
+            "right has learned what training showed of L1."
+        ),
+        elements=[
+            TableElement(
+                title=_("Compositions, % [95 %]"),
+                columns=level_columns(),
+                rows=list(level_rows(evidence, "{accuracy}\n{name}")),
+                texts=2,
             ),
-            elements=[
-                TableElement(
-                    title=_("Compositions, % [95 %]"),
-                    columns=level_columns(),
-                    rows=list(level_rows(evidence, "{accuracy}\n{name}")),
-                    texts=2,
+            TableElement(
+                title=_(
+                    "Every shortcut of the list, and a model of the rule, which is given predicate, state and "
+                    "voice by name"
                 ),
-                TableElement(
-                    title=_(
-                        "Every shortcut of the list, and a model of the rule, which is given predicate, state and "
-                        "voice by name"
-                    ),
-                    columns=[*level_columns()[:2], _("shortcut"), _("accuracy, %")],
-                    rows=shortcuts,
-                    texts=3,
-                    folded=True,
-                ),
-            ],
-        )
-    ]
+                columns=[*level_columns()[:2], _("shortcut"), _("accuracy, %")],
+                rows=shortcuts,
+                texts=3,
+                folded=True,
+            ),
+        ],
+    )
+
+
+SECTIONS: PlacedSections = {30: levels_section}

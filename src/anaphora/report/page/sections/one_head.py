@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from anaphora.analysis.results.evidence import Evidence
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal
-from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
+from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
 from anaphora.report.tables import (
     dose_columns,
     dose_rows,
@@ -22,8 +21,9 @@ _DOSES = 2
 """The place of the table of equal doses, which has a figure."""
 
 
-def one_head_section(evidence: Evidence) -> Section:
+def one_head_section(run: ReportRun) -> Section:
     """What it carries, what equal doses cost and where cut weight goes; each where it was measured."""
+    evidence = run.evidence
     tables = (
         (_("The chosen head alone"), one_head_columns(), list(one_head_rows(evidence))),
         (
@@ -72,3 +72,7 @@ def one_head_section(evidence: Evidence) -> Section:
         ),
         elements=elements,
     )
+
+
+SECTIONS: PlacedSections = {80: one_head_section}
+FIGURES = ("equal_doses",)

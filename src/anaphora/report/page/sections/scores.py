@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from anaphora.analysis.results.evidence import Evidence, in_group
-from anaphora.analysis.results.scores import AccuracyCell, Cell, Effect, Effects, FactorValue, Groups
+from anaphora.analysis.results.scores import AccuracyCell, Cell, Effect, Effects, FactorValue
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
 from anaphora.report.groups import all_groups, kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_p_value, format_percent
-from anaphora.report.page.elements import FigureElement, PageElement, Section, TableElement
+from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
 from anaphora.report.wording import (
     baseline_names,
     clauses,
@@ -28,8 +28,9 @@ _WORST_TEMPLATES = 5
 """Templates of each language that are listed."""
 
 
-def scoreboard_section(evidence: Evidence) -> Section:
+def scoreboard_section(run: ReportRun) -> Section:
     """Head, chance and shortcuts side by side."""
+    evidence = run.evidence
     elements: list[PageElement] = []
     groups = list(all_groups(evidence.scores))
     if groups:
@@ -108,8 +109,9 @@ def _further_row(evidence: Evidence, language: str, kind: str) -> list[str]:
     return [*measured, format_p_value(significance.p_holm if significance else None)]
 
 
-def effects_section(part: Groups[Effects] | None) -> Section:
+def effects_section(run: ReportRun) -> Section:
     """Meaning, position and entity."""
+    part = run.evidence.effects
     figure = measures.effects_figure(part)
     elements: list[PageElement] = []
     if figure:
@@ -152,8 +154,9 @@ def _effects(cell: Effects) -> list[Effect]:
     return [getattr(cell, name) for name in effect_names()]
 
 
-def baselines_section(evidence: Evidence) -> Section:
+def baselines_section(run: ReportRun) -> Section:
     """The strongest shortcuts."""
+    evidence = run.evidence
     elements: list[PageElement] = []
     groups = list(all_groups(evidence.scores))
     names = list(dict.fromkeys(name for group in groups for name in group.cell.baselines))
@@ -179,8 +182,9 @@ def baselines_section(evidence: Evidence) -> Section:
     )
 
 
-def maps_section(evidence: Evidence) -> Section:
+def maps_section(run: ReportRun) -> Section:
     """The other kinds of map."""
+    evidence = run.evidence
     figure = measures.maps_figure(evidence.maps)
     elements: list[PageElement] = []
     if figure:
@@ -223,8 +227,9 @@ def maps_section(evidence: Evidence) -> Section:
     )
 
 
-def factors_section(evidence: Evidence) -> Section:
+def factors_section(run: ReportRun) -> Section:
     """Accuracy by stratum and by factor."""
+    evidence = run.evidence
     elements: list[PageElement] = []
     for name, figure, rows in (
         ("strata", measures.strata_figure(evidence.strata), list(_stratum_rows(evidence))),
@@ -318,3 +323,13 @@ def _template_row(template: str, language: str, items: int, cell: AccuracyCell) 
         format_percent(cell.task_accuracy),
         format_percent(cell.candidate_accuracy, cell.interval),
     ]
+
+
+SECTIONS: PlacedSections = {
+    20: scoreboard_section,
+    60: effects_section,
+    130: baselines_section,
+    160: maps_section,
+    170: factors_section,
+}
+FIGURES = ("scoreboard", "effects", "maps", "strata", "factors")

@@ -11,15 +11,25 @@ from anaphora.analysis.results.scores import Cell, Groups
 from anaphora.base.locale.translation import _
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent, format_points
-from anaphora.report.page.elements import GroupVerdict, NoteElement, PageElement, RuleResult, Section, VerdictElement
+from anaphora.report.page.elements import (
+    GroupVerdict,
+    NoteElement,
+    PageElement,
+    PlacedSections,
+    ReportRun,
+    RuleResult,
+    Section,
+    VerdictElement,
+)
 from anaphora.report.stored import stored_sentence
 from anaphora.report.wording import label, map_names, measure_names, split_names
 
 _SIGNS = {"supported": "yes", "not supported": "no", "not yet controlled": "open"}
 
 
-def verdict_section(evidence: Evidence) -> Section:
+def verdict_section(run: ReportRun) -> Section:
     """The verdict of every language and kind of cue, at the head's layer and at the head, with every rule applied."""
+    evidence = run.evidence
     columns = [_("candidate accuracy, %"), _("chance, %")]
     of_layer = [*columns, _("antecedent − matched edge knocked out, points"), _("answers flipped, %")]
     of_head = [*columns, _("its edge to the antecedent value-zeroed, points"), _("answers flipped by its row, %")]
@@ -113,3 +123,6 @@ def _head_numbers(cell: CausalCell | None) -> tuple[str, str]:
 def _direction_names() -> dict[str, str]:
     """Return what directions of attention are called, by name."""
     return {"pronoun_to_candidate": _("pronoun to candidate")}
+
+
+SECTIONS: PlacedSections = {10: verdict_section}
