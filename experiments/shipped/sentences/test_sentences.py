@@ -1,0 +1,108 @@
+"""The sentences written by hand: the counts that the README names, fair positions, honest spans, separate splits."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from difflib import SequenceMatcher
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from anaphora.data.example import Example
+from anaphora.data.store import load
+from anaphora.settings.data import OwnExamples
+
+FOLDER = Path(__file__).parent
+LANGUAGES = [language for language in ("en", "zh") if (FOLDER / f"{language}.jsonl").exists()]
+INTRODUCTIONS = [language for language in ("en", "zh") if (FOLDER / f"introductions.{language}.jsonl").exists()]
+PAIRS = {"gender": 30, "number": 25, "animacy": 25, "selection": 40, "role": 40, "long": 40}
+"""How many minimal pairs each type of cue has."""
+PRONOUNS = {
+    "en": {"he", "him", "his", "she", "her", "it", "its", "they", "them", "their"},
+    "zh": {"他", "她", "它", "他们", "她们", "它们"},
+}
+MOST_CHANGED = {"en": 6, "zh": 12}  # words of an English pair, characters of a Chinese one, that differ at most
+
+
+@cache
+def examples(name: str) -> dict[str, tuple[Example, ...]]:
+    """Return the examples of a file by split."""
+    corpus = load(OwnExamples(path=str(FOLDER / f"{name}.jsonl")))
+    return {split: tuple(corpus.examples(split)) for split in ("train", "dev", "test")}
+
+
+def pairs(language: str) -> list[tuple[Example, ...]]:
+    rows = defaultdict(list)
+    for split in examples(language).values():
+        for example in split:
+            rows[example.minimal_pair].append(example)
+    return [tuple(pair) for pair in rows.values()]
+
+
+def candidate_texts(example: Example) -> list[str]:
+    return [example.text[start:end].lower() for ((start, end),) in example.candidates]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_counts_are_those_of_the_readme(language: str) -> None:
+    splits = examples(language)
+    assert {split: len(rows) for split, rows in splits.items()} == {"train": 0, "dev": 200, "test": 200}
+    every = [*splits["dev"], *splits["test"]]
+    assert len({example.text for example in every}) == 400
+    assert all(example.language == language for example in every)
+    assert Counter(example.factors["type"] for example in every) == {cue: 2 * count for cue, count in PAIRS.items()}
+    tested = Counter(example.factors["type"] for example in splits["test"])
+    assert tested["selection"] >= 50 and tested["role"] >= 50
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_in_each_pair_the_first_mention_is_right_once_and_the_nearest_once(language: str) -> None:
+    for pair in pairs(language):
+        assert len(pair) == 2
+        assert len({(example.group, example.factors["type"], len(example.candidates)) for example in pair}) == 1
+        last = len(pair[0].candidates) - 1
+        assert sorted(example.antecedents for example in pair) == [(0,), (last,)]
+        assert all(mention[-1][1] <= example.pronoun[0] for example in pair for mention in example.candidates)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_two_sentences_of_a_pair_differ_in_a_few_words(language: str) -> None:
+    for pair in pairs(language):
+        one, other = (example.text.split() if language == "en" else example.text for example in pair)
+        same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
+        assert 1 <= max(len(one), len(other)) - same <= MOST_CHANGED[language], pair[0].text
+
+
+@pytest.mark.parametrize("name", [*LANGUAGES, *(f"introductions.{language}" for language in INTRODUCTIONS)])
+def test_spans_are_third_person_pronouns_and_different_nouns_or_names(name: str) -> None:
+    for split in examples(name).values():
+        for example in split:
+            pronouns = PRONOUNS[example.language]
+            start, end = example.pronoun
+            assert example.text[start:end].lower() in pronouns, example.text
+            named = candidate_texts(example)
+            assert len(set(named)) == len(named) >= 2, example.text
+            assert not set(named) & pronouns, example.text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_dev_and_test_share_no_two_candidates(language: str) -> None:
+    dev, test = (
+        {frozenset(two) for example in examples(language)[split] for two in combinations(candidate_texts(example), 2)}
+        for split in ("dev", "test")
+    )
+    assert dev and test and not dev & test
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_candidate_is_used_in_more_than_four_pairs(language: str) -> None:
+    used = Counter(word for pair in pairs(language) for word in {word for row in pair for word in candidate_texts(row)})
+    assert max(used.values()) <= 4
+
+
+@pytest.mark.parametrize("language", INTRODUCTIONS)
+def test_five_sentences_are_of_the_kinds_that_introductions_use(language: str) -> None:
+    rows = examples(f"introductions.{language}")["test"]
+    assert len(rows) == 5 and {example.factors["type"] for example in rows} == {"animal", "name"}
