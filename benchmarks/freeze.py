@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -77,6 +78,8 @@ MAY_DIFFER = {
     "*/metrics.json:train_seconds": "a time",
     "*/metrics.json:provenance.code": "a digest of the measuring code",
     "*/metrics.json:*.provenance.code": "a digest of the measuring code",
+    "*.html:explorer.phrases.*": "words",
+    "*.html:explorer.values.*": "words",
 }
 """FILE:KEY, with wild cards -> why its value may change from one commit to the next."""
 
@@ -111,7 +114,7 @@ def main() -> int:
 
         with ThreadPoolExecutor() as pool:  # side by side, since each computes on one core
             list(pool.map(run_all, checkouts))
-        return compare(place / "old", place / "new")
+        return compare(place)
 
 
 @contextlib.contextmanager
@@ -144,9 +147,12 @@ def run(checkout: Path, arguments: tuple[str, ...], folder: Path, cache: Path) -
 # What is compared ----------------------------------------------------------------------------------------------------
 
 
-def compare(old: Path, new: Path) -> int:
-    """Print a line for each kind of file of each run, and the first keys that differ; return the exit status."""
-    one, other = read_all(old), read_all(new)
+def compare(place: Path) -> int:
+    """Print a line for each kind of file of each run, and the first keys that differ; return the exit status.
+
+    Every key that differs and must not is a line of differences.txt.
+    """
+    one, other = read_all(place / "old"), read_all(place / "new")
     counts: dict[tuple[str, str], list[int]] = {}
     wrong: list[str] = []
     allowed: list[str] = []
@@ -165,6 +171,7 @@ def compare(old: Path, new: Path) -> int:
         print(f"{name:<14}{kind:<26}{values:>9}{differing:>9}{permitted:>12}")
     for title, lines in (("may differ", allowed), ("differ", wrong)):
         print(f"\n{title}: {len(lines)}", *lines[:40], sep="\n  ")
+    (place / "differences.txt").write_text("".join(f"{line}\n" for line in wrong), encoding="utf-8")
     return 1 if wrong else 0
 
 
@@ -271,10 +278,18 @@ class PageReader(HTMLParser):
 
 
 def read_page(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the numbers in the text of a page in their order, and what its explorer shows."""
+    """Yield the numbers in the text of a page, each and their order, and what its explorer shows.
+
+    The place of a number is not part of its key: one that is gone would otherwise change all behind it.
+    """
     reader = PageReader()
     reader.feed(path.read_text(encoding="utf-8"))
-    yield from ((f"number {index}", number) for index, number in enumerate(numbers_in(" ".join(reader.text)), start=1))
+    numbers = numbers_in(" ".join(reader.text))
+    times: Counter[str] = Counter()
+    for number in numbers:
+        times[number] += 1
+        yield f"number {number}, time {times[number]}", number
+    yield "order of the numbers", " ".join(numbers)
     if reader.explorer.strip():
         yield from ((f"explorer.{place}", value) for place, value in flat(json.loads(reader.explorer)))
 
