@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_a_heads_decisions_are_counted_as_gap_counts_them(
 
     monkeypatch.setattr(module, "pronoun_records", read)
     items = [item(0), item(1), item(), item(0, gender="male")]
-    model: Any = SimpleNamespace(name="model", layers=1, heads=2)
+    model: Any = SimpleNamespace(name="model", attending_layers=(0,), heads=2)
     rows = {row["policy"]: row for row in module.name_decisions(model, items, items, Head(0, 1), untrained=0)}
     assert set(rows) == set(module.POLICIES) - {"untrained"} - (set() if answers else {"answers"})
     assert rows["head"]["recall"] == 1 and rows["head"]["precision"] == 0.75  # it names one where neither is meant
@@ -57,8 +58,24 @@ def test_a_heads_decisions_are_counted_as_gap_counts_them(
     assert other["f1"] == 0 and other["bias"] is None
 
 
+def test_no_head_of_a_layer_without_attention_is_chosen_for_an_untrained_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without weights a tie goes to the first name, which here is always right: better than the heads that attend."""
+
+    def read(_: Any, examples: Sequence[Example]) -> tuple[list[AttentionRecord], list[int] | None]:
+        records = [record(example) for example in examples]
+        wrong = [np.stack([np.zeros((1, 6)), one.weights[0, :1]]) for one in records]
+        return [replace(one, weights=rows.astype(np.float32)) for one, rows in zip(records, wrong, strict=True)], None
+
+    monkeypatch.setattr(module, "pronoun_records", read)
+    monkeypatch.setattr(module, "untrained_model", lambda model, seed: model)
+    model: Any = SimpleNamespace(name="model", attending_layers=(1,), heads=1)
+    items = [item(0), item(0, gender="male")]
+    rows = {row["policy"]: row for row in module.name_decisions(model, items, items, Head(1, 0), untrained=1)}
+    assert rows["head"]["f1"] == rows["untrained"]["f1"] == 0
+
+
 def test_a_head_that_is_not_there_and_a_negative_number_are_refused() -> None:
-    model: Any = SimpleNamespace(name="model", layers=1, heads=2)
+    model: Any = SimpleNamespace(name="model", attending_layers=(0,), heads=2)
     with pytest.raises(UserError, match=r"head \(2\) must be from 0 to 1"):
         module.name_decisions(model, [item(0)], [item(0)], Head(0, 2), untrained=0)
     for name_or_select in (

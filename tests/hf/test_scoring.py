@@ -2,14 +2,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas
 import pytest
-from tiny import tiny, tiny_language_model, tokenizer
+from tiny import HYBRIDS, random_model, tiny, tiny_language_model, tokenizer
 
 import anaphora
+from anaphora.analysis.evidence.other_models import evidence_from_records
+from anaphora.analysis.evidence.storage import read_evidence, read_heads, write_measurement
+from anaphora.analysis.results.scores import Head
+from anaphora.api.name_decisions import name_decisions
 from anaphora.base.errors import UserError
+from anaphora.data.own_sentence import example_from_query
+from anaphora.hf.reader import open_model
+
+ITEM = example_from_query("Anna helped Emma because she was weak.", "she", ["Anna", "Emma"], "Anna")
 
 
 @pytest.fixture
@@ -66,6 +77,46 @@ def test_scoring_leaves_a_language_model_in_training_mode(items: Path) -> None:
     assert scores.untested is None and all(part.training for part in model.modules())
     again = anaphora.score(model.eval(), "jsonl", items, tokenizer=tokenizer())
     assert again.evidence == scores.evidence
+
+
+@pytest.mark.parametrize(("family", "settings"), HYBRIDS)
+def test_layers_without_attention_have_no_scores(
+    family: str, settings: dict[str, Any], items: Path, tmp_path: Path
+) -> None:
+    model = random_model(family, **settings)
+    scores = anaphora.score(model, "jsonl", items, tokenizer=tokenizer(), test_share=0.5, untrained=1)
+    write_measurement(scores.measurement, tmp_path, scores.evidence)
+    for table in ("heads_dev.csv", "heads_test.csv"):
+        assert set(pandas.read_csv(tmp_path / "tables" / table)["layer"]) == {1, 3}
+    assert set(pandas.read_parquet(tmp_path / "tables" / "scores_test.parquet")["layer"]) == {1, 3}
+    assert scores.evidence.heads_on_development is not None and scores.evidence.head_roles is not None
+    assert [row[0] is None for row in scores.evidence.heads_on_development.p] == [True, False, True, False]
+    assert {role.layer for role in scores.evidence.head_roles} == {1, 3}
+    stored = read_evidence(tmp_path, "test")
+    assert stored is not None and (heads := read_heads(tmp_path, stored)) is not None
+    assert np.isnan(heads["en"]).all(axis=1).tolist() == [True, False, True, False]
+    page = scores.page(tmp_path / "page.html").path.read_text(encoding="utf-8")
+    assert "of 8 heads" in page and "best of 8" in page
+
+
+@pytest.mark.parametrize(("family", "settings"), HYBRIDS)
+def test_a_head_of_a_layer_without_attention_cannot_be_named(
+    family: str, settings: dict[str, Any], items: Path, tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    random_model(family, **settings).save_pretrained(tmp_path / family)
+    tokenizer().save_pretrained(tmp_path / family)
+    place = (f"run={tmp_path / family}", f"output={tmp_path / 'out'}", "data=jsonl", f"data.path={items}")
+    done = script("score", *place, "layer=2", "head=0", "untrained=0")
+    assert (done.status, done.err.strip()) == (2, "error: layer (2) has no attention; layers that have: 1, 3")
+    named = script("score", *place, "layer=3", "head=2", "untrained=0")
+    assert named.status == 0, named.err
+    model = open_model(tmp_path / family)
+    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers that have: 1, 3"):
+        name_decisions(model, [], [], Head(0, 1), 0)
+    (record,) = model.records([ITEM])
+    other = replace(record, example=replace(ITEM, text=ITEM.text.replace("weak", "tiny")))
+    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers that have: 1, 3"):
+        evidence_from_records("model", [record], [other], chosen=Head(0, 1))
 
 
 def test_where_there_is_no_answer_the_scores_stand_alone_and_say_why(items: Path) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import SIZE, TEXTS, tiny, tokenizer, transformers
+from tiny import HYBRIDS, MIXED, SIZE, TEXTS, random_model, tiny, tokenizer, transformers
 from torch import Tensor
 
 import anaphora
 from anaphora.analysis.scores.heads import ranked_heads, score_records
-from anaphora.analysis.tasks.antecedent_selection import selection_hits
+from anaphora.analysis.tasks.antecedent_selection import CHOICE_SETS, collect_selections, heads_table
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.hf import interface
@@ -21,13 +21,6 @@ from anaphora.hf.reader import open_model
 
 FALCON = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 120, "pad_token_id": 0}
 EXAMPLE = example_from_query(TEXTS[0], "she", ["Anna", "Emma"], "Anna")
-
-
-def random_model(family: str, **settings: Any) -> Any:
-    """A model with weights that are large enough to tell its heads apart."""
-    torch.manual_seed(0)
-    config = transformers.AutoConfig.for_model(family, **settings)
-    return transformers.AutoModel.from_config(config).eval()
 
 
 def test_falcon_is_read_with_its_causal_mask() -> None:
@@ -240,31 +233,23 @@ def test_a_model_that_gives_tuples_is_read() -> None:
     assert maps.weights.shape == (2, 4, 10, 10) and model.config.return_dict is False
 
 
-MIXED = {**SIZE, "num_hidden_layers": 4, "num_key_value_heads": 2, "head_dim": 8}
-NEXT: dict[str, Any] = {**MIXED, "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8}
-NEXT |= {"linear_value_head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
-NEXT |= {"shared_expert_intermediate_size": 16, "initializer_range": 0.2}
-HYBRIDS = [
-    ("qwen3_next", {**NEXT, "layer_types": ["linear_attention", "full_attention"] * 2}),
-    ("lfm2", {**MIXED, "layer_types": ["conv", "full_attention"] * 2, "initializer_range": 0.2}),
-]
-
-
 @pytest.mark.parametrize(("family", "settings"), HYBRIDS)
 def test_layers_that_attend_keep_the_models_numbers(family: str, settings: dict[str, Any], tmp_path: Path) -> None:
     model = random_model(family, **settings)
     maps = anaphora.attention(model, TEXTS[0], "she", ["Anna", "Emma"], tokenizer=tokenizer())
     assert {one.layer for one in maps.rank("she", "Anna")} == {1, 3} and maps.weights.shape[0] == 4
     np.testing.assert_allclose(maps.map(3, 0).sum(axis=-1), 1, atol=1e-5)
-    with pytest.raises(UserError, match=r"layer \(0\) of .* has no attention; layers that have: 1, 3"):
+    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers that have: 1, 3"):
         maps.row("she", 0, 0)
-    assert maps.page(tmp_path / "page.html").path.exists() and maps.save(tmp_path / "maps.parquet").exists()
+    assert set(maps.frame()["layer"]) == {1, 3}
+    assert '"blank_layers":[0,2]' in maps.page(tmp_path / "page.html").path.read_text(encoding="utf-8")
+    assert maps.save(tmp_path / "maps.parquet").exists()
     opened = open_model(model, tokenizer())
     scores = score_records(opened.records([EXAMPLE]))
-    ranked = ranked_heads(scores)
-    assert {head.layer for head in ranked[:8]} == {1, 3} and {head.layer for head in ranked[8:]} == {0, 2}
-    (record,) = opened.records([EXAMPLE])
-    assert not selection_hits(record)[:, [0, 2]].any() and selection_hits(record)[:, [1, 3]].any()
+    assert {head.layer for head in ranked_heads(scores)} == {1, 3}
+    selections = collect_selections([EXAMPLE], enumerate(opened.records([EXAMPLE])))
+    assert {selections.best(field, "all").layer for field in CHOICE_SETS} <= {1, 3}
+    assert {row.layer for row in heads_table(selections, "test")} == {1, 3}
 
 
 def test_a_model_none_of_whose_layers_attend_is_refused_in_one_line() -> None:

@@ -114,3 +114,21 @@ def tiny_language_model(family: str, **changes: Any) -> Any:
     masked = family in ("bert", "distilbert", "modernbert", "roberta")
     automatic = transformers.AutoModelForMaskedLM if masked else transformers.AutoModelForCausalLM
     return automatic.from_config(config, attn_implementation="sdpa").eval()
+
+
+MIXED = {**SIZE, "num_hidden_layers": 4, "num_key_value_heads": 2, "head_dim": 8}
+NEXT: dict[str, Any] = {**MIXED, "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8}
+NEXT |= {"linear_value_head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+NEXT |= {"shared_expert_intermediate_size": 16, "initializer_range": 0.2}
+HYBRIDS = [
+    ("qwen3_next", {**NEXT, "layer_types": ["linear_attention", "full_attention"] * 2}),
+    ("lfm2", {**MIXED, "layer_types": ["conv", "full_attention"] * 2, "initializer_range": 0.2}),
+]
+"""Families with the settings of a model of which layers 1 and 3 attend, and layers 0 and 2 do not."""
+
+
+def random_model(family: str, **settings: Any) -> Any:
+    """A model with weights that are large enough to tell its heads apart."""
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(family, **settings)
+    return transformers.AutoModel.from_config(config).eval()

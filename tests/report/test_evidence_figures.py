@@ -13,6 +13,7 @@ from anaphora.analysis.results.causal import AlignedPatching, CausalCell, Flippe
 from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import Effect, Effects, FactorValue
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.base.errors import UserError
 from anaphora.report.figures import causal, heads, measures, panels
 from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.page.elements import FigureElement, ReportRun
@@ -257,3 +258,17 @@ def test_where_only_aligned_pairs_are_patched_the_figure_shows_them_over_whole_h
         low, high = axes.get_xlim()
         assert [tick for tick in axes.get_xticks() if low <= tick <= high] == [1]
         assert {0.7, 0.8} <= {float(np.ravel(line.get_ydata())[0]) for line in axes.get_lines()}
+
+
+def test_layers_without_attention_are_hatched_and_have_no_score() -> None:
+    scores = np.array([[np.nan, np.nan], [0.25, 0.75]])
+    grid = heads.contoured_head_grid(scores, 0.5, 0.6, (1, 1), "")
+    several = heads.head_grids_figure([heads.HeadGrid("m", "", scores, (1, 1))], 0.5, "", "", ("layer", "head"))
+    for figure in (grid, several):
+        drawn = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+        assert "hatched: layers without attention" in drawn
+        assert [patch.get_hatch() for patch in figure.axes[1].patches if patch.get_hatch()] == ["////"]
+    printed = [text.get_text() for text in grid.axes[1].texts]
+    assert [text for text in printed if text.strip("0123456789.") == ""] == ["25", "75"]
+    with pytest.raises(UserError, match="scores must be finite; 1 of 2 are not"):
+        heads.head_grid_figure([[np.nan, 0.5]], 0.5, (0, 1), "")

@@ -7,6 +7,7 @@ words is the sum of their weights, and the weight from them the mean of their ro
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -15,9 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.words import word_map
-from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.heads import existing_head
+from anaphora.analysis.maps.words import attending_layers, word_map
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.api.html import AttentionPage, weight_table
 from anaphora.api.row import Row, marked_words, positions_of
 from anaphora.api.units import text_units
@@ -56,8 +56,8 @@ class SentenceAttention:
             them, such as [CLS].
         spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
         weights: (L, H, W, W): in the map of each head, a row belongs to the word that attends and a column to the word
-            that is attended to. Rows sum to 1. In a layer without attention all weights are 0; `rank` and `row` leave
-            such layers out.
+            that is attended to. Rows sum to 1. In a layer without attention all weights are 0; `rank`, `row`, `frame`
+            and pages leave such layers out.
         chosen: the head that rows and pictures show by default; None if no head was chosen on a development split.
         model: the name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words that follow it.
@@ -243,14 +243,24 @@ class SentenceAttention:
         )
 
     def frame(self) -> pandas.DataFrame:
-        """A table with a row for every weight: its layer and head, both words (`from`, `to`) and their positions."""
+        """A table with a row for every weight: its layer and head, both words (`from`, `to`) and their positions.
+
+        Layers without attention have no rows.
+        """
         import pandas
 
-        grid = np.indices(self.weights.shape).reshape(4, -1)
+        layers = self._attending_layers()
+        weights = self.weights[layers]
+        grid = np.indices(weights.shape).reshape(4, -1)
         names = np.array(self.words, dtype=object)
-        columns = {"layer": grid[0], "head": grid[1], "from_position": grid[2], "to_position": grid[3]}
+        columns = {
+            "layer": np.array(layers)[grid[0]],
+            "head": grid[1],
+            "from_position": grid[2],
+            "to_position": grid[3],
+        }
         return pandas.DataFrame(
-            {**columns, "from": names[grid[2]], "to": names[grid[3]], "weight": self.weights.reshape(-1)}
+            {**columns, "from": names[grid[2]], "to": names[grid[3]], "weight": weights.reshape(-1)}
         )
 
     def plot(self, layer: int | None = None, head: int | None = None, row: str | int | None = None) -> Figure:
@@ -290,16 +300,10 @@ class SentenceAttention:
         return heat_map_figure(self.words, weights, title, framed, right, others, attending)
 
     def _head(self, layer: int | None, head: int | None) -> Head:
-        layers, heads = self.weights.shape[:2]
-        requested = requested_head(layer, head, self.chosen, layers, heads, self.model)
-        attending = self._attending_layers()
-        if requested.layer not in attending:
-            numbers = ", ".join(map(str, attending))
-            raise UserError(f"layer ({requested.layer}) of {self.model} has no attention; layers that have: {numbers}")
-        return requested
+        return requested_head(layer, head, self.chosen, self._attending_layers(), self.weights.shape[1], self.model)
 
     def _attending_layers(self) -> list[int]:
-        return [number for number, layer in enumerate(self.weights) if layer.any()]
+        return attending_layers(self.weights)
 
     def _positions(self, mention: str | int) -> list[int]:
         return positions_of(mention, self.text, self.words, self.spans)
@@ -340,9 +344,20 @@ def labelled_attention(
 
 
 def requested_head(
-    layer: int | None, head: int | None, chosen: Head | None, layers: int, heads: int, model: str
+    layer: int | None, head: int | None, chosen: Head | None, layers: Sequence[int], heads: int, model: str
 ) -> Head:
-    """The requested head; a layer or head that is None is the chosen one's."""
+    """The requested head; a layer or head that is None is the chosen one's.
+
+    Args:
+        layer, head: as the user gave them.
+        chosen: the head that was chosen on a development split, if one was.
+        layers: the numbers of the layers that have attention.
+        heads: how many heads each of them has.
+        model: the name of the model, for messages.
+
+    Raises:
+        UserError: there is no such head, or none was chosen and none is given.
+    """
     if chosen is None and (layer is None or head is None):
         raise UserError(
             f"{model}: no head has been chosen on a development split; give layer= and head= (rank() orders heads by "

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
 from anaphora.analysis.maps.words import mention_mass
-from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.heads import existing_head
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.tasks.gap import (
     Decisions,
     GapScore,
@@ -67,14 +66,14 @@ def name_decisions(
     Raises:
         UserError: there is no such head, an item has not two names, or a pronoun without gender.
     """
-    existing_head(head, model.layers, model.heads)
+    existing_head(head, model.attending_layers, model.heads)
     at_least("untrained", whole_number("untrained", untrained), 0)
     examples = require_two_names(measured)
     gold = gold_decisions(require_two_names(development), 2)
     progress(_("{model}: name decisions").format(model=model.name))
     chosen_on = _read(model, development)[0]
     masses, answers = _read(model, examples)
-    number = head.layer * model.heads + head.head
+    number = list(model.attending_layers).index(head.layer) * model.heads + head.head
     top, named = _named(chosen_on[..., [number]])
     (threshold,) = best_thresholds(top, np.take_along_axis(gold, named, axis=1), int(gold.sum()))[0]
     scores: dict[str, GapScore] = rule_scores(examples)
@@ -99,9 +98,13 @@ def name_decisions(
 
 
 def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """The weight of each of K = L * H heads on both names, (N, 2, K), and the answers of a run that gives any."""
+    """The weight of each of K = L * H heads on both names, (N, 2, K), and the answers of a run that gives any.
+
+    L counts the layers with attention.
+    """
     records, answers = pronoun_records(model, examples)
-    masses = np.stack([mention_mass(record).reshape(-1, 2).T for record in records])
+    layers = list(model.attending_layers)
+    masses = np.stack([mention_mass(record)[layers].reshape(-1, 2).T for record in records])
     return masses.astype(np.float64), answers
 
 

@@ -59,6 +59,11 @@ class OpenRun:
         return int(self.run.config.model.layers)
 
     @property
+    def attending_layers(self) -> range:
+        """The numbers of the layers that have attention: all of them."""
+        return range(self.layers)
+
+    @property
     def heads(self) -> int:
         """The number of heads in each layer."""
         return heads_of(self.run.config.model.attention)
@@ -183,7 +188,7 @@ class OpenRun:
 
         if language is not None:
             one_of("language", language, LANGUAGES)
-        requested = requested_head(layer, head, self.chosen_head, self.layers, self.heads, self.name)
+        requested = requested_head(layer, head, self.chosen_head, self.attending_layers, self.heads, self.name)
         query = SentenceQuery(text, self._example(text, pronoun, candidates))
         with spoken_in(language or language_of(text)):
             return walk_through_run(self.run, query, requested.layer, requested.head, None)

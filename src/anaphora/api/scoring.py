@@ -16,8 +16,8 @@ from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.evidence import Evidence, every_group
-from anaphora.analysis.results.scores import ALL, Head
-from anaphora.analysis.scores.heads import existing_head, mean_chance
+from anaphora.analysis.results.scores import ALL, Head, existing_head
+from anaphora.analysis.scores.heads import mean_chance
 from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun
@@ -194,7 +194,7 @@ def score_on(
         UserError: there is no such head, or no main item can be scored.
     """
     if chosen is not None:
-        existing_head(chosen, model.layers, model.heads)
+        existing_head(chosen, model.attending_layers, model.heads)
 
     def show(stage: str) -> None:
         progress(_("{model}: {stage}").format(model=model.name, stage=stage))

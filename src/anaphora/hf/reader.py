@@ -71,8 +71,13 @@ class TransformersModel:
 
     @property
     def layers(self) -> int:
-        """How many layers there are up to the last that attends; `reading.layers` has the numbers of those that do."""
+        """How many layers there are up to the last that attends."""
         return self.reading.layers[-1] + 1
+
+    @property
+    def attending_layers(self) -> tuple[int, ...]:
+        """The model's own numbers of the layers that attend."""
+        return self.reading.layers
 
     @property
     def heads(self) -> int:

@@ -115,7 +115,7 @@ def heads_title(
     """How often the chosen head gives the antecedent most in one language on the development split.
 
     Args:
-        scores: (L, H) candidate accuracy of every head there.
+        scores: (L, H) candidate accuracy of every head there; NaN in layers without attention.
         chance: of these items.
         untrained: what 95 % of untrained models stay below, where it was measured.
         language: of the items.
@@ -127,11 +127,8 @@ def heads_title(
     if untrained is not None:
         bars["random_init_95"] = untrained
     highest = max(bars, key=bars.__getitem__)
-    may_be_chance = (
-        evidence.heads_on_development is not None
-        and evidence.protocol is not None
-        and evidence.heads_on_development.p[layer][head] >= evidence.protocol.alpha
-    )
+    p = evidence.heads_on_development.p[layer][head] if evidence.heads_on_development else None
+    may_be_chance = p is not None and evidence.protocol is not None and p >= evidence.protocol.alpha
     values = {"head": head_name(layer, head), "share": share_text(share), "spoken": language_name(language)}
     if may_be_chance or share <= bars[highest]:
         lines = [
@@ -147,7 +144,7 @@ def heads_title(
                 "development items; chance {chance}"
             ).format(**values, chance=share_text(chance))
         ]
-    best_layer, best_head = (int(place) for place in np.unravel_index(np.argmax(scores), scores.shape))
+    best_layer, best_head = (int(place) for place in np.unravel_index(np.nanargmax(scores), scores.shape))
     best = float(scores[best_layer, best_head])
     if best > share:
         lines.append(

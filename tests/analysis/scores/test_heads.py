@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import mention_mass, word_weights
-from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores import heads
 from anaphora.analysis.scores.heads import (
     CANDIDATE_WITHOUT_TOKEN,
@@ -447,7 +447,7 @@ def test_four_items_of_one_order_are_no_quad() -> None:
 )
 def test_heads_count_from_0_and_from_there_alone(head: tuple[int, int], there: bool) -> None:
     if there:
-        assert heads.existing_head(Head(*head), layers=2, heads=3) == Head(*head)
+        assert existing_head(Head(*head), layers=range(2), heads=3) == Head(*head)
     else:
         with pytest.raises(UserError, match=r"(layer|head) \(-?\d\) must be from 0 to [12]"):
-            heads.existing_head(Head(*head), layers=2, heads=3)
+            existing_head(Head(*head), layers=range(2), heads=3)

@@ -115,7 +115,7 @@ def row_evidence(measurement: Measurement, reverse: NDArray[np.floating] | None)
         measurement.evidence(),
         significance=significance(scores, head),
         heads_on_development=HeadsOnDevelopment(
-            p=tuple(map(tuple, np.round(permutation_p_max(measurement.development), 6).tolist()))
+            p=tuple(tuple(map(rounded, row)) for row in permutation_p_max(measurement.development))
         ),
         effects=effects(scores, head),
         factors=factors(scores, head, measurement.task_correct),

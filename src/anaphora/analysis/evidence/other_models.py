@@ -22,7 +22,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.evidence import Evidence
-from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.scores.heads import choose_head, ranked_heads, score_records
@@ -78,7 +78,7 @@ def evidence_from_records(
         )
     if subject is not None:
         _check_tested_model(subject, scores.shape)
-    head = chosen or choose_head(chosen_on)
+    head = existing_head(chosen, chosen_on.attending_layers, chosen_on.shape[1]) if chosen else choose_head(chosen_on)
     baselines = shortcut_correctness(training, scores.examples) if training else unfitted_correctness(scores.examples)
     measurement = Measurement(
         split=split,

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Headline, Measurement
 from anaphora.analysis.results.evidence import NAMED, Evidence
-from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.heads import existing_head
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
@@ -72,7 +71,7 @@ def stored_head(run: Run) -> Head:
             f"or choose it with scripts/score.py run={run.directory}"
         )
     try:
-        return existing_head(head, run.config.model.layers, heads_of(run.config.model.attention))
+        return existing_head(head, range(run.config.model.layers), heads_of(run.config.model.attention))
     except UserError as error:
         raise UserError(f"{metrics_path(run.directory, 'test')}: {error}; {_way_out(run.directory)}") from None
 
@@ -141,6 +140,8 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
 def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64]] | None:
     """Every head's candidate accuracy on the development split by which heads are chosen, (L, H) by language.
 
+    NaN in layers without attention, which have no rows in the table.
+
     Args:
         folder: where the tables are.
         evidence: what `metrics.json` holds there.
@@ -155,14 +156,15 @@ def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64
             return None
         with path.open(encoding="utf-8", newline="") as lines:
             rows = list(csv.DictReader(lines))
-        shape = tuple(max(int(row[name]) for row in rows) + 1 for name in ("layer", "head"))
+        layers = sorted({int(row["layer"]) for row in rows})
+        heads = max(int(row["head"]) for row in rows) + 1
         for row in rows:
-            grid = grids.setdefault(row["language"], np.full(shape, np.nan))
+            grid = grids.setdefault(row["language"], np.full((layers[-1] + 1, heads), np.nan))
             grid[int(row["layer"]), int(row["head"])] = float(row["macro_candidate_accuracy"])
-        existing_head(evidence.head.position, *shape)
+        existing_head(evidence.head.position, layers, heads)
     except (OSError, LookupError, TypeError, ValueError, UserError):
         return None
-    return None if any(np.isnan(grid).any() for grid in grids.values()) else grids
+    return None if any(np.isnan(grid[layers]).any() for grid in grids.values()) else grids
 
 
 def _development_table(folder: Path) -> Path:

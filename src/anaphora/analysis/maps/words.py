@@ -35,6 +35,11 @@ class WordRow:
     weights: NDArray[np.float32]
 
 
+def attending_layers(weights: NDArray[np.float32]) -> list[int]:
+    """Return the numbers of the layers that have attention: in the others all weights, (L, ...), are 0."""
+    return [number for number, layer in enumerate(weights) if layer.any()]
+
+
 def word_weights(record: AttentionRecord) -> WordRow:
     """A record's rows with the tokens of each word summed; special tokens stay columns of their own."""
     columns = word_columns(record.words)

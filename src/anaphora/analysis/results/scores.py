@@ -5,10 +5,12 @@ Shares lie in [0, 1]; None is what could not be computed. Layers and heads are c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
+from anaphora.base.errors import UserError
 
 T = TypeVar("T")
 
@@ -30,6 +32,25 @@ class Head:
 
     layer: int
     head: int
+
+
+def existing_head(head: Head, layers: Sequence[int], heads: int) -> Head:
+    """Return a head that exists.
+
+    Args:
+        head: the head.
+        layers: the numbers of the layers that have attention, in order.
+        heads: how many heads each of them has.
+
+    Raises:
+        UserError: there is no such layer or head, or the layer has no attention.
+    """
+    for name, value, last in (("layer", head.layer, layers[-1]), ("head", head.head, heads - 1)):
+        if not 0 <= value <= last:
+            raise UserError(f"{name} ({value}) must be from 0 to {last}")
+    if head.layer not in layers:
+        raise UserError(f"layer ({head.layer}) has no attention; layers that have: {', '.join(map(str, layers))}")
+    return head
 
 
 @dataclass(frozen=True)
@@ -205,9 +226,12 @@ class Significance:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadsOnDevelopment:
-    """The p of every head on the development split, (L, H), corrected for being able to pick the best of all."""
+    """The p of every head on the development split, (L, H), corrected for being able to pick the best of all.
 
-    p: tuple[tuple[float, ...], ...]
+    None in layers without attention.
+    """
+
+    p: tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)

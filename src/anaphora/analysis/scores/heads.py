@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.words import token_shares
+from anaphora.analysis.maps.words import attending_layers, token_shares
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
@@ -45,25 +45,16 @@ _BATCH_WEIGHTS = 4_000_000  # weights laid end to end at once: 16 MB, whatever t
 Floats = NDArray[np.float64]
 
 
-def existing_head(head: Head, layers: int, heads: int) -> Head:
-    """The head itself, where so many layers of so many heads hold it.
-
-    Raises:
-        UserError: they do not; negative numbers count from nowhere.
-    """
-    for name, value, count in (("layer", head.layer, layers), ("head", head.head, heads)):
-        if not 0 <= value < count:
-            raise UserError(f"{name} ({value}) must be from 0 to {count - 1}")
-    return head
-
-
 @dataclass(frozen=True, eq=False)
 class HeadScores:
     """What every head's pronoun row says about every item. Measures are (N, L, H) float32.
 
+    In a layer without attention, as some models have, the measures are NaN.
+
     Attributes:
         examples: the N items.
         kept: (N,) their positions among the records that were scored.
+        attending_layers: the numbers of the layers that have attention.
         candidate_accuracy: 1 where the heaviest candidate is an antecedent; a tie among k counts 1 / k each.
         focal_accuracy: the same among the candidates that the cue may pick.
         open_accuracy: the same among all words but the pronoun's own and special tokens; a word of the antecedent is a
@@ -79,6 +70,7 @@ class HeadScores:
 
     examples: tuple[Example, ...]
     kept: NDArray[np.int64]
+    attending_layers: tuple[int, ...]
     candidate_accuracy: NDArray[np.float32]
     focal_accuracy: NDArray[np.float32]
     open_accuracy: NDArray[np.float32]
@@ -107,7 +99,7 @@ class HeadScores:
         arrays = {
             each.name: getattr(self, each.name)[numbers]
             for each in fields(self)
-            if each.name not in ("examples", "dropped")
+            if each.name not in ("examples", "dropped", "attending_layers")
         }
         return replace(self, examples=tuple(self.examples[number] for number in numbers), dropped={}, **arrays)
 
@@ -125,6 +117,7 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
     parts: list[dict[str, NDArray[Any]]] = []
     examples: list[Example] = []
     kept: list[int] = []
+    attending: set[int] = set()
     shape: tuple[int, ...] | None = None
     for first, batch in _batches(records):
         for record in batch:
@@ -135,6 +128,7 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
                     f"weights: one record has {record.weights.shape[:2]} layers and heads; "
                     f"expected {shape} as in the first"
                 )
+            attending.update(attending_layers(record.weights))
         reasons = [reason_to_drop(record.example) for record in batch]
         dropped.update(reason for reason in reasons if reason is not None)
         numbers = [number for number, reason in enumerate(reasons) if reason is None]
@@ -149,11 +143,17 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
             kept.extend(first + number for number in numbers)
     if shape is None:
         raise UserError("records: there are none; expected at least one to score")
+    measures = _concatenated(parts, shape)
+    # An attribution may be 0 everywhere; then no layer differs from the others.
+    layers = sorted(attending) or list(range(shape[0]))
+    for name in MEASURES:
+        measures[name][:, np.setdiff1d(np.arange(shape[0]), layers)] = np.nan
     return HeadScores(
         examples=tuple(examples),
         kept=np.array(kept, dtype=np.int64),
+        attending_layers=tuple(layers),
         dropped=dict(dropped),
-        **_concatenated(parts, shape),
+        **measures,
     )
 
 
@@ -188,23 +188,29 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
     """All heads, the best candidate accuracy on the main items first, every type of cue counting the same.
 
     What differs by less than 1e-9, by rounding alone, is a tie; ties go to the head with more mass on the antecedent,
-    then to the lower layer and head. Heads without any weight on any candidate come last.
+    then to the lower layer and head. Heads without any weight on any candidate come last; layers without attention have
+    no heads.
     """
     main = scores.select(is_main(scores.examples))
     if not main.examples:
         raise UserError("there is no item to choose a head on; expected at least one of stratum main")
     weights = macro_weights(main.examples)
-    accuracy = np.einsum("n,nlh->lh", weights, main.candidate_accuracy).ravel()
-    mass = np.einsum("n,nlh->lh", weights, main.antecedent_mass).ravel()
+    layers = list(scores.attending_layers)
+    accuracy = np.einsum("n,nlh->lh", weights, main.candidate_accuracy[:, layers]).ravel()
+    mass = np.einsum("n,nlh->lh", weights, main.antecedent_mass[:, layers]).ravel()
     order = np.argsort(-accuracy, kind="stable")
     rank = np.zeros(len(order), dtype=np.int64)
     rank[order[1:]] = np.cumsum(-np.diff(accuracy[order]) > 1e-9)
-    silent = ~main.candidate_mass.any(axis=(0, 3)).ravel()
-    return [Head(*divmod(int(each), scores.shape[1])) for each in np.lexsort((-mass, rank, silent))]
+    silent = ~main.candidate_mass[:, layers].any(axis=(0, 3)).ravel()
+    heads = [Head(layer, head) for layer in layers for head in range(scores.shape[1])]
+    return [heads[place] for place in np.lexsort((-mass, rank, silent))]
 
 
 def head_accuracy(scores: HeadScores) -> Floats:
-    """Every head's candidate accuracy on the main items, (L, H), every type of cue counting the same."""
+    """Every head's candidate accuracy on the main items, (L, H), every type of cue counting the same.
+
+    NaN in layers without attention.
+    """
     main = scores.select(is_main(scores.examples))
     return np.asarray(np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy))
 

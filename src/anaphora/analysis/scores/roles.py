@@ -41,7 +41,7 @@ def head_roles(
         baselines: for each policy (N,) whether it is right; one that does not apply to every item (NaN) is left out.
 
     Returns:
-        One entry a head, layer by layer:
+        One entry a head, layer by layer; layers without attention have none:
 
         - "positional": the offset from the pronoun, in tokens, at which most of the row's largest weights lie, and
           their share; the role from 90 % on. A pronoun of several tokens is at offset 0, its neighbours at -1 and 1.
@@ -72,6 +72,7 @@ def head_roles(
     return tuple(
         _role_entry(layer, head, offsets[:, layer, head], special[layer, head], float(cue_share[layer, head]), lead)
         for (layer, head), lead in np.ndenumerate(above)
+        if layer in scores.attending_layers
     )
 
 

@@ -95,18 +95,18 @@ def cluster_interval(
 
 
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
-    """The p-value of every head's candidate accuracy, corrected for there being L * H heads to pick from: (L, H).
+    """The p-value of every head's candidate accuracy, corrected for the number of heads to pick from: (L, H).
 
     The antecedent is relabelled among the candidates of each group, in one draw for all heads; a head's p is how often
     the best of all heads then does as well as it did. The statistic is the one by which `choose_head` chooses, on the
-    same items, so the chosen head has the smallest p.
+    same items, so the chosen head has the smallest p. Layers without attention have NaN.
     """
-    main = scores.select(is_main(scores.examples))
-    observed, null = _permutation_null(
-        main, strongest_candidates(main).reshape(len(main.examples), -1, main.gold.shape[1]), draws, seed
-    )
-    p: Floats = _p_values(null.max(axis=1)[:, None], observed)
-    return p.reshape(scores.shape)
+    main, layers = scores.select(is_main(scores.examples)), list(scores.attending_layers)
+    strongest = strongest_candidates(main)[:, layers].reshape(len(main.examples), -1, main.gold.shape[1])
+    observed, null = _permutation_null(main, strongest, draws, seed)
+    p = np.full(scores.shape, np.nan)
+    p[layers] = _p_values(null.max(axis=1)[:, None], observed).reshape(len(layers), -1)
+    return p
 
 
 def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> float:

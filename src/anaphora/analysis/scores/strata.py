@@ -115,23 +115,26 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
 def heads_frame(scores: HeadScores) -> pd.DataFrame:
     """One row for each language, layer and head: the number of main items and the mean of every measure over them.
 
-    "macro_candidate_accuracy" has every type of cue count the same, as the choice of a head does.
+    "macro_candidate_accuracy" has every type of cue count the same, as the choice of a head does. Layers without
+    attention have no rows.
     """
-    layers, heads = scores.shape
+    attending, heads = list(scores.attending_layers), scores.shape[1]
+    rows = len(attending) * heads
     scores = scores.select(is_main(scores.examples))
     languages = _labels(example.language for example in scores.examples)
     frames = []
     for language in dict.fromkeys(languages):
         spoken = languages == language
         columns: dict[str, object] = {
-            "language": [language] * (layers * heads),
-            "layer": np.repeat(np.arange(layers), heads),
-            "head": np.tile(np.arange(heads), layers),
-            "items": [int(spoken.sum())] * (layers * heads),
+            "language": [language] * rows,
+            "layer": np.repeat(attending, heads),
+            "head": np.tile(np.arange(heads), len(attending)),
+            "items": [int(spoken.sum())] * rows,
         }
-        means = {name: getattr(scores, name)[spoken].mean(axis=0, dtype=np.float64).reshape(-1) for name in MEASURES}
-        means["macro_candidate_accuracy"] = head_accuracy(scores.select(spoken)).reshape(-1)
-        frames.append(pd.DataFrame(columns | means))
+        means = {name: getattr(scores, name)[spoken].mean(axis=0, dtype=np.float64) for name in MEASURES}
+        means["macro_candidate_accuracy"] = head_accuracy(scores.select(spoken))
+        columns |= {name: mean[attending].reshape(-1) for name, mean in means.items()}
+        frames.append(pd.DataFrame(columns))
     names = ["language", "layer", "head", "items", *MEASURES, "macro_candidate_accuracy"]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
 
@@ -154,7 +157,7 @@ SCORE_COLUMNS = {
 
 
 def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
-    """A row for each item, layer and head, in this order; columns as in `SCORE_COLUMNS`.
+    """A row for each item, layer with attention and head, in this order; columns as in `SCORE_COLUMNS`.
 
     Args:
         scores: of N items.
@@ -162,16 +165,17 @@ def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyar
     """
     import pyarrow
 
-    items, (layers, heads) = len(scores.examples), scores.shape
+    attending, heads = np.array(scores.attending_layers, dtype=np.int16), scores.shape[1]
+    items, layers = len(scores.examples), len(attending)
     each = layers * heads
     columns: dict[str, object] = {
         "item": np.repeat(scores.kept.astype(np.int32), each),
         "language": np.repeat(_labels(example.language for example in scores.examples), each),
-        "layer": np.tile(np.repeat(np.arange(layers, dtype=np.int16), heads), items),
+        "layer": np.tile(np.repeat(attending, heads), items),
         "head": np.tile(np.arange(heads, dtype=np.int16), items * layers),
         "task_correct": pyarrow.array(np.repeat(task_correct.astype(np.float32), each), from_pandas=True),
     }
-    measures = {name: getattr(scores, name).reshape(-1) for name in MEASURES}
+    measures = {name: getattr(scores, name)[:, attending].reshape(-1) for name in MEASURES}
     return pyarrow.table(columns | measures, schema=scores_schema())
 
 

@@ -43,7 +43,8 @@ def has_preceding_antecedent(example: Example) -> bool:
 def selection_hits(record: AttentionRecord) -> Hits:
     """The correctness of the heaviest word in each of `CHOICE_SETS`: (F, L, H); a tie among k words counts 1 / k each.
 
-    The word is right if it holds a head word of an antecedent. In the field of mentions only those before count.
+    The word is right if it holds a head word of an antecedent. In the field of mentions only those before count. Layers
+    without attention have NaN.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
@@ -59,7 +60,9 @@ def selection_hits(record: AttentionRecord) -> Hits:
             continue
         heaviest = within == within.max(axis=2, keepdims=True)
         hits[number] = (heaviest & right[allowed]).sum(axis=2) / heaviest.sum(axis=2)
-    return hits * record.weights.any(axis=2)  # a head without weights picks nothing
+    hits *= record.weights.any(axis=2)  # a head without weights picks nothing
+    hits[:, ~record.weights.any(axis=(1, 2))] = np.nan
+    return hits
 
 
 def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np.bool_]:
@@ -72,7 +75,7 @@ class Selections:
 
     Attributes:
         examples: N items.
-        hits: (N, F, L, H) the correctness of each head.
+        hits: (N, F, L, H) the correctness of each head; NaN in layers without attention.
     """
 
     examples: Sequence[Example]
@@ -83,7 +86,7 @@ class Selections:
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Every head's share of right picks: (L, H)."""
+        """Every head's share of right picks, (L, H); NaN in layers without attention."""
         accuracy: NDArray[np.float64] = self.hits[self.items(column), CHOICE_SETS.index(field)].mean(
             axis=0, dtype=np.float64
         )
@@ -92,7 +95,7 @@ class Selections:
     def best(self, field: str, column: str) -> Head:
         """The head with the most right picks; the first of several that are as good."""
         accuracy = self.accuracy(field, column)
-        layer, head = np.unravel_index(accuracy.argmax(), accuracy.shape)
+        layer, head = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
         return Head(int(layer), int(head))
 
     def head_hits(self, head: Head, field: str) -> NDArray[np.float64]:
@@ -243,11 +246,12 @@ class _Cell:
 
 
 def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
-    """Return how often every head picks an antecedent, by field and column."""
+    """Return how often every head picks an antecedent, by field and column; layers without attention have no rows."""
     return [
         HeadSelection(split=split, field=field, column=column, layer=layer, head=head, accuracy=rounded(float(value)))
         for field in CHOICE_SETS
         for column in FORM_COLUMNS
         if len(selections.items(column))
         for (layer, head), value in np.ndenumerate(selections.accuracy(field, column))
+        if not np.isnan(value)
     ]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_evidence
 from anaphora.analysis.results.evidence import Evidence
-from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.heads import existing_head
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
@@ -84,7 +83,11 @@ def head_of_settings(settings: RunHead, run: Run) -> Head | None:
         UserError: the run has no such head.
     """
     head = named_head(settings)
-    return None if head is None else existing_head(head, run.config.model.layers, heads_of(run.config.model.attention))
+    return (
+        None
+        if head is None
+        else existing_head(head, range(run.config.model.layers), heads_of(run.config.model.attention))
+    )
 
 
 _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".txt")

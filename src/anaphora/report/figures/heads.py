@@ -41,7 +41,7 @@ def head_grid_figure(
     """The candidate accuracy of every head in %, coloured by its distance from chance; the chosen head is framed.
 
     Args:
-        scores: (L, H), finite.
+        scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
         chance: the score that is white; equal distances above and below it have equal depth of colour.
         chosen: (layer, head).
         title: stands above the grid, on as many lines as it needs.
@@ -51,12 +51,12 @@ def head_grid_figure(
     Raises:
         UserError: scores of another shape or not finite, a chosen head that is not in the grid.
     """
-    values = finite_array(scores, "scores", (None, None))
+    values = _checked_scores(scores, "scores")
     layers, heads = values.shape
     layer, head = chosen
     if not (0 <= layer < layers and 0 <= head < heads):
         raise UserError(f"chosen head {chosen} is outside the grid of {layers} layers x {heads} heads")
-    low, high = min(0.0, float(values.min())), max(1.0, float(values.max()))
+    low, high = min(0.0, float(np.nanmin(values))), max(1.0, float(np.nanmax(values)))
     reach = max(high - chance, chance - low)
     norm = Normalize(chance - reach, chance + reach)
 
@@ -66,7 +66,7 @@ def head_grid_figure(
     framed = _("framed: {head}, {choice}").format(
         head=head_name(layer, head), choice=label(head_choice_names(), chosen_on)
     )
-    captions = [text for text in (framed, note) if text]
+    captions = [text for text in (framed, note, _blank_note([values])) if text]
     left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.46 + 0.16 * len(captions)
     across, down = heads * cell_width, layers * cell_height
     heading = Heading(wrapped_title(title, left + across + right - 0.3), None)
@@ -97,8 +97,15 @@ def head_grid_figure(
 def _draw_grid(
     axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int], rule: float, frame: float
 ) -> None:
-    """Coloured cells of (L, H) scores, layer 0 above; `rule` is drawn between them and `frame` round the chosen one."""
+    """Coloured cells of (L, H) scores, layer 0 above; `rule` is drawn between them and `frame` round the chosen one.
+
+    Layers without attention are hatched.
+    """
     axes.pcolormesh(scores, cmap=style.DIVERGING, norm=norm, edgecolors=style.PAPER, linewidth=rule)
+    for layer in np.flatnonzero(np.isnan(scores).all(axis=1)).tolist():
+        axes.add_patch(
+            Rectangle((0, layer), scores.shape[1], 1, fill=False, hatch="////", edgecolor=style.OTHER, linewidth=0)
+        )
     axes.invert_yaxis()
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -109,7 +116,8 @@ def _draw_grid(
 
 def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int]) -> None:
     """Each score in its cell in per cent, the chosen one in bold."""
-    for (row, column), score in np.ndenumerate(scores):
+    for row, column in np.argwhere(~np.isnan(scores)):
+        score = scores[row, column]
         colour = style.text_colour_on(style.DIVERGING(norm(float(score))))
         axes.text(
             column + 0.5, row + 0.5, format_short_percent(float(score)), ha="center",
@@ -118,13 +126,32 @@ def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chos
         )  # fmt: skip
 
 
+def _checked_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return the scores of every head, (L, H), NaN in layers without attention.
+
+    Raises:
+        UserError: they have another shape, no layer has attention, or a score of one that has is not finite.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    finite_array(values[~np.isnan(values).all(axis=1)] if values.ndim == 2 else values, name, (None, None))
+    return values
+
+
+def _blank_note(grids: Sequence[NDArray[np.float64]]) -> str:
+    """Return what hatched layers are, if there are any."""
+    return _("hatched: layers without attention") if any(np.isnan(grid).any() for grid in grids) else ""
+
+
 _WIDEST = 9.4
 """Inches of a line of grids: what a page has room for."""
 
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Every head of one model: its name, a note under it, (L, H) scores, and the chosen head."""
+    """Every head of one model: its name, a note under it, (L, H) scores, and the chosen head.
+
+    Scores are NaN in layers without attention, which are hatched.
+    """
 
     name: str
     note: str
@@ -150,7 +177,7 @@ def head_grids_figure(
     """
     if not grids:
         raise UserError("a figure of head grids needs at least one model")
-    values = [finite_array(grid.scores, f"scores of {grid.name}", (None, None)) for grid in grids]
+    values = [_checked_scores(grid.scores, f"scores of {grid.name}") for grid in grids]
     reach = max(chance, 1 - chance)
     norm = Normalize(chance - reach, chance + reach)
     cell = min(0.3, 2.3 / max(max(each.shape) for each in values))
@@ -162,7 +189,7 @@ def head_grids_figure(
     ]  # fmt: skip
     lines = _lines_of_grids([width for width, _ in sizes], left, gap, _WIDEST - right)
     tall = [max(sizes[number][1] for number in line) for line in lines]
-    heading = Heading(title, None)
+    heading = Heading(title, None, _blank_note(values))
     across = max(sum(sizes[number][0] for number in line) + gap * (len(line) - 1) for line in lines)
     bar = max(tall[0], 1.3)
     tall[0] = bar
@@ -311,7 +338,7 @@ def contoured_head_grid(
     """The layer x head grid of candidate accuracy, a broken line round the heads above chance and untrained models.
 
     Args:
-        scores: (L, H), finite.
+        scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
         chance: the score that is white.
         threshold: the 95th percentile over untrained models of the head that each chose, in whose place chance stands
             where it is higher; None draws no line.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
+from anaphora.analysis.maps.words import attending_layers
 from anaphora.base.language import language_of
 from anaphora.data.example import Example, Span
 from anaphora.report.figures.pictures import word_roles
@@ -60,7 +61,12 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
 def attention_entry(
     text: str, words: Sequence[str], spans: Sequence[Span], weights: NDArray[np.float32], example: Example | None = None
 ) -> dict[str, Any]:
-    """An entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans."""
+    """An entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans.
+
+    Layers without attention are listed in "blank_layers".
+    """
+    attending = attending_layers(weights)
+    blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
     pronoun, antecedents, distractors = (None, [], []) if example is None else word_roles(example, spans)
     return completed_entry(
         {
@@ -70,7 +76,7 @@ def attention_entry(
             "antecedents": antecedents,
             "distractors": distractors,
             "special": _special_words(spans),
-            "maps": {"raw": pack_map(weights)},
+            "maps": {"raw": {**pack_map(weights), **({"blank_layers": blank} if blank else {})}},
         }
     )
 

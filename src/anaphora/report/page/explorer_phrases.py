@@ -64,6 +64,7 @@ def explorer_phrases() -> dict[str, str]:
         "shaded_by_antecedent": _("Heads are shaded by the pronoun’s weight on the antecedent."),
         "layer": _("layer {layer}"),
         "layer_head": _("layer {layer} head {head}"),
+        "no_attention": _("layer {layer}: no attention"),
         "weight": _("{place}, weight {share}"),
         "on_antecedent": _("{place}, {share} on the antecedent"),
         "most": _("Most: "),

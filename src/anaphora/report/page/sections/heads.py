@@ -53,12 +53,17 @@ def heads_section(run: ReportRun) -> Section:
                 )
             )
             summary = text.format(
-                texts=name, share=share, count=count, heads=values.size, threshold=format_percent(limit)
+                texts=name,
+                share=share,
+                count=count,
+                heads=np.count_nonzero(~np.isnan(values)),
+                threshold=format_percent(limit),
             )
         elements.append(FigureElement(name=f"heads_{language}", figure=figure, alt=summary))
     if evidence.heads_on_development and evidence.protocol:
         p, alpha = evidence.heads_on_development.p, evidence.protocol.alpha
-        better = [(layer, head) for layer, row in enumerate(p) for head, value in enumerate(row) if value < alpha]
+        known = {(layer, head): one for layer, row in enumerate(p) for head, one in enumerate(row) if one is not None}
+        better = [head for head, value in known.items() if value < alpha]
         note = (
             _(
                 "Better than relabelled antecedents on the development split, p < {alpha:g} after correction for being "
@@ -70,7 +75,7 @@ def heads_section(run: ReportRun) -> Section:
                 "correction for being able to pick the best of {count}."
             )
         )
-        text = note.format(alpha=alpha, count=sum(map(len, p)), heads=heads_listed(better))
+        text = note.format(alpha=alpha, count=len(known), heads=heads_listed(better))
         elements.append(NoteElement(text=text))
     held_out = evidence.is_of_held_out_items
     return Section(

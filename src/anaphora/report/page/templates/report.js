@@ -167,8 +167,9 @@
     try { bytes = await bytesOf(stored); fault(""); }
     catch (problem) { fault(problem.message); return; }
     if (mine !== turn) return;
-    shown = { sentence, names, shape: stored.shape, bytes };
+    shown = { sentence, names, shape: stored.shape, bytes, blank: new Set(stored.blank_layers) };
     view.layer = Math.min(view.layer, stored.shape[0] - 1);
+    while (shown.blank.has(view.layer)) view.layer = (view.layer + 1) % stored.shape[0];
     if (stored.shape[1] > 1) view.head = Math.min(view.head, stored.shape[1] - 1);
     if (view.word !== null && view.word >= sentence.words.length) view.word = null;
     if (view.to !== null && (view.word === null || view.to >= sentence.words.length)) view.to = null;
@@ -239,16 +240,17 @@
         button.setAttribute("role", "radio");
         button.setAttribute("aria-checked", String(chosen));
         button.tabIndex = chosen ? 0 : -1;
-        const name = nameOf(layer, head);
+        const name = shown.blank.has(layer) ? say("no_attention", { layer }) : nameOf(layer, head);
         let mass = 0;
-        if (told) {
+        button.disabled = shown.blank.has(layer);
+        if (told && !button.disabled) {
           const line = rowOf(layer, head, from);
           mass = line ? sum(line, gold) : 0;
           masses.push([layer, head, mass]);
           if (!one) button.textContent = mass.toFixed(1).replace("0.", ".").replace("1.0", "1");
         }
-        paint(button, mass, 1);
-        button.setAttribute("aria-label", told ? say(edge ? "weight" : "on_antecedent", { place: name, share: share(mass) }) : name);
+        if (!button.disabled) paint(button, mass, 1);
+        button.setAttribute("aria-label", told && !button.disabled ? say(edge ? "weight" : "on_antecedent", { place: name, share: share(mass) }) : name);
         button.title = button.getAttribute("aria-label");
         button.dataset.layer = layer;
         button.dataset.head = head;
@@ -274,7 +276,12 @@
     const [layers, heads] = shown.shape, grid = at("head-pictures"), colours = colourNumbers();
     grid.style.gridTemplateColumns = `repeat(${heads}, auto)`;
     const pictures = [];
-    for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
+    for (const layer of shown.blank) {
+      const note = element("span", "blank", say("no_attention", { layer }));
+      note.style.gridRow = layer + 1;
+      pictures.push(note);
+    }
+    for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads && !shown.blank.has(layer); head++) {
       const { words, rows } = table(layer, head), count = words.length, dots = Math.min(count, THUMBNAIL);
       const most = new Float32Array(dots * dots), button = element("button"), small = element("canvas");
       words.forEach((row, y) => {
@@ -315,7 +322,9 @@
     const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!way) return;
     event.preventDefault();
-    choose(view.layer + way[0], headShown() + way[1], true);
+    let layer = view.layer + way[0];
+    while (shown.blank.has(layer)) layer += way[0];
+    choose(layer, headShown() + way[1], true);
   });
   at("choose-map").addEventListener("change", () => { view.map = at("choose-map").value; show(); });
   at("keep-special").addEventListener("change", () => { view.special = at("keep-special").checked; show(); });
