@@ -72,7 +72,7 @@ class HeadPosition:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreIntervals:
-    """The intervals of a cell's measures; None below two clusters."""
+    """The intervals of a cell's measures; None if the clusters do not show how a measure varies."""
 
     task_accuracy: Interval | None
     candidate_accuracy: Interval | None
@@ -139,7 +139,7 @@ class Shortcut:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelIntervals:
-    """The intervals of a level's measures; None below two clusters."""
+    """The intervals of a level's measures; None if the clusters do not show how a measure varies."""
 
     task_accuracy: Interval | None
     candidate_accuracy: Interval | None

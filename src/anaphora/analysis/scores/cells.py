@@ -63,7 +63,7 @@ def rounded(value: float | np.floating | None) -> float | None:
 def bootstrap_interval(
     values: ArrayLike, labels: Sequence[tuple[str, str]], bounds: tuple[float, float] = (-1.0, 1.0)
 ) -> Interval | None:
-    """The 95 % interval of a mean over clusters, rounded; None below two clusters or for unknown values.
+    """The 95 % interval of a mean over clusters, rounded; None for unknown values, or if `has_interval` is false.
 
     Args:
         values: shares, or differences of shares.

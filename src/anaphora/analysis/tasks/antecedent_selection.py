@@ -132,7 +132,7 @@ class SelectorAccuracy:
         column: of `FORM_COLUMNS`.
         layer, head: of a head of the model, else None.
         development: its accuracy where it was chosen.
-        interval: None if there is one document.
+        interval: None if the documents do not show how the share varies, as one document alone.
         over_nearest: the accuracy minus that of the nearest mention on the same items.
     """
 

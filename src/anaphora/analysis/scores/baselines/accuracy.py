@@ -25,7 +25,7 @@ class ShortcutAccuracy:
     kind: str  # "set" or "role"; "" where the examples have no kind
     items: int
     accuracy: float
-    low: float | None  # the 95 % interval over templates; None where there are fewer than two
+    low: float | None  # the 95 % interval over templates; None if they do not show how the accuracy varies
     high: float | None
 
 
