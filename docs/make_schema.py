@@ -8,7 +8,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from anaphora.analysis.results.evidence import VERSION, Evidence
+from anaphora.analysis.evidence.evidence import VERSION, Evidence
 from anaphora.analysis.results.typed_json import PLAIN_TYPES, Interval, fields_of, has_default, hints_of, options_of
 from anaphora.base.files import write_json
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -41,8 +43,9 @@ from anaphora.settings.model.prediction import Prediction
 from anaphora.settings.typed import construct
 from anaphora.settings.vocabulary import WordVocabulary
 
-assert Path(anaphora.__file__).is_relative_to(sys.argv[1])
-source = construct(Data, {"kind": "pairs", "path": sys.argv[2], "dev_share": 0.0, "test_share": 0.0}, "data")
+_, folder, table, run = sys.argv
+assert Path(anaphora.__file__).is_relative_to(folder)
+source = construct(Data, {"kind": "pairs", "path": table, "dev_share": 0.0, "test_share": 0.0}, "data")
 corpus = load(source)
 examples = corpus.examples("train")
 print("corpus", len(examples), dict(corpus.report.reasons))
@@ -59,16 +62,21 @@ print("position", model.encoder.position.rate.tolist(), bool(model.encoder.posit
 print("prediction", bool(model.prediction_head.factor.grad))
 rows = pronoun_maps(model.eval(), data, batching, prediction, ["raw", "mean_of_heads"])
 mean, heads = (rows[name].records[0].weights for name in ("mean_of_heads", "raw"))
-sys.argv = ["anaphora", "longest", "data=pairs", f"data.path={sys.argv[2]}", "data.dev_share=0", "data.test_share=0"]
+sys.argv = ["anaphora", "longest", "data=pairs", f"data.path={table}", "data.dev_share=0", "data.test_share=0"]
 sys.argv.append("count=1")
 print("map", mean.shape, bool(abs(mean[:, 0] - heads.mean(axis=1)).max() < 1e-6), label(map_names(), "mean_of_heads"))
 print("command", end=" ")
+anaphora.main()
+sys.argv = ["anaphora", "report", f"run={run}", "items=4", "untrained=0", "sentences=1", "formats=[png]"]
 anaphora.main()
 """
 
 
 def put(folder: Path, path: str, side: str, anchor: str, code: str) -> None:
-    """Put the lines of one step where the page says; without an anchor at the end, or into a new file."""
+    """Put the lines of one step where the page says; without an anchor at the end, or into a new file.
+
+    Lines at the margin are indented as their anchor is.
+    """
     target = folder / path
     target.parent.mkdir(exist_ok=True)
     if not anchor:
@@ -78,11 +86,13 @@ def put(folder: Path, path: str, side: str, anchor: str, code: str) -> None:
     lines = target.read_text(encoding="utf-8").splitlines(keepends=True)
     anchored = [number for number, line in enumerate(lines) if anchor in line]
     assert len(anchored) == 1, (path, anchor, anchored)
-    lines.insert(anchored[0] + (side == "below"), code)
+    anchor_line = lines[anchored[0]]
+    margin = "" if code.startswith(" ") else anchor_line[: -len(anchor_line.lstrip())]
+    lines.insert(anchored[0] + (side == "below"), textwrap.indent(code, margin))
     target.write_text("".join(lines), encoding="utf-8")
 
 
-def test_each_part_of_the_page_works_once_its_lines_are_in_the_package(tmp_path: Path) -> None:
+def test_each_part_of_the_page_works_once_its_lines_are_in_the_package(own_run: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     steps = STEP.findall(PAGE)
     assert len(steps) == PAGE.count("```python")
@@ -95,22 +105,27 @@ def test_each_part_of_the_page_works_once_its_lines_are_in_the_package(tmp_path:
     ]
     table.write_text("\n".join("\t".join(fields) for fields in sentences) + "\n", encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src"), "OMP_NUM_THREADS": "1"}
-    call = [sys.executable, "-c", USE, str(tmp_path), str(table)]
+    call = [sys.executable, "-c", USE, str(tmp_path), str(table), str(own_run)]
     process = subprocess.run(call, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert process.returncode == 0, process.stderr
-    assert process.stdout.splitlines() == [
+    assert process.stdout.splitlines()[:5] == [
         "corpus 1 {'a word does not occur exactly once': 1}",
         "position [2.0, 2.0] True",
         "prediction True",
         "map (2, 1, 8) True mean of the heads",
         "command Anna met Emma before she left.",
     ]
+    measured = json.loads((own_run / "metrics.json").read_text(encoding="utf-8"))["row_entropy"]["en"]["all"]
+    assert measured["items"] > 0 and 0 < measured["bits"] < 4
+    page = (own_run / "report.html").read_text(encoding="utf-8")
+    assert page.index(">Meaning, position or a favourite word?<") < page.index(">One word or many?<")
+    assert f"{measured['bits']:.2f}" in page[page.index(">One word or many?<") :]
 
 
 @pytest.mark.parametrize(
-    ("part", "files"), [("position encoding", 2), ("prediction head", 2), ("corpus", 2), ("command", 1)]
+    ("part", "files"), [("position encoding", 2), ("prediction head", 2), ("corpus", 2), ("measure", 3), ("command", 1)]
 )
-def test_a_part_needs_its_settings_and_its_module_and_no_third_file(part: str, files: int) -> None:
+def test_a_part_touches_so_few_files_of_the_package(part: str, files: int) -> None:
     section = PAGE.split(f"\n## A {part}\n")[1].split("\n## ")[0]
     sources = {path for path, *_ in STEP.findall(section) if path.startswith("src/")}
     assert len(sources) == files

@@ -10,9 +10,9 @@ import pytest
 from books import books, gap
 from tiny import tiny, tiny_language_model, tokenizer
 
+from anaphora.analysis.evidence.evidence import Provenance
 from anaphora.analysis.evidence.measurement import current_evidence, items_digest
 from anaphora.analysis.evidence.storage import write_measurement
-from anaphora.analysis.results.evidence import Provenance
 from anaphora.api.name_decisions import POLICIES
 from anaphora.api.runs import load
 from anaphora.api.scoring import read_splits, score_on

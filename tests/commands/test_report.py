@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from markupsafe import Markup
 
-from anaphora.analysis.evidence import examination, measurement
+from anaphora.analysis.evidence import measurement
 from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
@@ -293,7 +293,7 @@ def test_a_run_that_can_be_asked_nothing_has_a_report_without_causal_tests(
     def nothing_to_ask(*_: object, **__: object) -> None:
         raise UserError("nothing to ask")
 
-    monkeypatch.setattr(examination, "causal_tests_of_run", nothing_to_ask)
+    monkeypatch.setattr(measurement, "causal_tests_of_run", nothing_to_ask)
     assert "no causal tests: nothing to ask" in done("report", f"run={own_report}", *SMALL, "items=7")
     assert "causal" not in metrics(own_report)
 

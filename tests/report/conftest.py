@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from anaphora.analysis.evidence.evidence import ChosenHead, Control, Evidence, FixedProtocol, Verdict, VerdictRow
 from anaphora.analysis.results.causal import (
     Causal,
     CausalCell,
@@ -25,32 +26,25 @@ from anaphora.analysis.results.causal import (
     RemovedMass,
     SingleAblation,
 )
-from anaphora.analysis.results.evidence import ChosenHead, Control, Evidence, FixedProtocol, Verdict, VerdictRow
 from anaphora.analysis.results.scores import (
     AccuracyCell,
-    Agreement,
-    AntecedentLead,
     Cell,
-    Effect,
-    Effects,
-    FactorValue,
-    FurtherScores,
     HeadPosition,
-    HeadRoles,
     LanguageScores,
-    Level,
-    LevelIntervals,
-    MapCell,
-    MapScores,
-    PositionalShare,
     ScoreIntervals,
     Shortcut,
-    Significance,
-    Specificity,
     Spread,
     WorstTemplate,
 )
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.scores.measures.effects import Effect, Effects
+from anaphora.analysis.scores.measures.factors import FactorValue
+from anaphora.analysis.scores.measures.further import Agreement, FurtherScores
+from anaphora.analysis.scores.measures.levels import Level, LevelIntervals
+from anaphora.analysis.scores.measures.maps import MapCell, MapScores
+from anaphora.analysis.scores.measures.roles import AntecedentLead, HeadRoles, PositionalShare
+from anaphora.analysis.scores.measures.significance import Significance
+from anaphora.analysis.scores.measures.specificity import Specificity
 from anaphora.report.page.packing import pack_map
 
 LAYERS, HEADS = 3, 4

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report.numbers import format_percent

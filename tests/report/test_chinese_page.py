@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from anaphora.analysis.evidence.controls import EXPECTED
+from anaphora.analysis.evidence.evidence import Control, Evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
-from anaphora.analysis.results.evidence import Control, Evidence
-from anaphora.analysis.results.scores import Level
 from anaphora.analysis.results.several_runs import RowDivergence
+from anaphora.analysis.scores.measures.levels import Level
 from anaphora.base.locale.translation import _, spoken_in
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.page import write

@@ -9,10 +9,11 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.causal import AlignedPatching, CausalCell, Flipped, KnockoutLoss
-from anaphora.analysis.results.evidence import Evidence
-from anaphora.analysis.results.scores import Effect, Effects, FactorValue
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.scores.measures.effects import Effect, Effects
+from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.base.errors import UserError
 from anaphora.report.figures import causal, heads, measures, panels
 from anaphora.report.figures.panels import Mark, panel_figure, row_below

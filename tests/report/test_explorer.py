@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.analysis.evidence.evidence import ChosenHead, Evidence
 from anaphora.analysis.evidence.exhibits import ExampleSentence
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.record import from_arrays
 from anaphora.analysis.maps.words import word_map, word_weights
-from anaphora.analysis.results.evidence import ChosenHead, Evidence
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_entries

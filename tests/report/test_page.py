@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from anaphora.analysis.evidence.comparison import compare_runs
-from anaphora.analysis.results.evidence import Evidence
-from anaphora.analysis.results.scores import Level
+from anaphora.analysis.evidence.evidence import Evidence
+from anaphora.analysis.scores.measures.levels import Level
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report.figures.fonts import is_chinese

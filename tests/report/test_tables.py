@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from anaphora.analysis.results.evidence import ChosenHead, Control, Evidence, Verdict, VerdictRow
+from anaphora.analysis.evidence.evidence import ChosenHead, Control, Evidence, Verdict, VerdictRow
 from anaphora.analysis.results.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.heads import DROP_REASONS

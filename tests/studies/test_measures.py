@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.causal.causal_tests import causal_tests_of_run, one_head_tests_of_run
-from anaphora.analysis.evidence.examination import sampled_main_items
+from anaphora.analysis.evidence.measurement import sampled_main_items
 from anaphora.analysis.scores.heads import is_main
-from anaphora.analysis.scores.levels import COMPOSITION_LEVELS, level_cells
+from anaphora.analysis.scores.measures.levels import COMPOSITION_LEVELS, level_cells
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.data.batches.encoded import EncodedSplit

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from anaphora.analysis.causal.causal_tests import NOTHING_TO_ASK, run_subject, testable_items, why_unanswered
 from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.causal.subjects import Subject
+from anaphora.analysis.evidence.evidence import Evidence, every_group
 from anaphora.analysis.evidence.exhibits import development_accuracy
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_items, untrained_seeds
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.evidence import Evidence, every_group
 from anaphora.analysis.results.scores import ALL, Head, existing_head
 from anaphora.analysis.scores.heads import mean_chance
 from anaphora.api.html import AttentionPage

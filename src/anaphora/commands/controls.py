@@ -14,7 +14,7 @@ from anaphora.settings.data import SPLITS
 from anaphora.settings.run import Config
 
 if TYPE_CHECKING:
-    from anaphora.analysis.results.evidence import Control
+    from anaphora.analysis.evidence.evidence import Control
     from anaphora.runs.directory import Run
 
 

@@ -18,7 +18,7 @@ from anaphora.settings.model.attention import heads_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from anaphora.analysis.results.evidence import Evidence
+    from anaphora.analysis.evidence.evidence import Evidence
     from anaphora.report.cards import CardFacts
     from anaphora.runs.directory import Run
 

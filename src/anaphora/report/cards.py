@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from anaphora.analysis.results.evidence import claim_groups, every_group
+from anaphora.analysis.evidence.evidence import claim_groups, every_group
 from anaphora.analysis.results.scores import Groups
 from anaphora.report.wording import group_label
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import UNTRAINED, Cell
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext

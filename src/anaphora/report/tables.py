@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, every_group
 from anaphora.analysis.results.causal import Knockout
-from anaphora.analysis.results.evidence import VERDICT_SCOPE, Evidence, every_group
-from anaphora.analysis.results.scores import Level
+from anaphora.analysis.scores.measures.levels import Level
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_points

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
-from anaphora.analysis.results.evidence import Control, Evidence, Verdict
 from anaphora.analysis.results.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext

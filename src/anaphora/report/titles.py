@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import Cell, Head
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import style

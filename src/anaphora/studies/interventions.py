@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.causal_tests import one_head_tests_of_run
 from anaphora.analysis.causal.permutation import PROJECTIONS, permuted_projections
 from anaphora.analysis.causal.subjects import Edges, PackedSubject
-from anaphora.analysis.evidence.examination import sampled_main_items
 from anaphora.analysis.evidence.headline import Headline
+from anaphora.analysis.evidence.measurement import sampled_main_items
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import maps_of_each, task_correctness
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.cells import Cells, cells
 from anaphora.analysis.scores.heads import is_main
-from anaphora.analysis.scores.levels import COMPOSITION_LEVELS, level_cells
-from anaphora.analysis.scores.specificity import pronoun_specificity
+from anaphora.analysis.scores.measures.levels import COMPOSITION_LEVELS, level_cells
+from anaphora.analysis.scores.measures.specificity import pronoun_specificity
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run

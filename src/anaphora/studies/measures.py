@@ -20,7 +20,7 @@ from anaphora.analysis.evidence.storage import write_evidence
 from anaphora.analysis.maps.capture import task_correctness
 from anaphora.analysis.scores.cells import cells, rounded
 from anaphora.analysis.scores.heads import is_main, reason_to_drop
-from anaphora.analysis.scores.roles import head_roles
+from anaphora.analysis.scores.measures.roles import head_roles
 from anaphora.analysis.tasks.antecedent_selection import form_of
 from anaphora.analysis.tasks.labels import label_names, predict_labels
 from anaphora.base.errors import UserError

@@ -10,11 +10,11 @@ import pytest
 
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.controls import EXPECTED, control_config, controls_path, measure_control, read, write
+from anaphora.analysis.evidence.evidence import Control
 from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.evidence import Control
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json

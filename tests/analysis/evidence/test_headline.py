@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.evidence import headline as module
+from anaphora.analysis.evidence.evidence import ChosenHead
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
-from anaphora.analysis.results.evidence import ChosenHead
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import choose_head
 from anaphora.base.errors import UserError

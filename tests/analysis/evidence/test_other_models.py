@@ -12,10 +12,10 @@ from copier import with_rows, without_edges
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.subjects import Edges, Scores
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
-from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from anaphora.analysis.evidence import verdict
 from anaphora.analysis.evidence.plan import Protocol
-from anaphora.analysis.evidence.protocol import protocol, significance
+from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import HeadScores, score_records
+from anaphora.analysis.scores.measures.significance import significance
 from anaphora.analysis.scores.statistics import permutation_p
 from anaphora.base.errors import UserError
 from anaphora.commands.report import Report

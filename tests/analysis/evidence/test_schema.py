@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.errors import UserError
 
 SCRIPT = Path(__file__).parents[3] / "docs" / "make_schema.py"

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from anaphora.analysis.evidence import controls
+from anaphora.analysis.evidence.evidence import Evidence, Provenance, Verdict
 from anaphora.analysis.evidence.exhibits import development_accuracy
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.storage import (
@@ -23,7 +24,6 @@ from anaphora.analysis.evidence.storage import (
     stored_head,
     write_evidence,
 )
-from anaphora.analysis.results.evidence import Evidence, Provenance, Verdict
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import MEASURES
 from anaphora.analysis.scores.strata import SCORE_COLUMNS

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from anaphora.analysis.evidence.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.evidence.verdict import UNITS, near_chance, verdict, verdict_at_head
-from anaphora.analysis.results.evidence import Evidence, Verdict
 
 SCORES = ("task", "candidate", "quad", "minimal_pair", "open", "focal")
 CELL: dict[str, Any] = {

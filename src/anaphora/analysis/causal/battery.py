@@ -29,7 +29,7 @@ from anaphora.analysis.maps.words import mention_mass
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import clusters, rounded, rounded_interval
-from anaphora.analysis.scores.roles import cue_tokens
+from anaphora.analysis.scores.measures.roles import cue_tokens
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _

@@ -16,7 +16,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Groups, Head, PerturbedCell
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import score_records
-from anaphora.analysis.scores.roles import cue_tokens
+from anaphora.analysis.scores.measures.roles import cue_tokens
 from anaphora.base.special_tokens import MASK
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.model.pronoun_model import PronounModel

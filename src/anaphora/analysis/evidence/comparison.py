@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import ALL, KINDS, Cell, Head, Spread
 from anaphora.analysis.results.several_runs import MEASURES, GroupSpread, RowDivergence
 from anaphora.analysis.results.typed_json import Interval

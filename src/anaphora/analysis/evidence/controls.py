@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from anaphora.analysis.evidence.evidence import Control, MeasuredOn
 from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS, FURTHER_CONTROLS
 from anaphora.analysis.evidence.verdict import NEAR_CHANCE, near_chance
 from anaphora.analysis.maps.capture import Capture, capture_run
-from anaphora.analysis.results.evidence import Control, MeasuredOn
 from anaphora.analysis.results.scores import ALL, KINDS, AccuracyCell, Groups, Head
 from anaphora.analysis.results.typed_json import from_json, to_json
 from anaphora.analysis.scores.heads import choose_head, score_records

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.evidence.evidence import DEVELOPMENT, NAMED, ChosenHead, EncoderFacts, Evidence, MeasuredOn
 from anaphora.analysis.maps.answers import Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.evidence import DEVELOPMENT, NAMED, ChosenHead, EncoderFacts, Evidence, MeasuredOn
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
 from anaphora.analysis.scores.heads import DROP_REASONS, HeadScores, choose_head, is_main, score_records
-from anaphora.analysis.scores.levels import composition_shortcuts, level_scores
+from anaphora.analysis.scores.measures.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
@@ -52,6 +52,7 @@ class Measurement:
         untrained: (R, N) correctness of the head that each of R untrained models chose on the development split, NaN
             on items that it was not measured on.
         shortcuts: (N,) correctness of each shortcut of the closed list, NaN on items that are no compositions.
+        reverse: (N, L, H, M) the weight from each candidate to the pronoun; None where it is not known.
     """
 
     split: str
@@ -63,6 +64,7 @@ class Measurement:
     untrained: NDArray[np.float32]
     shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     head_is_named: bool = False
+    reverse: NDArray[np.floating] | None = None
 
     @property
     def task_correct(self) -> NDArray[np.float64]:

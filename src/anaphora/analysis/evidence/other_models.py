@@ -13,15 +13,15 @@ import numpy as np
 
 from anaphora.analysis.causal.causal_tests import causal_tests
 from anaphora.analysis.causal.subjects import Subject
-from anaphora.analysis.evidence.examination import row_evidence
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_correctness
+from anaphora.analysis.evidence.measurement import row_evidence
 from anaphora.analysis.evidence.plan import CONTROLS, Protocol
 from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
 from anaphora.analysis.scores.baselines.stored import shortcut_correctness
@@ -94,7 +94,7 @@ def evidence_from_records(
     )
     progress(_("significance, effects, factors and roles"))
     evidence = replace(
-        row_evidence(measurement, None),
+        row_evidence(measurement),
         protocol=protocol(fixed, split, name),
         causal=None if subject is None else causal_tests(subject, head, ranked_heads(chosen_on), None, progress),
         controls=dict.fromkeys(CONTROLS),

@@ -1,4 +1,4 @@
-"""The protocol of a report, with a digest to tell one from another, and how likely luck does as well as the head."""
+"""The protocol of a report, with a digest to tell one from another."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from anaphora.analysis.evidence import plan as settings
+from anaphora.analysis.evidence.evidence import FixedProtocol
 from anaphora.analysis.evidence.verdict import FIXED
-from anaphora.analysis.results.evidence import FixedProtocol
-from anaphora.analysis.results.scores import Groups, Head, Significance
-from anaphora.analysis.scores.cells import by_language_and_kind, claim_cells, rounded
-from anaphora.analysis.scores.heads import HeadScores
-from anaphora.analysis.scores.statistics import holm, permutation_p
 from anaphora.settings.run import Config
 from anaphora.settings.stored import to_plain
 
@@ -47,24 +43,3 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Fixe
         {"protocol": parts, "rule": FIXED, "settings": run_settings}, sort_keys=True, ensure_ascii=False
     )
     return replace(unhashed, hash=hashlib.sha256(written.encode()).hexdigest()[:16])
-
-
-def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> Groups[Significance]:
-    """How often luck does as well as a head that was chosen on other items.
-
-    Args:
-        scores: of the split that is reported; main items count.
-        head: the one that the development split chose. Chosen on these items, its p would mean nothing.
-        draws: relabellings of the antecedents; no p is below 1 / (draws + 1).
-        seed: of the draws.
-
-    Returns:
-        By language and kind of cue, corrected for all languages and kinds together.
-    """
-    claims = claim_cells(scores.examples)
-    raw = [permutation_p(scores.select(items), head, draws, seed) for _, _, items in claims]
-    rows = zip(claims, raw, holm(raw), strict=True)
-    return by_language_and_kind(
-        (language, kind, Significance(p=rounded(p), p_holm=rounded(corrected)))
-        for (language, kind, _), p, corrected in rows
-    )

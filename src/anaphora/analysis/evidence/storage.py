@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.evidence.evidence import NAMED, Evidence
 from anaphora.analysis.evidence.headline import Headline, Measurement
-from anaphora.analysis.results.evidence import NAMED, Evidence
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import say

@@ -5,9 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from anaphora.analysis.evidence.plan import CONTROLS
-from anaphora.analysis.results.causal import HeadLevel, Knockout, PatternPatching
-from anaphora.analysis.results.evidence import (
+from anaphora.analysis.evidence.evidence import (
     VERDICT_SCOPE,
     Control,
     Evidence,
@@ -16,7 +14,11 @@ from anaphora.analysis.results.evidence import (
     claim_groups,
     in_group,
 )
-from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups, Significance, Specificity
+from anaphora.analysis.evidence.plan import CONTROLS
+from anaphora.analysis.results.causal import HeadLevel, Knockout, PatternPatching
+from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
+from anaphora.analysis.scores.measures.significance import Significance
+from anaphora.analysis.scores.measures.specificity import Specificity
 from anaphora.base.locale.translation import N_
 
 RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))

@@ -1,1 +1,1 @@
-"""The typed evidence: its parts, its place in metrics.json, and how files of older versions are read."""
+"""Results that several parts of the analysis share, as dataclasses; JSON and back."""

@@ -1,4 +1,4 @@
-"""The parts of the evidence that are read off rows and answers: scores, effects, factors, roles of heads, other maps.
+"""Heads, groups of items and their scores: what several measures share.
 
 Shares lie in [0, 1]; None is what could not be computed. Layers and heads are counted from 0.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.errors import UserError
 
 T = TypeVar("T")
@@ -138,55 +138,6 @@ class Shortcut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelIntervals:
-    """The intervals of a level's measures; None if the clusters do not show how a measure varies."""
-
-    task_accuracy: Interval | None
-    candidate_accuracy: Interval | None
-    antecedent_mass: Interval | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Level:
-    """Set cues, or the compositions of which training showed so much, or those about names that it never showed.
-
-    Attributes:
-        octad_accuracy: the share of whole groups in which the head is right.
-        best_shortcut: the best of `shortcuts`, the closed list; of set cues the best baseline.
-        rule_model: the accuracy of a model that is given the factors and learns the rule, which is no shortcut.
-        random_init: the mean of the heads that untrained models choose.
-    """
-
-    items: int
-    task_accuracy: float | None
-    candidate_accuracy: float | None
-    octad_accuracy: float | None
-    antecedent_mass: float | None
-    best_shortcut: Shortcut | None
-    shortcuts: dict[str, float | None]
-    rule_model: float | None
-    random_init: float | None
-    intervals: LevelIntervals
-
-
-@dataclass(frozen=True, kw_only=True)
-class Specificity:
-    """The head's weight on the antecedent, from the pronoun and from the other word that gives it most.
-
-    Attributes:
-        ratio: of the two means; None where the other words give nothing.
-        difference: their mean difference, with its interval.
-    """
-
-    items: int
-    pronoun_mass: float | None
-    best_other_mass: float | None
-    ratio: float | None
-    difference: float | None
-    interval: Interval | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class WorstTemplate:
     """The template at which the head finds the antecedent least often."""
 
@@ -217,42 +168,6 @@ class LanguageScores(Cell):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Significance:
-    """The permutation p of the candidate accuracy, alone and after Holm's correction."""
-
-    p: float | None
-    p_holm: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeadsOnDevelopment:
-    """The p of every head on the development split, (L, H), corrected for being able to pick the best of all.
-
-    None in layers without attention.
-    """
-
-    p: tuple[tuple[float | None, ...], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effect:
-    """A contrast of the four cells of a quad: the mean over quads."""
-
-    value: float | None
-    interval: Interval | None
-    quads: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effects:
-    """How far the head's weight follows the right answer, whoever comes first, or always the same candidate."""
-
-    meaning: Effect
-    position: Effect
-    entity: Effect
-
-
-@dataclass(frozen=True, kw_only=True)
 class AccuracyCell:
     """The model's and the head's accuracy; the interval is that of the candidate accuracy."""
 
@@ -267,79 +182,3 @@ class PerturbedCell(AccuracyCell):
     """The same for items from which something was taken."""
 
     items: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class FactorValue(AccuracyCell):
-    """The same for the items of one value of a factor."""
-
-    value: str
-    items: int
-    antecedent_mass: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """Cohen's kappa between the head's candidate and the model's answer."""
-
-    kappa: float | None
-    interval: Interval | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FurtherScores:
-    """Measures beside the headline, see `scores.further`."""
-
-    mrr: float | None
-    mas: float | None
-    mass_per_token: float | None
-    agreement: Agreement
-    reverse_candidate_accuracy: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PositionalShare:
-    """The offset from the pronoun at which most of the row's largest weights lie, and their share."""
-
-    offset: int | None
-    share: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class AntecedentLead:
-    """The candidate accuracy above the best baseline's."""
-
-    accuracy_over_best_baseline: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeadRoles:
-    """What one head does with the pronoun's row, see `scores.roles`."""
-
-    layer: int
-    head: int
-    roles: tuple[str, ...]
-    positional: PositionalShare
-    special: float | None
-    cue: float | None
-    antecedent: AntecedentLead
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapCell:
-    """One kind of map at the unit that development chose for it; the interval is that of the candidate accuracy."""
-
-    candidate_accuracy: float | None
-    antecedent_mass: float | None
-    interval: Interval | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapScores:
-    """One kind of map: what it has a row for ("head", "layer" or "model"), the unit chosen, and the languages."""
-
-    granularity: str
-    head: HeadPosition | None
-    items: int
-    skipped: int
-    languages: Groups[MapCell] = field(default_factory=dict, metadata=OTHER_KEYS)

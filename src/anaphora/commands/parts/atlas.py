@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.evidence.evidence import Evidence, Provenance
 from anaphora.analysis.evidence.headline import Progress
 from anaphora.analysis.evidence.measurement import current_evidence, items_digest
 from anaphora.analysis.evidence.storage import evidence_to_replace, read_heads, write_measurement
-from anaphora.analysis.results.evidence import Evidence, Provenance
 from anaphora.api.antecedents import reads_one_pronoun, select_antecedents, with_preceding_antecedent
 from anaphora.api.name_decisions import name_decisions
 from anaphora.api.runs import OpenRun

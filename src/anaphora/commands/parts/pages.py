@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.comparison import compare_runs, divergences
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.exhibits import development_accuracy, example_sentences, first_quad, maps_of_run
 from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.evidence.measurement import RunEvidence
@@ -19,7 +20,6 @@ from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.plan import Protocol
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import KINDS
 from anaphora.analysis.results.several_runs import RowDivergence
 from anaphora.analysis.scores.heads import mean_chance

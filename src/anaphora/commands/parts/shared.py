@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_evidence
-from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX
 from anaphora.api.models import open_any

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from anaphora.analysis.results.evidence import DEVELOPMENT
+from anaphora.analysis.evidence.evidence import DEVELOPMENT
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import style

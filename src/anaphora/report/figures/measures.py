@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from anaphora.analysis.results.evidence import Control, Evidence
-from anaphora.analysis.results.scores import AccuracyCell, Cell, Effects, FactorValue, Groups, MapScores
-from anaphora.analysis.scores.factors import value_order
+from anaphora.analysis.evidence.evidence import Control, Evidence
+from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
+from anaphora.analysis.scores.measures.effects import Effects
+from anaphora.analysis.scores.measures.factors import FactorValue, value_order
+from anaphora.analysis.scores.measures.maps import MapScores
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import (

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.results.evidence import Evidence
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import HeadScores, mean_chance
 from anaphora.base.locale.translation import _

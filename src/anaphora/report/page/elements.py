@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from anaphora.analysis.results.evidence import Evidence
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.locale.translation import _
 from anaphora.report.figures.maps import QuadCell
 

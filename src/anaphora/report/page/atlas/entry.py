@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.results.evidence import Evidence, in_group
+from anaphora.analysis.evidence.evidence import Evidence, in_group
 from anaphora.base.locale.translation import _
 from anaphora.data.tokens.unread import UnreadMentions
 

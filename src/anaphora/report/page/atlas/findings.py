@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from anaphora.analysis.results.evidence import VERDICT_SCOPE, in_group
+from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, in_group
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext

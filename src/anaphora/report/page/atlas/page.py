@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from anaphora.analysis.results.evidence import Evidence, every_group
+from anaphora.analysis.evidence.evidence import Evidence, every_group
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import style

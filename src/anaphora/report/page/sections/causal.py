@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from anaphora.analysis.evidence.evidence import VERDICT_SCOPE
 from anaphora.analysis.evidence.verdict import NONE_TRAINED
 from anaphora.analysis.results.causal import CausalCell
-from anaphora.analysis.results.evidence import VERDICT_SCOPE
 from anaphora.analysis.results.scores import Groups, PerturbedCell, Spread
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal, measures

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from anaphora.analysis.results.scores import KINDS, HeadRoles
+from anaphora.analysis.results.scores import KINDS
+from anaphora.analysis.scores.measures.roles import HeadRoles
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import _
 from anaphora.report import titles

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from anaphora.analysis.results.evidence import Evidence, in_group
-from anaphora.analysis.results.scores import AccuracyCell, Cell, Effect, Effects, FactorValue
+from anaphora.analysis.evidence.evidence import Evidence, in_group
+from anaphora.analysis.results.scores import AccuracyCell, Cell
 from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.scores.measures.effects import Effect, Effects
+from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
 from anaphora.report.groups import all_groups, kind_groups

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, Verdict, in_group
 from anaphora.analysis.evidence.verdict import UNITS
 from anaphora.analysis.results.causal import CausalCell
-from anaphora.analysis.results.evidence import VERDICT_SCOPE, Evidence, Verdict, in_group
 from anaphora.analysis.results.scores import Cell, Groups
 from anaphora.base.locale.translation import _
 from anaphora.report.groups import kind_groups

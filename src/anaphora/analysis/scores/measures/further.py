@@ -6,14 +6,15 @@ N items, L layers, H heads, M candidates at most.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE, CandidateNumbers
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.scores import Agreement, FurtherScores, Groups, Head
+from anaphora.analysis.results.scores import Groups, Head
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores, strongest_candidates
 
@@ -21,6 +22,25 @@ Floats = NDArray[np.float64]
 
 _TIED = NO_CANDIDATE - 1
 """What a head that weighs two candidates alike picks: nothing, which no answer of a model agrees with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Cohen's kappa between the head's candidate and the model's answer."""
+
+    kappa: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherScores:
+    """Measures beside the headline."""
+
+    mrr: float | None
+    mas: float | None
+    mass_per_token: float | None
+    agreement: Agreement
+    reverse_candidate_accuracy: float | None
 
 
 def further_measures(

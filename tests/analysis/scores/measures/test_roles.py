@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.heads import score_records
-from anaphora.analysis.scores.roles import cue_tokens, head_roles
+from anaphora.analysis.scores.measures.roles import cue_tokens, head_roles
 from anaphora.data.example import Example
 
 Spans = tuple[tuple[int, int], ...]

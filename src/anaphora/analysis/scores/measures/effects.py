@@ -8,12 +8,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.results.scores import Effect, Effects, Groups, Head
+from anaphora.analysis.results.scores import Groups, Head
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores
 from anaphora.analysis.scores.quads import quads_of
 
 EFFECTS = ("meaning", "position", "entity")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """A contrast of the four cells of a quad: the mean over quads."""
+
+    value: float | None
+    interval: Interval | None
+    quads: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects:
+    """How far the head's weight follows the right answer, whoever comes first, or always the same candidate."""
+
+    meaning: Effect
+    position: Effect
+    entity: Effect
 
 
 def effects(scores: HeadScores, head: Head) -> Groups[Effects]:

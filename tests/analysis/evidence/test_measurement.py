@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anaphora.analysis.evidence import examination
-from anaphora.analysis.evidence.examination import map_scores, measure_evidence, row_evidence
+from anaphora.analysis.evidence import measurement
 from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.evidence.measurement import measure_evidence, row_evidence
 from anaphora.analysis.evidence.plan import Protocol
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
@@ -18,6 +18,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.heads import score_records
+from anaphora.analysis.scores.measures.maps import map_scores
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load
@@ -93,7 +94,7 @@ def test_costly_parts_take_about_so_many_items_in_whole_blocks_and_the_rest_take
     def only_listen(run: Run, examples: list[Example], *_: object) -> None:
         example_lists.append(examples)
 
-    monkeypatch.setattr(examination, "causal_tests_of_run", only_listen)
+    monkeypatch.setattr(measurement, "causal_tests_of_run", only_listen)
     stages: list[str] = []
     evidence = measure_evidence(headline, material.development, 6, Protocol(), stages.append)
     assert len(example_lists[0]) == 6
@@ -112,7 +113,7 @@ def test_a_split_without_an_item_that_counts_is_a_plain_message(headline: Headli
         measured=replace(headline.measured.select(np.zeros(12, dtype=np.bool_)), dropped={"no antecedent": 12}),
     )
     with pytest.raises(UserError, match=r"test split: no item of stratum main can be scored \(12 with no antecedent\)"):
-        row_evidence(none, None)
+        row_evidence(none)
 
 
 def test_items_that_were_left_out_do_not_shift_the_rows(headline: Headline) -> None:
@@ -124,7 +125,7 @@ def test_items_that_were_left_out_do_not_shift_the_rows(headline: Headline) -> N
     part = replace(headline, baselines=baselines, untrained=headline.untrained[:, last])
     alone = replace(part, capture=rest, measured=score_records(rest.records))
     beside = replace(part, measured=headline.measured.select(last))
-    assert row_evidence(beside, None) == row_evidence(alone, None)
+    assert row_evidence(beside) == row_evidence(alone)
 
 
 def test_integrated_gradients_take_whole_blocks_of_so_many_tokens(
@@ -132,11 +133,11 @@ def test_integrated_gradients_take_whole_blocks_of_so_many_tokens(
 ) -> None:
     run = load(finished)
     examples = [one for one in evaluation_splits(run, "test").measured if one.group]
-    every = examination._map_rows(run, examples)["integrated_gradients"]
+    every = measurement._map_rows(run, examples)["integrated_gradients"]
     assert (len(every.records), every.skipped) == (len(examples), 0)
     tokens = sum(len(record.spans) for record in every.records)
-    monkeypatch.setattr(examination, "MAX_ATTRIBUTED_TOKENS", tokens // 2)
-    some = examination._map_rows(run, examples)["integrated_gradients"]
+    monkeypatch.setattr(measurement, "MAX_ATTRIBUTED_TOKENS", tokens // 2)
+    some = measurement._map_rows(run, examples)["integrated_gradients"]
     assert 0 < len(some.records) < len(examples)
     assert some.skipped == len(examples) - len(some.records)
     kept = [record.example for record in some.records]

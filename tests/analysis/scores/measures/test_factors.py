@@ -6,8 +6,8 @@ import pytest
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
-from anaphora.analysis.scores.factors import factors
 from anaphora.analysis.scores.heads import score_records
+from anaphora.analysis.scores.measures.factors import factors
 from anaphora.data.example import Example
 
 HEAD = Head(0, 1)

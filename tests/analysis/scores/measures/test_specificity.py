@@ -5,7 +5,7 @@ import pytest
 
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
-from anaphora.analysis.scores.specificity import pronoun_specificity, query_masses
+from anaphora.analysis.scores.measures.specificity import pronoun_specificity, query_masses
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.vocabulary import word_vocabulary

@@ -9,8 +9,8 @@ from sklearn.metrics import cohen_kappa_score
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
-from anaphora.analysis.scores.further import further_measures, maximum_attention_scores
 from anaphora.analysis.scores.heads import score_records
+from anaphora.analysis.scores.measures.further import further_measures, maximum_attention_scores
 from anaphora.data.example import Example
 
 HEAD = Head(0, 0)

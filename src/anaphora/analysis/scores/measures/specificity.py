@@ -6,15 +6,36 @@ L layers, H heads, T tokens.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.results.scores import Groups, Head, Specificity
+from anaphora.analysis.results.scores import Groups, Head
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import Cells, bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.data.example import Example
-from anaphora.data.tokens.tokenizer import TokenizedText
+
+if TYPE_CHECKING:
+    from anaphora.data.tokens.tokenizer import TokenizedText
+
+
+@dataclass(frozen=True, kw_only=True)
+class Specificity:
+    """The head's weight on the antecedent, from the pronoun and from the other word that gives it most.
+
+    Attributes:
+        ratio: of the two means; None where the other words give nothing.
+        difference: their mean difference, with its interval.
+    """
+
+    items: int
+    pronoun_mass: float | None
+    best_other_mass: float | None
+    ratio: float | None
+    difference: float | None
+    interval: Interval | None
 
 
 class QueryMasses(NamedTuple):

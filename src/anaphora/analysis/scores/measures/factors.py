@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.results.scores import FactorValue, Head
+from anaphora.analysis.results.scores import AccuracyCell, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.data.example import Example
 
 DISTANCE_BINS = (0, 3, 6, 9, 12)
 """Where bins of the distance begin, in words between antecedent and pronoun; the last has no end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorValue(AccuracyCell):
+    """The accuracies on the items of one value of a factor."""
+
+    value: str
+    items: int
+    antecedent_mass: float | None
 
 
 def factors(

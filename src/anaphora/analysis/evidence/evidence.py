@@ -5,32 +5,32 @@ docs/make_schema.py makes a JSON Schema of these classes. A part of `Evidence` t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anaphora.analysis.results.causal import Causal, CausalCell
-from anaphora.analysis.results.scores import (
-    ALL,
-    KINDS,
-    AccuracyCell,
-    Cell,
-    Effects,
-    FactorValue,
-    FurtherScores,
-    Groups,
-    Head,
-    HeadRoles,
-    HeadsOnDevelopment,
-    LanguageScores,
-    Level,
-    MapScores,
-    PerturbedCell,
-    Significance,
-    Specificity,
-)
+from anaphora.analysis.results.scores import ALL, KINDS, AccuracyCell, Cell, Groups, Head, LanguageScores, PerturbedCell
 from anaphora.analysis.results.typed_json import Interval, from_json, to_json
+from anaphora.analysis.scores.measures.effects import Effects, effects
+from anaphora.analysis.scores.measures.factors import FactorValue, factors
+from anaphora.analysis.scores.measures.further import FurtherScores, further_measures
+from anaphora.analysis.scores.measures.levels import Level
+from anaphora.analysis.scores.measures.maps import MapScores, map_scores
+from anaphora.analysis.scores.measures.roles import HeadRoles, head_roles
+from anaphora.analysis.scores.measures.significance import (
+    HeadsOnDevelopment,
+    Significance,
+    heads_on_development,
+    significance,
+)
+from anaphora.analysis.scores.measures.specificity import Specificity, pronoun_specificity
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
+
+if TYPE_CHECKING:
+    from anaphora.analysis.evidence.headline import Measurement
+    from anaphora.analysis.evidence.measurement import MeasuredModel
 
 T = TypeVar("T")
 
@@ -41,6 +41,21 @@ VERDICT_SCOPE = "layer"
 """Where the verdict's rules act: in all heads of the layer of the head that development chose. Heads of a layer stand
 in for each other, so that knocking out the edge in one of them costs next to nothing although the answer runs along it;
 the tables show the head alone as well."""
+
+
+def from_rows(compute: Callable[[Measurement], T]) -> T | None:
+    """Return the field of a measure for which the pronoun's rows and the answers suffice, those of any model."""
+    return field(default=None, metadata={"from_rows": compute})
+
+
+def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | None:
+    """Return the field of a measure that needs the model of a run.
+
+    Args:
+        compute: what computes it.
+        stage: what its progress is called; empty if the computation itself reports it.
+    """
+    return field(default=None, metadata={"from_model": compute, "stage": stage})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,16 +181,28 @@ class Evidence:
     train_seconds: float | None = None
     reads_candidates: bool | None = None
     protocol: FixedProtocol | None = None
-    significance: Groups[Significance] | None = None
-    heads_on_development: HeadsOnDevelopment | None = None
-    effects: Groups[Effects] | None = None
-    factors: dict[str, dict[str, tuple[FactorValue, ...]]] | None = None
-    further_scores: Groups[FurtherScores] | None = None
-    head_roles: tuple[HeadRoles, ...] | None = None
-    pronoun_specificity: Groups[Specificity] | None = None
-    maps: dict[str, MapScores] | None = None
-    perturbations: dict[str, Groups[PerturbedCell]] | None = None
-    causal: Causal | None = None
+    significance: Groups[Significance] | None = from_rows(lambda of: significance(of.measured, of.head))
+    heads_on_development: HeadsOnDevelopment | None = from_rows(lambda of: heads_on_development(of.development))
+    effects: Groups[Effects] | None = from_rows(lambda of: effects(of.measured, of.head))
+    factors: dict[str, dict[str, tuple[FactorValue, ...]]] | None = from_rows(
+        lambda of: factors(of.measured, of.head, of.task_correct)
+    )
+    further_scores: Groups[FurtherScores] | None = from_rows(
+        lambda of: further_measures(of.measured, of.capture.records, of.head, of.task_answers, of.reverse)
+    )
+    head_roles: tuple[HeadRoles, ...] | None = from_rows(
+        lambda of: head_roles(of.measured, of.capture.records, of.baselines)
+    )
+    pronoun_specificity: Groups[Specificity] | None = from_model(
+        lambda of: pronoun_specificity(of.examples, of.whole_maps(), of.headline.head), N_("other words as queries")
+    )
+    maps: dict[str, MapScores] | None = from_model(
+        lambda of: map_scores(of.development_map_rows(), of.map_rows, of.headline.head), N_("other maps")
+    )
+    perturbations: dict[str, Groups[PerturbedCell]] | None = from_model(
+        lambda of: of.perturbations(), N_("without cue, context or positions")
+    )
+    causal: Causal | None = from_model(lambda of: of.causal_tests())
     provenance: Provenance | None = None
     controls: dict[str, Control | None] | None = None
     verdict: Groups[Verdict] | None = None

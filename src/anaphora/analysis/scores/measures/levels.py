@@ -8,18 +8,24 @@ N items.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.results.scores import Head, Level, LevelIntervals, Shortcut
+from anaphora.analysis.results.scores import Head, Shortcut
+from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.baselines.order_models import RULE, RULE_MODEL, is_of_two
 from anaphora.analysis.scores.baselines.stored import order_shortcuts
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
 from anaphora.data.example import Example
-from anaphora.data.tokens.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from anaphora.data.tokens.tokenizer import Tokenizer
+
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +33,38 @@ COMPOSITION_LEVELS = ("L0", "L1", "L2")
 UNSEEN_NAMES = "unseen_names"
 SHORT_TEXT = "short_text"
 """The type, and the beginning of the cells' names, of compositions in texts of a few sentences."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelIntervals:
+    """The intervals of a level's measures; None if the clusters do not show how a measure varies."""
+
+    task_accuracy: Interval | None
+    candidate_accuracy: Interval | None
+    antecedent_mass: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """Set cues, or the compositions of which training showed so much, or those about names that it never showed.
+
+    Attributes:
+        octad_accuracy: the share of whole groups in which the head is right.
+        best_shortcut: the best of `shortcuts`, the closed list; of set cues the best baseline.
+        rule_model: the accuracy of a model that is given the factors and learns the rule, which is no shortcut.
+        random_init: the mean of the heads that untrained models choose.
+    """
+
+    items: int
+    task_accuracy: float | None
+    candidate_accuracy: float | None
+    octad_accuracy: float | None
+    antecedent_mass: float | None
+    best_shortcut: Shortcut | None
+    shortcuts: dict[str, float | None]
+    rule_model: float | None
+    random_init: float | None
+    intervals: LevelIntervals
 
 
 def composition_shortcuts(

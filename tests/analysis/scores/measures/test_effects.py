@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
-from anaphora.analysis.scores.effects import EFFECTS, effects
 from anaphora.analysis.scores.heads import score_records
+from anaphora.analysis.scores.measures.effects import EFFECTS, effects
 from anaphora.data.example import Example
 
 HEAD = Head(0, 0)

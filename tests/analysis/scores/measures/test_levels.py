@@ -9,7 +9,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.heads import HeadScores, score_records
-from anaphora.analysis.scores.levels import composition_shortcuts, level_cells, level_scores
+from anaphora.analysis.scores.measures.levels import composition_shortcuts, level_cells, level_scores
 from anaphora.data.controlled import corpus
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import Tokenizer

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.scores import AntecedentLead, HeadRoles, PositionalShare
 from anaphora.analysis.scores.cells import rounded
 from anaphora.analysis.scores.heads import TIE, HeadScores, is_main
 from anaphora.data.example import Example, Span, overlapping
@@ -28,6 +28,34 @@ ANTECEDENT_FROM = 0.1
 """Candidate accuracy above the best baseline."""
 
 _TIED = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionalShare:
+    """The offset from the pronoun at which most of the row's largest weights lie, and their share."""
+
+    offset: int | None
+    share: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AntecedentLead:
+    """The candidate accuracy above the best baseline's."""
+
+    accuracy_over_best_baseline: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadRoles:
+    """What one head does with the pronoun's row."""
+
+    layer: int
+    head: int
+    roles: tuple[str, ...]
+    positional: PositionalShare
+    special: float | None
+    cue: float | None
+    antecedent: AntecedentLead
 
 
 def head_roles(

@@ -1,0 +1,84 @@
+"""How well each kind of map picks the antecedent, at the head or layer that development items chose for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anaphora.analysis.results.scores import Groups, Head, HeadPosition
+from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
+from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.heads import choose_head, score_records
+
+if TYPE_CHECKING:
+    from anaphora.analysis.maps.kinds import MapRows
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapCell:
+    """One kind of map at the unit that development chose for it; the interval is that of the candidate accuracy."""
+
+    candidate_accuracy: float | None
+    antecedent_mass: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapScores:
+    """One kind of map: what it has a row for ("head", "layer" or "model"), the unit chosen, and the languages."""
+
+    granularity: str
+    head: HeadPosition | None
+    items: int
+    skipped: int
+    languages: Groups[MapCell] = field(default_factory=dict, metadata=OTHER_KEYS)
+
+
+def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
+    """How well each map picks the antecedent, at the head or layer that development items chose for it.
+
+    Args:
+        development: every map's rows on development items.
+        measured: the same maps on the items to report.
+        head: of the raw weights, chosen on the whole development split.
+    """
+    by_map: dict[str, MapScores] = {}
+    for name, rows in measured.items():
+        if not rows.records or not development[name].records:
+            continue
+        unit = head if name == "raw" else choose_head(score_records(development[name].records))
+        scores = score_records(rows.records)
+        where = {
+            "head": HeadPosition(layer=unit.layer, head=unit.head),
+            "layer": HeadPosition(layer=unit.layer),
+            "model": None,
+        }
+        right, mass = (
+            values[:, unit.layer, unit.head].astype(np.float64)
+            for values in (scores.candidate_accuracy, scores.antecedent_mass)
+        )
+        labels = clusters(scores.examples)
+        by_map[name] = MapScores(
+            granularity=rows.granularity,
+            head=where[rows.granularity],
+            items=len(scores.examples),
+            skipped=rows.skipped,
+            languages=by_language_and_kind(
+                (
+                    language,
+                    kind,
+                    MapCell(
+                        candidate_accuracy=rounded(right[items].mean()),
+                        antecedent_mass=rounded(mass[items].mean()),
+                        interval=bootstrap_interval(
+                            right[items], [labels[item] for item in np.flatnonzero(items)], (0, 1)
+                        ),
+                    ),
+                )
+                for language, kind, items in cells(scores.examples)
+            ),
+        )
+    return by_map
