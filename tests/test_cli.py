@@ -96,6 +96,23 @@ def test_a_command_that_composes_nothing_does_not_load_hydra(argument: str) -> N
     assert "omegaconf" in imported and "hydra" not in imported
 
 
+def test_a_sentence_is_explained_without_the_libraries_of_training_tables_and_figures(finished: Path) -> None:
+    sentence = ("text=Anna thanked Emma because she had helped.", "pronoun=she", "candidates=[Anna,Emma]")
+    process = call("scripts/explain.py", f"run={finished}", *sentence, "layer=0", "head=0")
+    assert process.returncode == 0, process.stderr[-2000:]
+    imported = imported_modules(process)
+    assert "torch" in imported
+    assert not imported & {"pytorch_lightning", "hydra", "datasets", "pandas", "scipy", "matplotlib", "pyarrow"}
+
+
+def test_the_end_of_a_command_does_not_look_through_all_objects_again() -> None:
+    script = (
+        "import atexit, gc; from anaphora.cli import run_command; atexit.register(lambda: print(gc.get_freeze_count()))"
+    )
+    command = [sys.executable, "-c", f"{script}; run_command('explain')", "--help"]
+    assert int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]) > 0
+
+
 @pytest.mark.parametrize("arguments", [("--help",), ("--cfg", "job"), ("optimizer.steps=0",)], ids=" ".join)
 def test_help_settings_and_a_mistake_are_reported_before_torch_is_imported(arguments: tuple[str, ...]) -> None:
     process = call("scripts/train.py", *arguments)

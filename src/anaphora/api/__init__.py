@@ -10,11 +10,32 @@ run.attention("Anna was rescued by Emma because she was weak.").row("she").top(3
 
 from __future__ import annotations
 
-from anaphora.api.html import AttentionPage
-from anaphora.api.maps import SentenceAttention
-from anaphora.api.models import attention
-from anaphora.api.row import Row
-from anaphora.api.runs import OpenRun, load
-from anaphora.api.scoring import Scores, score
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anaphora.api.html import AttentionPage
+    from anaphora.api.maps import SentenceAttention
+    from anaphora.api.models import attention
+    from anaphora.api.row import Row
+    from anaphora.api.runs import OpenRun, load
+    from anaphora.api.scoring import Scores, score
+
+_HOMES = {
+    "AttentionPage": "html",
+    "OpenRun": "runs",
+    "Row": "row",
+    "Scores": "scoring",
+    "SentenceAttention": "maps",
+    "attention": "models",
+    "load": "runs",
+    "score": "scoring",
+}
 
 __all__ = ["AttentionPage", "OpenRun", "Row", "Scores", "SentenceAttention", "attention", "load", "score"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module(f"anaphora.api.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'anaphora.api' has no attribute {name!r}")

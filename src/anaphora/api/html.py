@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -24,6 +23,8 @@ class AttentionPage:
 
     def open(self) -> None:
         """Open the page in the browser."""
+        import webbrowser
+
         webbrowser.open(self.path.resolve().as_uri())
 
     def _repr_html_(self) -> str:

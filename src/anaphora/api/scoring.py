@@ -27,9 +27,6 @@ from anaphora.base.locale.translation import _
 from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokens.unread import UnreadMentions, unread_mentions
-from anaphora.report.figures import pictures
-from anaphora.report.page.elements import ReportRun
-from anaphora.report.page.write import write_report
 from anaphora.runs.items import EvaluationSplits
 from anaphora.settings.data import CoreferenceCorpus, Data, TextCorpus
 from anaphora.settings.typed import construct
@@ -87,13 +84,17 @@ class Scores:
         Raises:
             UserError: the path does not end in .html.
         """
+        from anaphora.report.figures.pictures import development_chance
+        from anaphora.report.page.elements import ReportRun
+        from anaphora.report.page.write import write_report
+
         written = file_name("path", path)
         file_ending("path", written, *PAGE_ENDINGS)
         run = ReportRun(
             name=self.name,
             evidence=self.evidence,
             heads=development_accuracy(self.measurement, self.evidence.languages),
-            heads_chance=pictures.development_chance(self.measurement.development, self.evidence.languages),
+            heads_chance=development_chance(self.measurement.development, self.evidence.languages),
             chance=mean_chance(self.measurement.development),
         )
         write_report(written, [run], self.name)

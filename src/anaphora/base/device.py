@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import sys
 from dataclasses import dataclass
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 from anaphora.base.checks import one_of
@@ -62,6 +61,8 @@ def refuse_missing_device(name: str) -> None:
 
 
 def _may_have_cuda() -> bool:
+    from importlib import metadata
+
     build = metadata.version("torch").partition("+")[2]
     if build == "cpu" or sys.platform == "darwin":
         return False

@@ -91,7 +91,7 @@ def attention(settings: AttentionQuery) -> None:
 
 def show_text(settings: AttentionQuery, text: str) -> None:
     """Write the page or the table, and name the heads in which the pronoun attends to each candidate most."""
-    from anaphora.api import attention as read_attention
+    from anaphora.api.models import attention as read_attention
     from anaphora.base.console import console, say
     from anaphora.data.own_sentence import name_of_sentence
     from anaphora.report.terminal import print_phrase

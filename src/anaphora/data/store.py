@@ -24,7 +24,6 @@ from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import atomic_directory, check_writable, read_json, remove_leftovers, write_json
 from anaphora.base.tensors import file_digest
-from anaphora.data import contamination
 from anaphora.data.corpora.division import ReadingReport, Splits, fold_numbers, group_key
 from anaphora.data.corpora.readers import reader_of
 from anaphora.data.example import Example
@@ -225,6 +224,8 @@ def _decontaminated(
     """The items whose group shares no words with `data.without`, and the report with the others."""
     if not settings.without:
         return splits, report
+    from anaphora.data import contamination
+
     items = [item for split in splits.values() for item in split]
     shared = contamination.EvaluationNgrams(settings.without).shared_with([item.text for item in items])
     groups = {group_key(item): name for item, name in zip(items, shared, strict=True) if name}
@@ -257,8 +258,10 @@ def files_read(settings: data_settings.Data) -> dict[str, Path]:
     Raises:
         UserError: nothing is at a path of the settings, or nothing of a format that its reader knows.
     """
+    from anaphora.data import contamination
+
     evaluation = settings.without if isinstance(settings, data_settings.ExternalCorpus) else []
-    without = contamination.evaluation_files(evaluation)
+    without = contamination.evaluation_files(evaluation) if evaluation else []
     return {**reader_of(settings).files(settings), **{f"without {path}": path for path in without}}
 
 

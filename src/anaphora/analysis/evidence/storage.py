@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.evidence import NAMED, Evidence
-from anaphora.analysis.evidence.headline import Headline, Measurement
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import say
@@ -22,6 +22,9 @@ from anaphora.data.parquet import write_parquet
 from anaphora.runs.directory import Run
 from anaphora.settings.data import SPLITS
 from anaphora.settings.model.attention import heads_of
+
+if TYPE_CHECKING:
+    from anaphora.analysis.evidence.headline import Headline, Measurement
 
 _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),

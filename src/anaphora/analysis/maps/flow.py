@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from anaphora.analysis.maps.norms import normalise_rows
@@ -28,6 +26,9 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
     Returns:
         (L, T), rows summing to 1, for the state after each layer.
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_flow
+
     layers, tokens = maps.shape[:2]
     capacities = np.rint((maps + np.eye(tokens)) / 2 * CAPACITY_SCALE).astype(np.int32)
     layer, upper, lower = np.nonzero(capacities)

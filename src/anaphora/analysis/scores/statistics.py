@@ -10,7 +10,6 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.scores.heads import HeadScores, is_main, macro_weights, strongest_candidates
@@ -70,6 +69,8 @@ def cluster_interval(
     Returns:
         The two ends, or None if the clusters do not tell how the mean varies (`has_interval`).
     """
+    from scipy import special
+
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.shape != (len(clusters),):
         raise ValueError(f"values must be ({len(clusters)},), one for each cluster label, not {numbers.shape}")

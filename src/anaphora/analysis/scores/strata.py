@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from anaphora.analysis.results.scores import KINDS, Cell, Groups, Head, LanguageScores, ScoreIntervals, WorstTemplate
@@ -23,6 +22,7 @@ from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.data.example import Example
 
 if TYPE_CHECKING:
+    import pandas
     import pyarrow
 
 Floats = NDArray[np.float64]
@@ -112,12 +112,14 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
     ]
 
 
-def heads_frame(scores: HeadScores) -> pd.DataFrame:
+def heads_frame(scores: HeadScores) -> pandas.DataFrame:
     """One row for each language, layer and head: the number of main items and the mean of every measure over them.
 
     "macro_candidate_accuracy" has every type of cue count the same, as the choice of a head does. Layers without
     attention have no rows.
     """
+    import pandas
+
     attending, heads = list(scores.attending_layers), scores.shape[1]
     rows = len(attending) * heads
     scores = scores.select(is_main(scores.examples))
@@ -134,9 +136,9 @@ def heads_frame(scores: HeadScores) -> pd.DataFrame:
         means = {name: getattr(scores, name)[spoken].mean(axis=0, dtype=np.float64) for name in MEASURES}
         means["macro_candidate_accuracy"] = head_accuracy(scores.select(spoken))
         columns |= {name: mean[attending].reshape(-1) for name, mean in means.items()}
-        frames.append(pd.DataFrame(columns))
+        frames.append(pandas.DataFrame(columns))
     names = ["language", "layer", "head", "items", *MEASURES, "macro_candidate_accuracy"]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=names)
+    return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame(columns=names)
 
 
 SCORE_COLUMNS = {
