@@ -14,17 +14,9 @@ from anaphora.base.locale.translation import N_, _, in_language_of_messages, pge
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent
+from anaphora.report.page.elements import TableElement
 from anaphora.report.stored import observed_text, stored_sentence
-from anaphora.report.tables import (
-    causal_columns,
-    causal_rows,
-    level_columns,
-    level_rows,
-    one_head_columns,
-    one_head_rows,
-    specificity_columns,
-    specificity_rows,
-)
+from anaphora.report.tables import causal_table, level_table, one_head_table, specificity_table
 from anaphora.report.wording import group_label, kind_names, label, language_name, short_measure_names, split_names
 
 if TYPE_CHECKING:
@@ -83,18 +75,8 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 def print_headline(evidence: Evidence) -> None:
     """Print the headline table, the sentence that says what it shows, and what was left out."""
     console.print(headline_table(evidence))
-    for title, columns, rows, texts in (
-        (_("Compositions, % [95 %]"), level_columns(), list(level_rows(evidence)), 2),
-        (_("The chosen head alone"), one_head_columns(), list(one_head_rows(evidence)), 1),
-        (
-            _("Weight on the antecedent from the pronoun, and from the other word that gives it most"),
-            specificity_columns(),
-            list(specificity_rows(evidence)),
-            1,
-        ),
-    ):
-        if rows:
-            print_table(_text_table(title, columns, rows, texts))
+    for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
+        print_text_table(table)
     console.print(headline_sentence(evidence))
     for language, whole in evidence.languages.items():
         worst = whole.worst_template
@@ -113,8 +95,7 @@ def print_headline(evidence: Evidence) -> None:
 @in_language_of_messages
 def print_causal(evidence: Evidence) -> None:
     """Print what the causal tests cost in answers, where there are any."""
-    if rows := list(causal_rows(evidence)):
-        print_table(_text_table(_("Causal tests: answers right and lost, in %"), causal_columns(), rows, 1))
+    print_text_table(causal_table(evidence))
 
 
 @in_language_of_messages
@@ -157,11 +138,6 @@ def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Ta
                     format_percent(cell.chance),
                 )
     return table
-
-
-def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> None:
-    """Print a table whose first `texts` columns are words and whose others are numbers."""
-    print_table(_text_table(title, columns, rows, texts))
 
 
 @in_language_of_messages
@@ -224,13 +200,15 @@ def _spread_text(row: GroupSpread, measure: str) -> str:
     return f"{format_percent(spread.median)} ({format_percent(spread.lowest)}-{format_percent(spread.highest)})"
 
 
-def _text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> Table:
-    """A table whose first `texts` columns are words, to the left, and whose others are numbers, to the right."""
+def print_text_table(table: TableElement) -> None:
+    """Print a table whose texts are to the left and whose numbers are to the right; nothing if it has no rows."""
     from rich import box
     from rich.table import Table
 
-    table = Table(
-        title=title,
+    if not table.rows:
+        return
+    printed = Table(
+        title=table.title,
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -238,13 +216,13 @@ def _text_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         pad_edge=False,
         show_edge=False,
     )
-    for number, name in enumerate(columns):
+    for number, name in enumerate(table.columns):
         # A heading is broken into lines here, for a column whose cells stay whole has no other way to break it.
         heading = textwrap.fill(name, _HEADING_WIDTH, break_long_words=False)
-        table.add_column(heading, justify="left" if number < texts else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+        printed.add_column(heading, justify="left" if number < table.texts else "right", no_wrap=True)
+    for row in table.rows:
+        printed.add_row(*row)
+    print_table(printed)
 
 
 def typed_names() -> dict[str, str]:

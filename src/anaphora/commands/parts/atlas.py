@@ -27,7 +27,7 @@ from anaphora.commands.parts.shared import open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
-from anaphora.report.terminal import print_phrase, print_rows
+from anaphora.report.terminal import print_phrase, print_text_table
 from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.directory import locked_run
 from anaphora.runs.items import EvaluationSplits
@@ -97,8 +97,7 @@ def draw_atlas(plan: AtlasPlan) -> Path:
 @in_language_of_messages
 def print_models(entries: Sequence[AtlasEntry]) -> None:
     """Print a row for each model."""
-    rows = atlas_rows(entries)
-    print_rows(_("The chosen head of each model, shares in %"), rows.columns, rows.rows, rows.texts)
+    print_text_table(replace(atlas_rows(entries), title=_("The chosen head of each model, shares in %")))
 
 
 def atlas_entry(

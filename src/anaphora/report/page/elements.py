@@ -5,14 +5,16 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
-
-from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.locale.translation import _
-from anaphora.report.figures.maps import QuadCell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from anaphora.report.figures.maps import QuadCell
 
 SentenceEntry = Mapping[str, Any]
 """A sentence of the explorer, as the page's script reads it; `write_report` lists its keys."""

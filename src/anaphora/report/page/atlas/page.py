@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
 from anaphora.report.page.offline import write_page
 from anaphora.report.page.write import inline_figure
-from anaphora.report.tables import causal_columns, causal_rows, level_columns, level_rows
+from anaphora.report.tables import causal_table, level_table
 from anaphora.report.wording import baseline_names, group_label, label, language_name, split_names
 
 
@@ -171,13 +171,12 @@ def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
         ),
         _grid_elements(entries, corpus),
     )
-    levels = [[entry.model, *row] for entry in entries for row in level_rows(entry.evidence)]
-    if levels:
-        columns = [_("model"), *level_columns()]
+    levels = _of_each_model(entries, level_table)
+    if levels.rows:
         title = _("{corpus}: combinations that training showed, and others")
         named = title.format(corpus=label(corpus_names(), corpus))
-        table = TableElement(title=named, columns=columns, rows=levels, texts=3)
-        yield _section("levels", corpus, title, _("Compositions by level, as the report has them."), [table])
+        explanation = _("Compositions by level, as the report has them.")
+        yield _section("levels", corpus, title, explanation, [replace(levels, title=named)])
     if causal := _causal_elements(entries):
         yield _section(
             "causal",
@@ -290,13 +289,16 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
     return elements
 
 
+def _of_each_model(entries: Sequence[AtlasEntry], make: Callable[[Evidence], TableElement]) -> TableElement:
+    """Return the rows of every model in one table, whose first column names the model."""
+    tables = [make(entry.evidence) for entry in entries]
+    rows = [[entry.model, *row] for entry, table in zip(entries, tables, strict=True) for row in table.rows]
+    return replace(tables[0], columns=[_("model"), *tables[0].columns], rows=rows, texts=tables[0].texts + 1)
+
+
 def _causal_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    rows = [[entry.model, *row] for entry in entries for row in causal_rows(entry.evidence)]
-    elements: list[PageElement] = []
-    if rows:
-        columns = [_("model"), *causal_columns()]
-        title = _("Causal tests: answers right and lost, in %")
-        elements.append(TableElement(title=title, columns=columns, rows=rows, texts=2))
+    table = _of_each_model(entries, causal_table)
+    elements: list[PageElement] = [table] if table.rows else []
     untested = [entry.model for entry in entries if entry.untested]
     if untested:
         elements.append(

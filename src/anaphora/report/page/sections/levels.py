@@ -5,7 +5,7 @@ from __future__ import annotations
 from anaphora.base.locale.translation import _
 from anaphora.report.numbers import format_percent
 from anaphora.report.page.elements import PlacedSections, ReportRun, Section, TableElement
-from anaphora.report.tables import level_columns, level_rows
+from anaphora.report.tables import level_table
 from anaphora.report.wording import label, language_name, level_names, shortcut_names
 
 
@@ -14,6 +14,7 @@ def levels_section(run: ReportRun) -> Section | None:
     evidence = run.evidence
     if not evidence.levels:
         return None
+    table = level_table(evidence, "{accuracy}\n{name}")
     shortcuts = [
         [
             language_name(language),
@@ -38,18 +39,13 @@ def levels_section(run: ReportRun) -> Section | None:
             "right has learned what training showed of L1."
         ),
         elements=[
-            TableElement(
-                title=_("Compositions, % [95 %]"),
-                columns=level_columns(),
-                rows=list(level_rows(evidence, "{accuracy}\n{name}")),
-                texts=2,
-            ),
+            table,
             TableElement(
                 title=_(
                     "Every shortcut of the list, and a model of the rule, which is given predicate, state and "
                     "voice by name"
                 ),
-                columns=[*level_columns()[:2], _("shortcut"), _("accuracy, %")],
+                columns=[*table.columns[:2], _("shortcut"), _("accuracy, %")],
                 rows=shortcuts,
                 texts=3,
                 folded=True,

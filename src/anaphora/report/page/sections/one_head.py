@@ -2,60 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal
-from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
-from anaphora.report.tables import (
-    dose_columns,
-    dose_rows,
-    freed_columns,
-    freed_rows,
-    one_head_columns,
-    one_head_rows,
-    specificity_columns,
-    specificity_rows,
-)
+from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section
+from anaphora.report.tables import dose_table, freed_table, one_head_table, specificity_table
 from anaphora.report.wording import clauses
-
-_DOSES = 2
-"""The place of the table of equal doses, which has a figure."""
 
 
 def one_head_section(run: ReportRun) -> Section:
     """What it carries, what equal doses cost and where cut weight goes; each where it was measured."""
     evidence = run.evidence
-    tables = (
-        (_("The chosen head alone"), one_head_columns(), list(one_head_rows(evidence))),
-        (
-            _("Weight on the antecedent from the pronoun, and from the other word that gives it most"),
-            specificity_columns(),
-            list(specificity_rows(evidence)),
-        ),
-        (
-            _("Points of task accuracy lost when the same weight is taken away on either side"),
-            dose_columns(),
-            list(dose_rows(evidence)),
-        ),
-        (
-            _("Where the weight goes when the antecedent’s edge is forbidden, %"),
-            freed_columns(evidence),
-            list(freed_rows(evidence)),
-        ),
-    )
-    elements: list[PageElement] = []
-    for number, (title, columns, rows) in enumerate(tables):
-        figure = causal.equal_doses_figure(evidence.causal_cells) if number == _DOSES else None
-        if figure:
-            summary = [
-                _(
-                    "{group}, {mass} % of the weight removed: {antecedent} points lost on the antecedent’s edge, "
-                    "{others} on all others"
-                ).format(group=group, mass=mass, antecedent=antecedent, others=others)
-                for group, mass, _items, antecedent, others in rows
-            ]
-            elements.append(FigureElement(name="equal_doses", figure=figure, alt=clauses(summary)))
-        if rows:
-            elements.append(TableElement(title=title, columns=columns, rows=rows, folded=figure is not None))
+    doses = dose_table(evidence)
+    figure = causal.equal_doses_figure(evidence.causal_cells)
+    elements: list[PageElement] = [
+        table for table in (one_head_table(evidence), specificity_table(evidence)) if table.rows
+    ]
+    if figure:
+        summary = [
+            _(
+                "{group}, {mass} % of the weight removed: {antecedent} points lost on the antecedent’s edge, "
+                "{others} on all others"
+            ).format(group=group, mass=mass, antecedent=antecedent, others=others)
+            for group, mass, _items, antecedent, others in doses.rows
+        ]
+        elements.append(FigureElement(name="equal_doses", figure=figure, alt=clauses(summary)))
+    removed = (replace(doses, folded=figure is not None), freed_table(evidence))
+    elements += [table for table in removed if table.rows]
     return Section(
         name="one-head",
         title=_("Does one head carry it, and for the pronoun alone?"),
