@@ -401,3 +401,37 @@ def test_what_the_format_does_not_allow_is_named(path: Path, old: str, new: str,
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(UserError, match=message):
         corefud.read(settings(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "seen"),
+    [
+        ("Anna left Bob.", ["Anna", "left Bob|SpaceAfter=No", "."], None),  # a word may hold a blank
+        ("Anna left.", ["Anna", "left|SpaceAfter=No", "."], None),
+        ("Anna  left\u00a0.", ["Anna", "left", "."], None),
+        ("He can't", ["He", "2-3 can't", "ca", "n't"], None),
+        ("He left", ["He", "*T*-1", "left"], None),
+        ("He *T*-1 left", ["He", "*T*-1", "left"], None),
+        ("Anna met Bob and Tom _", ["_", "_", "_", "_", "_", "_"], None),  # words left out are reported as such
+        ("Anna left.", ["Anna", "left", "."], r"'Anna left\.', but the words of the sentence read 'Anna left \.'"),
+        ("Anna left", ["Bob", "left"], "'Anna left', but the words of the sentence read 'Bob left'"),
+        ("Anna left", ["Anna"], "'Anna left', but the words of the sentence read 'Anna'"),
+        ("He wanna", ["He", "2-3 wanna", "want", "to"], "'He wanna', but the words of the sentence read 'He wantto'"),
+    ],
+)
+def test_the_text_above_a_sentence_is_that_of_its_words(
+    text: str, rows: list[str], seen: str | None, tmp_path: Path
+) -> None:
+    lines, number = [], 0
+    for row in rows:
+        form, _, misc = row.partition("|")
+        identity, _, whole = form.partition(" ") if form[0].isdigit() else ("", "", form)
+        number += not identity
+        lines.append(f"{identity or number}\t{whole}\t_\tNOUN\t_\t_\t0\t_\t_\t{misc or '_'}")
+    path = tmp_path / "a.conllu"
+    path.write_text(f"# newdoc id = d\n# sent_id = 1\n# text = {text}\n" + "\n".join(lines) + "\n\n", encoding="utf-8")
+    if seen is None:
+        assert corefud.read(CorefUd(path=str(path)))
+    else:
+        with pytest.raises(UserError, match=rf"^{path}, line 3, text: {seen}; both must be the same"):
+            corefud.read(CorefUd(path=str(path)))

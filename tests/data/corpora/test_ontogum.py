@@ -42,11 +42,12 @@ SECOND_SENTENCE = (
 
 def written(name: str = "GUM_news_mill") -> str:
     blocks = [f"# newdoc id = {name}\n# global.Entity = GRP"]
-    for sentence in (FIRST_SENTENCE, SECOND_SENTENCE):
+    texts = ("Young Anna and Tom, saw her aunt's mill.", "He can't! They know Tom")
+    for sentence, text in zip((FIRST_SENTENCE, SECOND_SENTENCE), texts, strict=True):
         rows = [
             f"{number}\t{word}\t_\t{kind}\t_\t_\t{head}\t_\t_\t{misc}" for number, word, kind, head, misc in sentence
         ]
-        blocks[-1] += "\n# text = not read\n" + "\n".join(rows) + "\n"
+        blocks[-1] += f"\n# text = {text}\n" + "\n".join(rows) + "\n"
         blocks.append("")
     return "\n".join(blocks)
 

@@ -4,13 +4,15 @@
 several may stand in one cell. `entity_brackets` decides which part of a bracket is what. A line with an id like 3-4 is
 one written word, several syntactic ones: written words are the syntactic ones put together, with blanks where
 `SpaceAfter=No` does not forbid them. A line with an id like 8.1 is an empty node, a word that is not written: a mention
-of these alone is dropped. A trace such as *pro* is an empty node with an id like any other.
+of these alone is dropped. A trace such as *pro* is an empty node with an id like any other. Where `# text =` stands
+above a sentence, its words must read so.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from anaphora.base.errors import UserError
@@ -46,6 +48,8 @@ _SPACE_AFTER = "SpaceAfter="
 _SPACES = (f"{_SPACE_AFTER}No", f"{_SPACE_AFTER}Yes")
 _ATTRIBUTES = ("Entity=", *_SPACES)
 _SPLIT_ATTRIBUTES = ("SplitAnte", "Split")
+_SHOWN_BEFORE, _SHOWN_AFTER = 20, 40
+"""How many characters a message shows of two texts before they differ, and from there on."""
 _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
 
@@ -88,6 +92,7 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
     builders: list[_DocumentBuilder] = []
     fields: BracketFields | None = None
     has_new_fields = False
+    text: _WrittenText | None = None
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
         if begin := _NEW_DOCUMENT.fullmatch(line):
@@ -98,6 +103,8 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
         elif columns := _GLOBAL_COLUMNS.fullmatch(line):
             if columns[1].split() != _COLUMNS.split():
                 raise UserError(f"{where}, global.columns: {columns[1].strip()[:80]!r} must be {_COLUMNS}")
+        elif written := _TEXT.fullmatch(line):
+            text = _WrittenText(where, written[1])
         elif line.startswith("#"):
             continue
         elif not builders:
@@ -107,9 +114,12 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
             if has_new_fields and fields is not None:  # the comments above a sentence come in any order
                 builders[-1].declare(fields)
             has_new_fields = False
+            builders[-1].text = text or builders[-1].text
+            text = None
             builders[-1].line(where, line)
         else:
             builders[-1].end_sentence()
+            text = None
     if not builders:
         raise UserError(f"{path}: it has no line '# newdoc id = '")
     return builders
@@ -155,6 +165,33 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
             )
 
 
+@dataclass(frozen=True)
+class _WrittenText:
+    """What a line `# text =` says, and where it stands."""
+
+    where: str
+    text: str
+
+    def check(self, words: str, traces: Sequence[str]) -> None:
+        """Check that the words of the sentence read so; traces may be written there or not.
+
+        Raises:
+            UserError: they do not; both are shown around the first difference.
+        """
+        text = self.text
+        for trace in traces:
+            text = text.replace(trace, "", 1)
+        text, words = " ".join(text.split()), " ".join(words.split())
+        if text and text != words:
+            pairs = enumerate(zip(text, words, strict=False))
+            different = next((place for place, (one, other) in pairs if one != other), min(len(text), len(words)))
+            shown = slice(max(0, different - _SHOWN_BEFORE), different + _SHOWN_AFTER)
+            raise UserError(
+                f"{self.where}, text: {text[shown]!r}, but the words of the sentence read {words[shown]!r}; both must "
+                "be the same, with SpaceAfter=No in MISC at a word without a blank after it"
+            )
+
+
 class _DocumentBuilder:
     """A document as its lines come; a row is a word or an empty node."""
 
@@ -173,6 +210,9 @@ class _DocumentBuilder:
         self.plural: set[tuple[int, str]] = set()  # row and entity of mentions whose antecedent is several entities
         self.glued_until = 0  # of one written word that is several syntactic ones
         self.blank_after_glued = True
+        self.text: _WrittenText | None = None  # of the sentence that is read
+        self._texts: list[tuple[_WrittenText, int, int, list[str]]] = []  # first word, the one past the last, traces
+        self._traces: list[str] = []  # of a sentence
         self._governors: list[tuple[str, str, int | None]] = []  # of a sentence: where, HEAD, the word if it is written
 
     def declare(self, fields: BracketFields) -> None:
@@ -223,6 +263,7 @@ class _DocumentBuilder:
         tags = (cells[3], cells[4])
         if is_trace(written, tags):
             self._governors.append((where, head, None))
+            self._traces.append(written)
             return
         self._governors.append((where, head, len(self.words)))
         self.words.append(written)
@@ -245,7 +286,9 @@ class _DocumentBuilder:
             self.heads += [None] * (len(self.words) - self.sentences[-1])
         else:
             self.heads += self._sentence_heads()
-        self._governors = []
+        if self.text is not None:
+            self._texts.append((self.text, self.sentences[-1], len(self.words), self._traces))
+        self._governors, self._traces, self.text = [], [], None
         if len(self.words) > self.sentences[-1]:
             self.sentences.append(len(self.words))
 
@@ -273,6 +316,10 @@ class _DocumentBuilder:
         """Return the document and what was lost in it; `undeclared` is the part of a bracket that is the entity."""
         self.end_sentence()
         name = f"{corpus}/{self.name}"
+        holds_place = placeholders(self.words, self.tags)
+        for text, first, end, traces in self._texts:
+            if holds_place.isdisjoint(range(first, end)):
+                text.check(self._text(first, end), traces)
         if self.fields is not None:
             check_fields(self.brackets, self.fields)
         named, in_pieces = entity_brackets(self.brackets, undeclared if self.fields is None else self.fields.entity)
@@ -292,9 +339,12 @@ class _DocumentBuilder:
             mentions=written,
             factors={"corpus": corpus},
             language=self.language,
-            placeholders=placeholders(self.words, self.tags),
+            placeholders=holds_place,
         )
         return document, [(name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
+
+    def _text(self, first: int, end: int) -> str:
+        return "".join(f"{self.words[place]}{' ' * self.blank[place]}" for place in range(first, end))
 
     def _at(self, place: int) -> Bracket:
         bracket = self.brackets[place]
