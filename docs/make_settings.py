@@ -111,6 +111,7 @@ def page() -> str:
         "optimizer",
         "validation",
         "trainer",
+        "resume_data",
     )
     defaults = _chosen(ROOT / "configs" / "train.yaml")
     for section in sections:

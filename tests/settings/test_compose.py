@@ -435,5 +435,7 @@ def test_files_and_folders_may_have_chinese_names() -> None:
 
 def test_the_place_of_data_beside_resume_is_that_of_moved_data() -> None:
     typed = ["resume=outputs/own", "data.path=there/items.jsonl", "trainer.device=cpu"]
-    assert checked_resume(typed) == [typed[0], "resume_data=there/items.jsonl", typed[2]]
+    assert checked_resume(typed) == [typed[0], "resume_data.path=there/items.jsonl", typed[2]]
     assert checked_resume(typed[1:]) == typed[1:]
+    lists = ["resume=outputs/own", "data.also=[a.txt]", "data.without=[b.jsonl]"]
+    assert checked_resume(lists) == [lists[0], "resume_data.also=[a.txt]", "resume_data.without=[b.jsonl]"]

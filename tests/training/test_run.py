@@ -21,7 +21,7 @@ from anaphora.base.files import locked_directory
 from anaphora.model.kernels.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, load
 from anaphora.settings import stored
-from anaphora.settings.data import ExternalCorpus, NoData
+from anaphora.settings.data import ExternalCorpus, NoData, PlainText
 from anaphora.settings.run import Config
 from anaphora.settings.training import Validation
 from anaphora.training import run
@@ -592,21 +592,56 @@ def test_data_that_were_moved_are_named_beside_resume_and_checked_by_their_diges
     with pytest.raises(UserError, match=r"gone\.jsonl"):
         train(tiny(tmp_path, f"resume={directory}"))
     with pytest.raises(UserError, match=r"other\.jsonl\) no longer gives the training items of run"):
-        train(tiny(tmp_path, f"resume={directory}", f"resume_data={other}"))
-    assert train(tiny(tmp_path, f"resume={directory}", f"resume_data={there}")).steps == 8
+        train(tiny(tmp_path, f"resume={directory}", f"resume_data.path={other}"))
+    assert train(tiny(tmp_path, f"resume={directory}", f"resume_data.path={there}")).steps == 8
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
     resumed = RunFiles(directory).config.read_text(encoding="utf-8")
     assert resumed == written.replace(before.path, str(there)) and "resume_data" not in resumed
 
 
+def test_further_files_and_evaluation_data_that_were_moved_are_checked_too(
+    tiny: Tiny, tmp_path: Path, checkpoints_stay: None
+) -> None:
+    for name in ("first", "more", "other"):
+        lines = [" ".join(f"{name}{line}x{word}" for word in range(10)) for line in range(40)]
+        (tmp_path / f"{name}.txt").write_text("\n\n".join(lines), encoding="utf-8")
+    shared = [{"text": " ".join(f"more{line}x{word}" for word in range(10))} for line in range(20)]
+    (tmp_path / "evaluation.jsonl").write_text("\n".join(map(json.dumps, shared)), encoding="utf-8")
+    (tmp_path / "nothing.jsonl").write_text(json.dumps({"text": "a b c d e f g h i"}), encoding="utf-8")
+    data = [
+        *("data=plain_text", "task/prediction=none", "task.masked_lm=0.15", f"data.path={tmp_path / 'first.txt'}"),
+        *(f"data.also=[{tmp_path / 'more.txt'}]", f"data.without=[{tmp_path / 'evaluation.jsonl'}]"),
+    ]
+    directory = train(tiny(tmp_path, *data, "name=run")).directory
+    RunFiles(directory).weights.unlink()
+    (tmp_path / "moved").mkdir()
+    for name in ("more.txt", "evaluation.jsonl"):
+        (tmp_path / name).rename(tmp_path / "moved" / name)
+    also = f"resume_data.also=[{tmp_path / 'moved' / 'more.txt'}]"
+    without = f"resume_data.without=[{tmp_path / 'moved' / 'evaluation.jsonl'}]"
+    for wrong in (
+        (also, f"resume_data.without=[{tmp_path / 'nothing.jsonl'}]"),
+        (f"resume_data.also=[{tmp_path / 'other.txt'}]", without),
+    ):
+        with pytest.raises(UserError, match="no longer gives the training items of run"):
+            train(tiny(tmp_path, f"resume={directory}", *wrong))
+    train(tiny(tmp_path, f"resume={directory}", also, without))
+    moved = stored.read(RunFiles(directory).config).data
+    assert isinstance(moved, PlainText)
+    assert (moved.also, moved.without) == (
+        [str(tmp_path / "moved" / "more.txt")],
+        [str(tmp_path / "moved" / "evaluation.jsonl")],
+    )
+
+
 def test_moved_data_need_a_run_that_reads_a_file_and_has_a_checkpoint(
     tiny: Tiny, tmp_path: Path, unfinished: Path
 ) -> None:
-    with pytest.raises(UserError, match=r"resume_data \(here\) needs resume"):
-        tiny(tmp_path, "resume_data=here")
+    with pytest.raises(UserError, match=r"resume_data\.path \(here\) needs resume=\.\.\.; a new run takes data\.path"):
+        tiny(tmp_path, "resume_data.path=here")
     begun = Path(shutil.copytree(unfinished, tmp_path / "begun"))
     shutil.rmtree(RunFiles(begun).checkpoints)
     data = stored.read(RunFiles(begun).config).data
     assert isinstance(data, ExternalCorpus)
     with pytest.raises(UserError, match="has no checkpoint yet"):
-        train(tiny(tmp_path, f"resume={begun}", f"resume_data={data.path}"))
+        train(tiny(tmp_path, f"resume={begun}", f"resume_data.path={data.path}"))

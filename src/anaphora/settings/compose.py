@@ -25,7 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.settings.arguments import CONFIGS, ENTRY
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, MovedData
 from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.settings.typed import error_message, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
@@ -39,7 +39,7 @@ _WITHOUT_EFFECT = (
 """Overrides that do not change what a run is: the same job finds its run again with others of these."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _LONGEST_NAME = 60  # characters, the digest aside
-_PLACES = ("name", "output", "resume", "resume_data", "start", "data.path", "data.seen_in")
+_PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path", "data.seen_in")
 """Settings that hold the name of a file or a folder."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
 _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
@@ -93,7 +93,7 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 
 
 def checked_resume(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of `train` with `data.path=` as `resume_data=` beside `resume=`.
+    """Return the arguments of `train` with `data.path=` and the like as `resume_data.path=` beside `resume=`.
 
     What kind of data a resumed run has stands in its own settings, and those that are composed have another.
 
@@ -102,15 +102,17 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
     """
     if not any(argument.startswith("resume=") for argument in arguments):
         return list(arguments)
-    resumed = [re.sub(r"^data\.path=", "resume_data=", argument) for argument in arguments]
+    places = "|".join(field.name for field in fields(MovedData))
+    resumed = [re.sub(rf"^data\.({places})=", r"resume_data.\1=", argument) for argument in arguments]
     for argument in resumed:
         key = argument.lstrip("+~").partition("=")[0]
         group, _, name = key.partition(".")
-        is_kept = key in ("resume", "resume_data") or (group == "trainer" and name not in DECIDE_RESULTS)
+        is_kept = key == "resume" or group == "resume_data" or (group == "trainer" and name not in DECIDE_RESULTS)
         if not is_kept and group != "hydra" and not argument.startswith("-"):
             raise UserError(
-                f"{argument}: a resumed run keeps its settings; beside resume= only data.path (of data that were "
-                f"moved) and those of trainer are allowed, without {', '.join(DECIDE_RESULTS)}"
+                f"{argument}: a resumed run keeps its settings; beside resume= only data.path, data.also and "
+                "data.without (of data that were moved) and those of trainer are allowed, without "
+                f"{', '.join(DECIDE_RESULTS)}"
             )
     return resumed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from omegaconf import MISSING
 
@@ -21,6 +21,23 @@ MOST_WEIGHTS = 2e9
 
 
 @dataclass(kw_only=True)
+class MovedData:
+    """Where the files of a resumed run's data lie now; what is null lies where it lay.
+
+    On the command line, `data.path=`, `data.also=` and `data.without=` beside `resume=` mean these settings.
+    """
+
+    path: str | None = None  # the new `data.path`
+    also: list[str] | None = None  # the new `data.also`
+    without: list[str] | None = None  # the new `data.without`
+
+    @property
+    def places(self) -> dict[str, str | list[str]]:
+        """The new places by the names that the settings of data have."""
+        return {one.name: place for one in fields(self) if (place := getattr(self, one.name)) is not None}
+
+
+@dataclass(kw_only=True)
 class Config:
     """A training run."""
 
@@ -28,8 +45,7 @@ class Config:
     output: str = "outputs"
     seed: int = 0
     resume: str | None = None  # the directory of an unfinished run that is to be continued
-    # Where the data of the resumed run lie now, if they were moved; `data.path=` beside `resume=` means this.
-    resume_data: str | None = None
+    resume_data: MovedData = field(default_factory=MovedData)
     objective: str = "validation_loss"  # what a sweep minimises: validation_loss, or best_head (1 - its accuracy)
     start: str | None = None  # what to fine-tune: a run directory, a folder of pretrained weights, or hf://owner/name
     data: data_settings.Data = field(default=MISSING)
@@ -44,8 +60,9 @@ class Config:
     def __post_init__(self) -> None:
         if self.name is not None:
             checks.directory_name("name", self.name)
-        if self.resume_data is not None and self.resume is None:
-            raise ValueError(f"resume_data ({self.resume_data}) needs resume=...; a new run takes data.path")
+        if self.resume is None:
+            for name, place in self.resume_data.places.items():
+                raise ValueError(f"resume_data.{name} ({place}) needs resume=...; a new run takes data.{name}")
         checks.one_of("objective", self.objective, ("validation_loss", "best_head"))
         _check_task_fits_data(self.data, self.task)
         if self.validation.patience and not self.has_validation_loss:

@@ -79,8 +79,8 @@ def _refuse_interpolations(plain: Any, place: str = "") -> None:
 def to_plain(config: Config) -> dict[str, Any]:
     """Return settings as plain values that `from_plain` reads again.
 
-    `resume_data` is left out: it moves `data.path` when a run is resumed, and no stored run has it. Files and digests
-    of settings are therefore the same as before there was such a setting.
+    `resume_data` is left out: it moves the files of data when a run is resumed, and no stored run has it. Files and
+    digests of settings are therefore the same as before there was such a setting.
     """
     return {name: value for name, value in dataclasses.asdict(config).items() if name != "resume_data"}
 

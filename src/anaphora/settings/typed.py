@@ -24,8 +24,9 @@ from anaphora.settings.variants import SLOTS, VARIANTS
 Setting = TypeVar("Setting")
 
 PATHS = (
-    *("run", "runs", "weights", "start", "resume", "resume_data", "output", "matrices", "study_folder"),
+    *("run", "runs", "weights", "start", "resume", "output", "matrices", "study_folder"),
     *("data.path", "data.also", "data.without", "data.seen_in"),
+    *("resume_data.path", "resume_data.also", "resume_data.without"),
 )
 """The settings that name files or folders, one or a list of them."""
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytorch_lightning as lightning
 import torch
@@ -32,7 +32,7 @@ from anaphora.runs.directory import (
 from anaphora.runs.processes import Processes, started_processes
 from anaphora.runs.warm_start import locate_model
 from anaphora.settings import stored
-from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
+from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
 from anaphora.settings.training import DECIDE_RESULTS
@@ -133,32 +133,28 @@ def _claim_of(config: Config) -> _Claim:
         return _Claim(config, layout, resumed=False, checkpoint=None)
     layout = RunFiles(Path(config.resume))
     begun = stored.read(layout.config)
-    if config.resume_data is not None:
-        begun = replace(begun, data=_moved(begun.data, config.resume_data))
+    places = config.resume_data.places
+    begun = replace(begun, data=_moved(begun.data, places))
     kept = {name: getattr(begun.trainer, name) for name in DECIDE_RESULTS}
     try:
         stored_config = replace(begun, trainer=replace(config.trainer, **kept), resume=None)
     except ValueError as error:
         raise UserError(f"{layout.directory}: {error}") from None
     last = layout.last_checkpoint
-    return _Claim(
-        stored_config,
-        layout,
-        resumed=True,
-        checkpoint=last if last.exists() else None,
-        moved=config.resume_data is not None,
-    )
+    return _Claim(stored_config, layout, resumed=True, checkpoint=last if last.exists() else None, moved=bool(places))
 
 
-def _moved(data: Data, path: str) -> Data:
-    """Return the data of a run at another place.
+def _moved(data: Data, places: Mapping[str, Any]) -> Data:
+    """Return the data of a run with some of their files at other places.
 
     Raises:
-        UserError: they are read from no file.
+        UserError: these data have no such setting.
     """
-    if not isinstance(data, ExternalCorpus):
-        raise UserError(f"data.path ({path}): data={data.kind} of the resumed run is read from no file")
-    return replace(data, path=path)
+    known = {one.name for one in fields(data)}
+    for name, place in places.items():
+        if name not in known:
+            raise UserError(f"data.{name} ({place}): data={data.kind} of the resumed run has no such setting")
+    return replace(data, **places)
 
 
 def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
@@ -170,7 +166,7 @@ def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
     directory, data = claimed.layout.directory, claimed.config.data
     if claimed.checkpoint is None:
         raise UserError(
-            f"data.path ({data.path_or_kind()}): {directory} has no checkpoint yet, which would show that the data are "
+            f"data ({data.path_or_kind()}): {directory} has no checkpoint yet, which would show that the data are "
             "the same; begin again with another name="
         )
     states = read_checkpoint(claimed.checkpoint)["callbacks"].values()

@@ -22,7 +22,7 @@ from anaphora.base.errors import UserError
 from anaphora.commands.report import Report
 from anaphora.data.example import Example
 from anaphora.settings.arguments import settings_from
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, MovedData
 
 HEAD = Head(0, 0)
 Settings = Callable[..., Config]
@@ -51,7 +51,7 @@ def test_the_hash_changes_with_the_protocol_and_the_settings_but_not_with_where_
     others = [hash_of(alpha=0.01), hash_of(split="dev"), hash_of(replace(config, seed=1)), hash_of(other_data)]
     assert len({hash_of(), *others}) == 5
     assert hash_of(replace(config, name="elsewhere", output="there")) == hash_of()
-    assert hash_of(replace(config, resume="outputs/begun", resume_data="moved.jsonl")) == hash_of()
+    assert hash_of(replace(config, resume="outputs/begun", resume_data=MovedData(path="moved.jsonl"))) == hash_of()
 
 
 def test_the_hash_covers_the_verdicts_rule(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:

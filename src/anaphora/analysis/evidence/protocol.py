@@ -10,7 +10,7 @@ from typing import Any
 from anaphora.analysis.evidence import plan as settings
 from anaphora.analysis.evidence.evidence import FixedProtocol
 from anaphora.analysis.evidence.verdict import FIXED
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, MovedData
 from anaphora.settings.stored import to_plain
 
 METRIC = "candidate_accuracy"
@@ -38,7 +38,7 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Fixe
     parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}
     run_settings: Any = config
     if isinstance(config, Config):
-        run_settings = to_plain(replace(config, name=None, output="", resume=None, resume_data=None))
+        run_settings = to_plain(replace(config, name=None, output="", resume=None, resume_data=MovedData()))
     written = json.dumps(
         {"protocol": parts, "rule": FIXED, "settings": run_settings}, sort_keys=True, ensure_ascii=False
     )
