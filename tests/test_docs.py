@@ -177,6 +177,15 @@ def test_the_rooms_of_the_architecture_page_are_those_of_the_import_test() -> No
     assert rooms == {room: set(below) for room, below in BELOW.items() if not room.startswith("__")}
 
 
+def test_every_file_of_the_repository_that_code_and_messages_name_exists() -> None:
+    places = r"(?<![\w./-])(?:docs|scripts|configs|benchmarks|experiments|src|tests)/[\w./-]*\w"
+    named = re.compile(rf"{places}\.(?:csv|html|jsonl?|md|po|py|toml|txt|yaml)\b")
+    files = [path for ending in ("py", "po", "j2", "toml") for path in PACKAGE.rglob(f"*.{ending}")]
+    files += [*(ROOT / "scripts").glob("*.py"), *(ROOT / "configs").rglob("*.yaml"), ROOT / "Makefile"]
+    names = [(path.name, name) for path in files for name in named.findall(path.read_text(encoding="utf-8"))]
+    assert len(names) > 40 and [(path, name) for path, name in names if not (ROOT / name).exists()] == []
+
+
 def test_every_file_and_folder_that_the_architecture_page_names_exists() -> None:
     names = set(re.findall(r"(?<![\w/>.])(?:\w+/)+(?:\w+(?:\.\w+)+)?(?![\w<*])", architecture()))
     assert len(names) > 40

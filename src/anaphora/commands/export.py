@@ -138,7 +138,7 @@ def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> Car
     languages = evidence.languages if evidence else getattr(data, "languages", ())
     terms = origin_of(data).licence
     training = {
-        "Data": f"`data={data.kind}`" + (f", licence as stated: {terms}" if terms else ""),
+        "Data": f"`data={data.kind}`" + (f", of which the published files state as licence: {terms}" if terms else ""),
         "Started from": config.start and Path(config.start).name,
         "Task": f"`task.prediction={config.task.prediction.kind}`, `task.masked_lm={config.task.masked_lm:g}`",
         "Steps": f"{record['steps']:,}" if "steps" in record else None,

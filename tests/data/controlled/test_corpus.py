@@ -22,7 +22,7 @@ from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import NounPhrase
 from anaphora.data.example import Example
-from anaphora.settings.cue_types import ROLE_CUE_TYPES, SET_CUE_TYPES
+from anaphora.settings.cue_types import ROLE_CUE_TYPES, SET_CUE_TYPES, cue_types_of
 from anaphora.settings.data import SPLITS, ControlledCorpus
 
 SMALL = ControlledCorpus(train_items=3000, test_items=900)
@@ -549,6 +549,12 @@ def test_content_that_is_used_up_says_so(content: Path) -> None:
     (content / "english" / "causality.toml").write_text("".join(written), encoding="utf-8")
     with pytest.raises(UserError, match=r"english/causality.toml: after \d+ dev items \(main\) 200 draws gave no new"):
         corpus.generate(ControlledCorpus(languages=["en"], train_items=50, test_items=1000), content)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_file_that_a_message_names_for_a_type_of_cue_exists(language: str) -> None:
+    named = {f"{FOLDERS[language]}/{kind}.toml" for kind in cue_types_of(language)}
+    assert [name for name in sorted(named) if not (CONTENT_FOLDER / name).exists()] == []
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import WIDE_CHARACTER
+from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.coreference import (
     EMPTY_NODE,
     NO_LAYER,
@@ -34,7 +35,7 @@ from anaphora.settings.data import Conll2012
 
 ORIGIN = Origin(
     files="a file .v4_gold_conll, any _conll or .conll, also .gz, or a folder of them",
-    licence="LDC (OntoNotes 5.0, LDC2013T19)",
+    licence=N_("varies by corpus: OntoNotes 5.0 LDC2013T19, LitBank CC BY 4.0"),
 )
 
 _SUFFIXES = ("_conll", ".conll", "_conll.gz", ".conll.gz")
