@@ -96,6 +96,7 @@ class Scores:
             heads=development_accuracy(self.measurement, self.evidence.languages),
             heads_chance=development_chance(self.measurement.development, self.evidence.languages),
             chance=mean_chance(self.measurement.development),
+            unread=self.unread,
         )
         write_report(written, [run], self.name)
         return AttentionPage(written)

@@ -73,6 +73,8 @@ def _select(
     from anaphora.analysis.tasks.antecedent_selection import heads_table
     from anaphora.api.antecedents import select_antecedents, with_preceding_antecedent
     from anaphora.api.runs import OpenRun
+    from anaphora.api.scoring import unread_by
+    from anaphora.commands.parts.shared import print_unread
     from anaphora.data.store import load as load_corpus
     from anaphora.report.antecedents import antecedent_figure
     from anaphora.report.figures.files import save_figure
@@ -109,6 +111,7 @@ def _select(
         figure = antecedent_figure(metrics)
     save_figure(figure, folder / "figures" / "antecedent_selection", settings.formats)
     print_selections(metrics)
+    print_unread(unread_by(model, measured))
     print_phrase(N_("written   {path}"), path=folder)
     return metrics
 

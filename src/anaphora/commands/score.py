@@ -39,7 +39,9 @@ def score(settings: Scoring) -> Measurement:
         headline_of,
         held_output,
         is_of_transformers,
+        print_unread,
     )
+    from anaphora.data.tokens.unread import unread_mentions
     from anaphora.report.terminal import print_headline, print_undecided
     from anaphora.runs.directory import load
 
@@ -54,6 +56,7 @@ def score(settings: Scoring) -> Measurement:
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     print_undecided(headline.capture.answers)
+    print_unread(unread_mentions(run.tokenizer.encode, headline.measured.examples))
     return headline
 
 
@@ -63,7 +66,7 @@ def score_transformers(settings: Scoring) -> Measurement:
     from anaphora.api.models import open_any
     from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
     from anaphora.base.console import say, working
-    from anaphora.commands.parts.shared import held_output, named_head
+    from anaphora.commands.parts.shared import held_output, named_head, print_unread
     from anaphora.report.terminal import print_causal, print_headline
     from anaphora.runs.directory import results_folder
 
@@ -80,12 +83,7 @@ def score_transformers(settings: Scoring) -> Measurement:
             )
         write_measurement(scores.measurement, folder, scores.evidence)
     print_headline(scores.evidence)
-    if scores.unread:
-        say(
-            _("{items} of {all} items have a pronoun or candidate that is not in the vocabulary: {words}").format(
-                items=scores.unread.items, all=scores.unread.of, words=scores.unread.listed
-            )
-        )
+    print_unread(scores.unread)
     if scores.untested:
         say(_("no causal tests: {reason}").format(reason=scores.untested))
     print_causal(scores.evidence)

@@ -26,6 +26,7 @@ from anaphora.base.locale.translation import N_, _, in_language_of_messages, pge
 from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.example import Example, shared_items
 from anaphora.data.own_sentence import example_from_query
+from anaphora.data.tokens.unread import UnreadMentions
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.terminal import print_phrase, typed_names
 from anaphora.report.wording import baseline_names, factor_names, factor_value_names, label, shortcut_names, split_names
@@ -88,6 +89,16 @@ def head_of_settings(settings: RunHead, run: Run) -> Head | None:
         if head is None
         else existing_head(head, range(run.config.model.layers), heads_of(run.config.model.attention))
     )
+
+
+def print_unread(unread: UnreadMentions | None) -> None:
+    """Print which pronouns and candidates the model reads as unknown, if there are any."""
+    if unread is not None:
+        say(
+            _("{items} of {all} items have a pronoun or candidate that is not in the vocabulary: {words}").format(
+                items=unread.items, all=unread.of, words=unread.listed
+            )
+        )
 
 
 _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".txt")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.locale.translation import _
+from anaphora.data.tokens.unread import UnreadMentions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,6 +36,7 @@ class ReportRun:
         quads: language, kind of cue and four cells of each quad to show.
         sentences: entries of the explorer, with this run's maps and answers.
         is_explored: whether the page's explorer shows them, so that examples lead there.
+        unread: the measured items with mentions that are not in the model's vocabulary; None where there are none.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ReportRun:
     quads: Sequence[tuple[str, str, Sequence[QuadCell]]] = ()
     sentences: Sequence[SentenceEntry] = ()
     is_explored: bool = True
+    unread: UnreadMentions | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
