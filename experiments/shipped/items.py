@@ -1,0 +1,266 @@
+"""Draw pronoun items from the lexicon: gender, number, animacy, selection and role, in minimal pairs.
+
+The two rows of a pair differ in the pronoun or in what is said, and mean different participants. So the participant
+that comes first is meant in half of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any
+
+from experiments.shipped.lexicon import ANIMAL, GENDERS, PERSON, THING, Context, Lexicon, Noun, Reading
+from experiments.shipped.phrases import (
+    ASKED,
+    END,
+    FIRST,
+    LINKS,
+    NEUTER,
+    SECOND,
+    Frame,
+    Participant,
+    phrase,
+    without_determiner,
+)
+
+BYSTANDERS = {"en": ("I", "we", "somebody"), "zh": ("我", "我们", "有人")}
+NAMES = 0.4  # share of names among the participants that can have one
+OPENINGS = 0.3
+ASIDES = 0.25
+PLURALS = 0.15  # of the items whose participants can both be plural
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What a kind of cue draws: a context, its participants and what is said of each; None if nothing can be."""
+
+    context: Context
+    participants: tuple[Participant, Participant]
+    readings: tuple[Reading | None, Reading | None]
+
+
+class Items:
+    """Draws the items of one language.
+
+    Args:
+        lexicon: what the sentences are made of.
+        chance: the generator of all draws.
+    """
+
+    def __init__(self, lexicon: Lexicon, chance: Random) -> None:
+        self.lexicon, self.chance, self.language = lexicon, chance, lexicon.language
+        self.of_animals = [reading for reading in lexicon.of_persons if reading.animals]
+        self.contexts_of = cache(self._contexts_of)
+        self.pool = cache(self._pool)
+        self.kinds: dict[str, Callable[[], Pair | None]] = {
+            "gender": self._gender,
+            "number": self._number,
+            "animacy": self._animacy,
+            "selection": self._selection,
+            "role": self._role,
+        }
+
+    def rows(self, shares: dict[str, float], pairs: int) -> Iterator[dict[str, Any]]:
+        """Yield the rows of so many pairs, all texts different; each kind of cue has its share of the pairs."""
+        seen: set[str] = set()
+        for number in range(pairs):
+            kind = self.chance.choices(list(shares), list(shares.values()))[0]
+            rows: list[dict[str, Any]] = []
+            while not rows or not seen.isdisjoint(row["text"] for row in rows):
+                pair = self.kinds[kind]()
+                rows = self._rows(pair) if pair else []
+            key = f"{self.language}/{kind}/{number}"
+            for row in rows:
+                seen.add(row["text"])
+                yield {**row, "language": self.language, "group": key, "minimal_pair": key, "factors": {"type": kind}}
+
+    # What each kind of cue draws.
+
+    def _gender(self) -> Pair | None:
+        genders = self.chance.choice((GENDERS, GENDERS[::-1]))
+        context = self.chance.choice(self.contexts_of(PERSON, PERSON))
+        nouns = self._two(context, lambda noun, place: noun.genders == (genders[place],) and not noun.is_plural)
+        reading = self.chance.choice(self.lexicon.of_persons)
+        return nouns and Pair(context, self._participants(nouns, genders, (False, False)), (reading, reading))
+
+    def _number(self) -> Pair | None:
+        sort = self.chance.choice((PERSON, PERSON, THING, ANIMAL))
+        gender = self.chance.choice(GENDERS) if sort == PERSON else NEUTER
+        context = self.chance.choice(self.contexts_of(sort, sort))
+        plural = self.chance.choice(((True, False), (False, True)))
+
+        def admits(noun: Noun, place: int) -> bool:
+            if noun.sort != sort or (sort == PERSON and gender not in noun.genders):
+                return False
+            return not noun.is_name if plural[place] else not noun.is_plural
+
+        nouns = self._two(context, admits)
+        readings = {PERSON: self.lexicon.of_persons, THING: self.lexicon.of_things, ANIMAL: self.of_animals}
+        reading = self.chance.choice(readings[sort])
+        return nouns and Pair(context, self._participants(nouns, (gender, gender), plural), (reading, reading))
+
+    def _animacy(self) -> Pair | None:
+        other = self.chance.choice((THING, THING, ANIMAL))
+        sorts = self.chance.choice([each for each in ((PERSON, other), (other, PERSON)) if self.contexts_of(*each)])
+        context = self.chance.choice(self.contexts_of(*sorts))
+        nouns = self._two(context, lambda noun, place: noun.sort == sorts[place] and not noun.is_plural)
+        if nouns is None:
+            return None
+        shared = self.chance.choice(self.of_animals) if other == ANIMAL and self.chance.random() < 0.5 else None
+        readings = [shared or self._reading_of(noun) for noun in nouns]
+        return Pair(context, self._participants(nouns, ("", ""), (False, False)), (readings[0], readings[1]))
+
+    def _reading_of(self, noun: Noun) -> Reading:
+        """Return what can be said of a noun and not of one of another sort."""
+        if noun.sort == PERSON:
+            return self.chance.choice(self.lexicon.of_persons)
+        general = self.of_animals if noun.sort == ANIMAL else self.lexicon.of_things
+        fitting = [each for each in self.lexicon.predicates if not noun.classes.isdisjoint(each.fits)]
+        return self.chance.choice(fitting if fitting and self.chance.random() < 0.7 else general)
+
+    def _selection(self) -> Pair | None:
+        reading = self.chance.choice(self.lexicon.predicates)
+        fitting, never = self.pool(reading.fits, frozenset()), self.pool(reading.never, reading.fits)
+        if not fitting or not never:
+            return None
+        meant, other = self.chance.choice(fitting), self.chance.choice(never)
+        opposite = [each for each in self.lexicon.predicates if each.is_of(other, rather_than=meant)]
+        nouns = (meant, other)
+        readings: tuple[Reading | None, Reading | None] = (reading, self.chance.choice(opposite) if opposite else None)
+        if self.chance.random() < 0.5:
+            nouns, readings = (other, meant), (readings[1], readings[0])
+        contexts = [each for each in self.lexicon.contexts if all(map(Noun.fits, nouns, each.kinds))]
+        if not contexts or meant.word == other.word:
+            return None
+        plural = self.chance.random() < PLURALS
+        return Pair(
+            self.chance.choice(contexts), self._participants(nouns, (NEUTER, NEUTER), (plural, plural)), readings
+        )
+
+    def _role(self) -> Pair | None:
+        scene = self.chance.choice(self.lexicon.scenes)
+        gender = self.chance.choice((*GENDERS, NEUTER))
+        plural = scene.plural and self.chance.random() < PLURALS
+
+        def admits(noun: Noun, _: int) -> bool:
+            if gender == NEUTER:
+                return not noun.genders
+            return gender in noun.genders and not (plural and noun.is_name)
+
+        nouns = self._two(scene.context, admits)
+        if nouns is None or nouns[0].is_plural != nouns[1].is_plural:
+            return None
+        return Pair(scene.context, self._participants(nouns, (gender, gender), (plural, plural)), scene.readings)
+
+    # Nouns and contexts.
+
+    def _contexts_of(self, *sorts: str) -> list[Context]:
+        """Return the contexts whose participants can be of these sorts, in this order."""
+        return [
+            context
+            for context in self.lexicon.contexts
+            if all(
+                any(noun.sort == sort for noun in self.lexicon.nouns_of(kinds))
+                for kinds, sort in zip(context.kinds, sorts, strict=True)
+            )
+        ]
+
+    def _pool(self, kinds: frozenset[str], without: frozenset[str]) -> list[Noun]:
+        """Return the things and animals of some classes that are in none of others."""
+        nouns = self.lexicon.nouns_of(sorted(kinds))
+        return [noun for noun in nouns if not noun.genders and noun.classes.isdisjoint(without)]
+
+    def _two(self, context: Context, admits: Callable[[Noun, int], bool]) -> tuple[Noun, Noun] | None:
+        """Draw two different nouns that fit the context and are admitted in their place; None if there are none."""
+        drawn = []
+        for place, kinds in enumerate(context.kinds):
+            pool = [noun for noun in self.lexicon.nouns_of(kinds) if admits(noun, place)]
+            names = [noun for noun in pool if noun.is_name]
+            others = [noun for noun in pool if not noun.is_name]
+            chosen = names if names and (not others or self.chance.random() < NAMES) else others
+            if not chosen:
+                return None
+            drawn.append(self.chance.choice(chosen))
+        return (drawn[0], drawn[1]) if drawn[0].word != drawn[1].word else None
+
+    def _participants(
+        self, nouns: tuple[Noun, ...], genders: tuple[str, ...], plural: tuple[bool, bool]
+    ) -> tuple[Participant, Participant]:
+        first, second = (
+            Participant(
+                noun,
+                gender or (self.chance.choice(noun.genders) if noun.genders else NEUTER),
+                is_plural or noun.is_plural,
+                phrase(noun, is_plural or noun.is_plural, self.language, self.chance),
+            )
+            for noun, gender, is_plural in zip(nouns, genders, plural, strict=True)
+        )
+        return first, second
+
+    # Texts.
+
+    def _rows(self, pair: Pair) -> list[dict[str, Any]]:
+        """Return a row for each reading; none if a wording holds a slot that is not known."""
+        frame = self._frame(pair)
+        same = pair.readings[0] is pair.readings[1]
+        said, link = "", ""
+        rows: list[dict[str, Any]] = []
+        for meant, reading in enumerate(pair.readings):
+            if reading is None:
+                continue
+            if not (same and rows):
+                said = self.chance.choice(reading.say)
+                link = self.chance.choice(reading.links or LINKS[self.language])
+            row = _row(frame.text(link, said, pair.participants[meant]), meant, self.language)
+            if row is None:
+                return []
+            rows.append(row)
+        return rows
+
+    def _frame(self, pair: Pair) -> Frame:
+        chance = self.chance
+        backward = bool(pair.context.swapped) and chance.random() < 0.5
+        return Frame(
+            self.language,
+            chance.choice(pair.context.swapped if backward else pair.context.say),
+            pair.participants,
+            self._bystander(pair.participants),
+            chance.choice(self.lexicon.openings) if chance.random() < OPENINGS else "",
+            chance.choice(self.lexicon.asides) if chance.random() < ASIDES else "",
+        )
+
+    def _bystander(self, participants: tuple[Participant, Participant]) -> str:
+        """Return who acts beside the two, whom the pronoun cannot mean."""
+        taken = {each.gender for each in participants}
+        free = [gender for gender in GENDERS if gender not in taken]
+        if not free or any(each.is_plural for each in participants) or self.chance.random() < NAMES:
+            return self.chance.choice(BYSTANDERS[self.language])
+        return self.chance.choice([noun for noun in self.lexicon.by_class["name"] if noun.genders == (free[0],)]).word
+
+
+def _row(marked: str, meant: int, language: str) -> dict[str, Any] | None:
+    """Return text, pronoun, candidates and antecedents of a marked text; None if a slot or a mark is wrong."""
+    if "{" in marked or any(marked.count(mark) != 1 for mark in (FIRST, SECOND, ASKED)):
+        return None
+    spans: dict[str, tuple[int, int]] = {}
+    text, begun = "", ("", 0)
+    for character in marked:
+        if character in (FIRST, SECOND, ASKED):
+            begun = (character, len(text))
+        elif character == END:
+            spans[begun[0]] = (begun[1], len(text))
+        else:
+            text += character
+    participants = [spans[mark] for mark in (FIRST, SECOND)]
+    if language == "en":
+        participants = [without_determiner(text, span) for span in participants]
+    candidates = sorted(participants)
+    return {
+        "text": text,
+        "pronoun": list(spans[ASKED]),
+        "candidates": [list(span) for span in candidates],
+        "antecedents": [candidates.index(participants[meant])],
+    }

@@ -1,0 +1,164 @@
+"""How participants are written, and how clauses become one text, in English and in Chinese."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from random import Random
+
+from experiments.shipped.lexicon import Noun
+
+NEUTER = "neuter"
+PRONOUNS = {
+    ("en", "male", False): ("he", "him", "his"),
+    ("en", "female", False): ("she", "her", "her"),
+    ("en", NEUTER, False): ("it", "it", "its"),
+    ("zh", "male", False): ("他", "他", "他的"),
+    ("zh", "female", False): ("她", "她", "她的"),
+    ("zh", NEUTER, False): ("它", "它", "它的"),
+    ("zh", "male", True): ("他们", "他们", "他们的"),
+    ("zh", "female", True): ("她们", "她们", "她们的"),
+    ("zh", NEUTER, True): ("它们", "它们", "它们的"),
+    **{("en", gender, True): ("they", "them", "their") for gender in ("male", "female", NEUTER)},
+}
+"""Subject, object and possessive by language, gender and whether it is plural."""
+AGREEMENT = {"was": ("was", "were"), "is": ("is", "are"), "has": ("has", "have"), "does": ("does", "do")}
+"""English verbs that agree with a participant: singular and plural."""
+LINKS = {"en": (", and", ".", ", but", ".", ";"), "zh": ("，", "。", "，可是", "。")}
+"""What may stand before a reading that names no links of its own."""
+FIRST, SECOND, ASKED, END = "\x01", "\x02", "\x03", "\x04"
+"""Marks of the spans in a text: the two participants and the pronoun begin, and one of them ends."""
+
+_SLOT = re.compile(r"\{(\w+)\}")
+_DETERMINERS = {
+    "kin": ("my ", "my ", "our ", "the ", "your "),
+    "person": ("the ", "the ", "the ", "a ", "that "),
+    "thing": ("the ", "the ", "the ", "the ", "a ", "my ", "this ", "that ", "our "),
+    "plural": ("the ", "the ", "the ", "my ", "these ", "those ", "two ", "our "),
+}
+_DETERMINER = re.compile(r"(?:the|an?|my|our|your|this|that|these|those|two) ")
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A noun in a sentence, as it is written there."""
+
+    noun: Noun
+    gender: str  # male, female, neuter
+    is_plural: bool
+    written: str
+
+    def pronouns(self, language: str) -> tuple[str, str, str]:
+        """Return subject, object and possessive."""
+        return PRONOUNS[language, self.gender, self.is_plural]
+
+
+def phrase(noun: Noun, plural: bool, language: str, chance: Random) -> str:
+    """Return a noun with a determiner that suits it, drawn at random."""
+    if noun.is_name:
+        return noun.word
+    if language == "zh":
+        return _chinese_phrase(noun, plural, chance)
+    determiner = chance.choice(
+        _DETERMINERS["plural" if plural else "kin" if noun.is_kin else "person" if noun.genders else "thing"]
+    )
+    if determiner == "a " and noun.word[0] in "aeiou":
+        determiner = "an "
+    return determiner + (noun.other if plural else noun.word)
+
+
+def _chinese_phrase(noun: Noun, plural: bool, chance: Random) -> str:
+    if plural and noun.genders:
+        return chance.choice(("{}们", "{}们" if noun.is_kin else "那几位{}", "那些{}")).format(
+            noun.word.removesuffix("们")
+        )
+    classifier = noun.other or "个"
+    if plural:
+        return chance.choice(("那些", "这些", f"几{classifier}", f"那几{classifier}")) + noun.word
+    if noun.is_kin:
+        return chance.choice(("", "", "我")) + noun.word
+    if not noun.other or chance.random() < 0.5:
+        return noun.word
+    return chance.choice(("那", "那", "这", "一")) + noun.other + noun.word
+
+
+def without_determiner(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Return the span of a participant without its English determiner."""
+    found = _DETERMINER.match(text[slice(*span)].lower())
+    return (span[0] + found.end(), span[1]) if found else span
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What the rows of a pair share: a wording, its participants, and what stands around them.
+
+    Attributes:
+        wording: with {A} and {B}, and perhaps {P}.
+        bystander: who {P} is.
+        opening: what stands before it, or "".
+        aside: a sentence between wording and reading or after both, or "".
+    """
+
+    language: str
+    wording: str
+    participants: tuple[Participant, Participant]
+    bystander: str
+    opening: str
+    aside: str
+
+    def text(self, link: str, said: str, meant: Participant) -> str:
+        """Return the text in which `said` is about a participant, with the marks of its spans."""
+        clause = self._clause()
+        said = self._filled(said, meant)
+        if self.language == "en":
+            return _english(self.opening, clause, self.aside, link, said)
+        return _chinese(self.opening, clause, self.aside, link, said)
+
+    def _clause(self) -> str:
+        first, second = self.participants
+        fill = {"A": f"{FIRST}{first.written}{END}", "B": f"{SECOND}{second.written}{END}", "P": self.bystander}
+        clause = _SLOT.sub(lambda slot: fill.get(slot[1], slot[0]), self.wording)
+        for mark, participant in ((FIRST, first), (SECOND, second)):
+            if participant.is_plural:  # the verb after a participant agrees with it
+                verb = re.compile(rf"({mark}[^{END}]*{END} )(was|is|has|does)\b")
+                clause = verb.sub(lambda found: found[1] + AGREEMENT[found[2]][1], clause)
+        return clause
+
+    def _filled(self, said: str, meant: Participant) -> str:
+        subject, as_object, possessive = meant.pronouns(self.language)
+        forms = {"he": subject, "him": as_object, "his": possessive}
+        plural = meant.is_plural and self.language == "en"
+        verbs = {slot: words[plural] for slot, words in AGREEMENT.items()}
+        return _SLOT.sub(lambda slot: _asked(forms[slot[1]]) if slot[1] in forms else verbs.get(slot[1], slot[0]), said)
+
+
+def _asked(form: str) -> str:
+    """Return a pronoun with its marks; 的 is no part of it."""
+    pronoun = form.removesuffix("的")
+    return ASKED + pronoun + END + form[len(pronoun) :]
+
+
+def _english(opening: str, clause: str, aside: str, link: str, said: str) -> str:
+    link = f", {link}" if link in ("and", "so", "but") else f" {link}" if link[:1].isalpha() else link
+    aside = aside.rstrip(" .")
+    if clause.endswith(","):  # a subordinate clause: the reading is its main clause
+        text = f"{clause} {said}"
+    elif aside and link in (".", ";"):
+        text = f"{clause}. {aside}. {said}"
+    else:
+        text = f"{clause}{link} {said}" + (f". {aside}" if aside else "")
+    text = re.sub(r" ([,.;:!?]|' )", r"\1", f"{opening} {text}.").lstrip()
+    text = re.sub(r"\bi\b", "I", text.replace("?.", "?"))
+    # The lexicon has words in lower case, names aside; a sentence begins with a capital.
+    return re.sub(rf"(^|[.!?] )([{FIRST}-{END}]?)([a-z])", lambda found: found[1] + found[2] + found[3].upper(), text)
+
+
+def _chinese(opening: str, clause: str, aside: str, link: str, said: str) -> str:
+    aside = aside.rstrip("。")
+    if clause.endswith("，"):
+        text = f"{clause}{said}"
+    elif aside and link.startswith("。"):
+        text = f"{clause}。{aside}{link}{said}"
+    else:
+        text = f"{clause}{link}{said}" + (f"。{aside}" if aside else "")
+    return re.sub(r"([，。？！])[，。]+", r"\1", f"{opening}{text}。".replace(" ", ""))

@@ -1,0 +1,79 @@
+"""The training items say what their lexicon says, and mean each participant in half of their rows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from random import Random
+from typing import Any
+
+import pytest
+
+from anaphora.data.example import from_record
+from experiments.shipped.items import Items
+from experiments.shipped.lexicon import ANIMAL, PERSON, THING, Noun, load
+from experiments.shipped.phrases import NEUTER, PRONOUNS, Frame, Participant
+
+SHARES = {"gender": 1.0, "number": 1.0, "animacy": 1.0, "selection": 1.0, "role": 1.0}
+LANGUAGES = ("en", "zh")
+
+
+def rows(language: str, pairs: int = 300, seed: int = 0) -> list[dict[str, Any]]:
+    return list(Items(load(language), Random(seed)).rows(SHARES, pairs))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_row_is_an_item_that_the_package_reads(language: str) -> None:
+    for row in rows(language):
+        example = from_record(row)
+        start, end = example.pronoun
+        assert example.text[start:end].lower() in {
+            form.removesuffix("的") for forms in PRONOUNS.values() for form in forms
+        }
+        assert not set("{}\x01\x02\x03\x04") & set(example.text)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_rows_of_a_pair_mean_different_participants(language: str) -> None:
+    pairs: dict[str, list[int]] = defaultdict(list)
+    for row in rows(language):
+        pairs[row["minimal_pair"]].append(row["antecedents"][0])
+    assert all(sorted(meant) == [0, 1] for meant in pairs.values() if len(meant) == 2)
+    first = Counter(meant[0] for meant in pairs.values() if len(meant) == 1)
+    assert abs(first[0] - first[1]) < 4 * sum(first.values()) ** 0.5
+
+
+def test_the_same_seed_draws_the_same_rows() -> None:
+    assert rows("en", 40) == rows("en", 40)
+    assert rows("en", 40) != rows("en", 40, seed=1)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_class_that_an_entry_names_holds_nouns(language: str) -> None:
+    lexicon = load(language)
+    known = {*lexicon.by_class, PERSON, ANIMAL, THING}
+    named = {kind for context in lexicon.contexts for kinds in context.kinds for kind in kinds}
+    named |= {kind for scene in lexicon.scenes for kinds in scene.context.kinds for kind in kinds}
+    named |= {kind for reading in lexicon.predicates for kind in (*reading.fits, *reading.never)}
+    assert named <= known
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_reading_is_said_and_never_said_of_one_class(language: str) -> None:
+    assert not [reading.say for reading in load(language).predicates if not reading.fits.isdisjoint(reading.never)]
+
+
+def test_verbs_and_pronouns_agree_with_a_plural() -> None:
+    cat = Noun("cat", "cats", (), frozenset({"pet"}), is_animal=True)
+    box = Noun("box", "boxes", (), frozenset({"container"}))
+    cats, crate = Participant(cat, NEUTER, True, "the cats"), Participant(box, NEUTER, False, "a box")
+    frame = Frame("en", "{A} was put into {B}", (cats, crate), "we", "Last night,", "nobody spoke .")
+    assert _without_marks(frame.text(".", "{he} {was} asleep", cats)) == (
+        "Last night, the cats were put into a box. Nobody spoke. They were asleep."
+    )
+    assert _without_marks(frame.text("because", "{his} lid {was} open", crate)) == (
+        "Last night, the cats were put into a box because its lid was open. Nobody spoke."
+    )
+
+
+def _without_marks(text: str) -> str:
+    return "".join(character for character in text if character >= " ")
