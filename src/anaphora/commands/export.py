@@ -1,4 +1,4 @@
-"""A run as a folder that `transformers` loads: config.json, model.safetensors and the tokenizer."""
+"""A run as a folder that `transformers` loads, or as a page that runs it in the browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import one_of
+from anaphora.base.checks import PAGE_ENDINGS, file_ending, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
 from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
@@ -25,17 +25,21 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Export:
-    """A run as a folder that `transformers` loads."""
+    """A run as a folder that `transformers` loads, or as a page that runs it in the browser."""
 
     run: str = "outputs/demo"  # the run directory
-    output: str = MISSING  # the folder to write; it must be new or empty
-    format: str = "bert"  # bert: a plain BERT, if the run has such parts; anaphora: the whole run, with a model card
+    output: str = MISSING  # the folder to write, which must be new or empty; of format=page the file, such as try.html
+    # bert: a plain BERT, if the run has such parts; anaphora: the whole run, with a model card; page: one HTML file that
+    # runs the model in the browser, without Python and without a network.
+    format: str = "bert"
     output_layer: bool | None = None  # write BertForMaskedLM, not BertModel; by default only if its layer was trained
     # Licence of the weights for the card of format=anaphora, as the hub writes it, such as apache-2.0.
     licence: str | None = None
 
     def __post_init__(self) -> None:
-        one_of("format", self.format, ("bert", "anaphora"))
+        one_of("format", self.format, ("bert", "anaphora", "page"))
+        if self.format == "page":
+            file_ending("output", self.output, *PAGE_ENDINGS)
         if self.format != "bert" and self.output_layer is not None:
             raise ValueError(f"output_layer ({str(self.output_layer).lower()}) is only for format=bert")
         if self.format != "anaphora" and self.licence is not None:
@@ -43,16 +47,36 @@ class Export:
 
 
 def export(settings: Export) -> Path:
-    """Write a run in the format that is wanted, as a folder that holds nothing yet.
+    """Write a run in the format that is wanted.
 
     Raises:
         UserError: the folder holds something already, or a part of the model has no counterpart in the format.
     """
     from anaphora.base.console import console
+
+    output = Path(settings.output)
+    if settings.format == "page":
+        _write_page(settings, output)
+    else:
+        _write_folder(settings, output)
+    console.print(str(output), soft_wrap=True)
+    return output
+
+
+def _write_page(settings: Export, path: Path) -> None:
+    """The whole model in one page."""
+    from anaphora.api.browser.page import write_browser_page
+    from anaphora.runs.directory import load
+
+    check_writable(path)
+    write_browser_page(path, load(settings.run))
+
+
+def _write_folder(settings: Export, folder: Path) -> None:
+    """A folder that holds nothing yet."""
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.runs.directory import load
 
-    folder = Path(settings.output)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"output ({settings.output}) is not empty; name a new folder")
     check_writable(folder / CONFIG)
@@ -61,8 +85,6 @@ def export(settings: Export) -> Path:
         _write_bert(run, settings, folder)
     else:
         _write_run(run, settings.licence, folder)
-    console.print(str(folder), soft_wrap=True)
-    return folder
 
 
 def _write_bert(run: Run, settings: Export, folder: Path) -> None:

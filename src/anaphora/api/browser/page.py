@@ -1,0 +1,160 @@
+"""The page: the settings, tokenizer and weights of a run, and the script that computes with them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.evidence.storage import chosen_head
+from anaphora.api.browser.phrases import loading_phrase, phrases
+from anaphora.api.browser.shapes import check_supported, shape_of, stored_tokenizer
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_text
+from anaphora.base.language import CHINESE_RANGES, LANGUAGES
+from anaphora.base.locale.translation import spoken_in
+from anaphora.data.own_sentence import example_from_query
+from anaphora.report.page.offline import (
+    FONT_MARK,
+    read_asset,
+    script_json,
+    template_environment,
+    trusted_markup,
+    weight_colours,
+    with_fonts,
+    with_units,
+)
+from anaphora.runs.directory import distinct_tensors
+from anaphora.settings.model.prediction import slots_of
+
+if TYPE_CHECKING:
+    from anaphora.runs.directory import Run
+
+MOST_BYTES = 25_000_000
+"""The size that a page may have."""
+MOST_CHARACTERS = 1_000
+"""The length of a text that the page takes."""
+_TEMPLATES = Path(__file__).with_name("templates")
+_LIVE_TEMPLATES = _TEMPLATES.parent.parent / "live" / "templates"
+_SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "try.js")
+_PRONOUNS = (
+    r"(?<![\p{L}\p{N}])(?:he|him|his|himself|she|her|hers|herself|it|its|itself|they|them|their|theirs|themselves)"
+    r"(?![\p{L}\p{N}])|(?<![其吉])[他她它](?:们|們)?(?![人乡])"
+)
+"""The third-person pronouns, as a regular expression of the script; not those inside 其他, 吉他, 他人 and 他乡."""
+_EXAMPLES = (
+    ("en", "Anna was rescued by Emma because she was weak.", "she", ("Anna", "Emma")),
+    ("en", "The boy dropped the plate because it was hot.", "it", ("boy", "plate")),
+    ("zh", "小红被美玲救了，因为她很虚弱。", "她", ("小红", "美玲")),
+    ("zh", "男孩放下了盘子，因为它很烫。", "它", ("男孩", "盘子")),
+)
+"""Sentences to begin with: language, text, pronoun, candidates."""
+
+
+def write_browser_page(path: Path, run: Run) -> None:
+    """Write a page that runs the model of a run in the browser.
+
+    Raises:
+        UserError: the page cannot compute a part of the model, or would have more than `MOST_BYTES`.
+    """
+    html = browser_page(run)
+    size = len(html.encode("utf-8"))
+    if size > MOST_BYTES:
+        raise UserError(
+            f"{run.name}: the page would have {size / 1e6:.0f} MB, and format=page writes at most "
+            f"{MOST_BYTES // 1_000_000} MB: model.width, model.layers or the vocabulary is too large"
+        )
+    write_text(path, html)
+
+
+def browser_page(run: Run) -> str:
+    """Return the page as HTML; errors as in `write_browser_page`."""
+    check_supported(run)
+    tokenizer = stored_tokenizer(run)
+    weights = _pack_weights(run)
+    words = {}
+    loading = []
+    for language in LANGUAGES:
+        with spoken_in(language):
+            words[language] = {name: with_units(text) for name, text in phrases().items()}
+            loading.append(loading_phrase())
+    head = chosen_head(run)
+    data = {
+        "phrases": words,
+        "shape": {**shape_of(run), "sizes": weights.sizes},
+        "tensors": [{"name": name, "size": int(np.prod(size))} for name, size in weights.sizes.items()],
+        "precision": weights.precision,
+        "tokenizer": tokenizer,
+        "chinese": CHINESE_RANGES,
+        "pronouns": _PRONOUNS,
+        "examples": _readable_examples(run),
+        "head": None if head is None else {"layer": head.layer, "head": head.head},
+        "most": slots_of(run.config.task.prediction) or None,
+        "longest": run.config.model.position.longest_text,
+        "colours": weight_colours(),
+    }
+    html = template_environment(_TEMPLATES).get_template("try.html.j2").render(
+        name=run.name,
+        loading=loading,
+        most_characters=MOST_CHARACTERS,
+        data=script_json(data),
+        weights=trusted_markup(weights.text),
+        scripts=[read_asset(name, _TEMPLATES) for name in _SCRIPTS],
+        style=read_asset("report.css"),
+        live_style=read_asset("live.css", _LIVE_TEMPLATES),
+        own_style=read_asset("try.css", _TEMPLATES),
+        font_mark=trusted_markup(FONT_MARK),
+    )  # fmt: skip
+    written = [*loading, *(text for texts in words.values() for text in texts.values()), "English中文", *tokenizer["tokens"]]
+    return with_fonts(html, "".join(written), (400, 700))
+
+
+@dataclass(frozen=True)
+class _PackedWeights:
+    """The weights of a model as text.
+
+    Attributes:
+        text: all numbers, one tensor after the other, little-endian, as base64.
+        precision: bits of a number: 32, or 16 where that changes nothing or 32 would make the page too large.
+        sizes: the shape of each tensor by name, in the order of the text.
+    """
+
+    text: str
+    precision: int
+    sizes: dict[str, tuple[int, ...]]
+
+
+def _pack_weights(run: Run) -> _PackedWeights:
+    tensors = {name: weight.float().numpy() for name, weight in _needed_tensors(run).items()}
+    whole = np.concatenate([weight.ravel() for weight in tensors.values()]).astype("<f4")
+    with np.errstate(over="ignore"):
+        rounded = whole.astype("<f2")
+    precision = 16 if np.array_equal(rounded, whole) or whole.nbytes * 4 / 3 > MOST_BYTES else 32
+    numbers: NDArray[Any] = rounded if precision == 16 else whole
+    if not np.isfinite(numbers).all():
+        raise UserError(f"{run.name}: a weight is not a number of {precision} bits; format=page cannot write it")
+    text = base64.b64encode(numbers.tobytes()).decode("ascii")
+    return _PackedWeights(text, precision, {name: weight.shape for name, weight in tensors.items()})
+
+
+def _needed_tensors(run: Run) -> dict[str, Any]:
+    """Return the weights that an answer needs: the output over the vocabulary only where that is the answer."""
+    is_word = run.config.task.prediction.kind == "word"
+    return {name: each for name, each in distinct_tensors(run.model).items() if is_word or not name.startswith("output.")}
+
+
+def _readable_examples(run: Run) -> list[dict[str, Any]]:
+    """Return the examples of which the run knows every word; all of them if there is none."""
+    readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
+    return [_example(*one) for one in readable or _EXAMPLES]
+
+
+def _example(language: str, text: str, pronoun: str, candidates: Sequence[str]) -> dict[str, Any]:
+    example = example_from_query(text, pronoun, candidates)
+    spans = [span for mentions in example.candidates for span in mentions]
+    return {"language": language, "text": text, "pronoun": example.pronoun, "candidates": spans}

@@ -1,0 +1,145 @@
+"""Which runs the page can compute, and what its script must know of one.
+
+The script computes what `model/` computes, for the variants that are listed here; the tests compare the two.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anaphora.base.errors import UserError
+from anaphora.data.tokens.vocabulary import character_vocabulary, wordpiece_vocabulary
+from anaphora.settings.model.attention import heads_of
+
+if TYPE_CHECKING:
+    from anaphora.runs.directory import Run
+    from anaphora.settings.run import Config
+
+SUPPORTED: Mapping[str, tuple[str, ...]] = {
+    "model.attention": ("multi_head", "single_head", "shared_query_key", "uniform", "parameter_free"),
+    "model.position": ("none", "sinusoidal", "learned", "rotary", "alibi", "t5_relative"),
+    "model.feed_forward": ("relu", "gelu", "swiglu"),
+    "model.norm": ("layer_norm", "rms_norm"),
+    "task.prediction": ("word", "slot", "bilinear", "pair", "pointer"),
+}
+"""The settings that choose a part of the model, and the variants that the script computes."""
+_TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
+    "Unigram": {"unk_id": 1, "byte_fallback": False},
+    "WordPiece": {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100},
+    "BPE": {
+        "dropout": None,
+        "unk_token": "[UNK]",
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": False,
+    },
+}
+"""The kinds of tokenizer that the script reads, with the options that it has for each."""
+
+
+def check_supported(run: Run) -> None:
+    """Check that the script computes everything that the model of a run consists of.
+
+    Raises:
+        UserError: a part of it is of another kind; the message names the setting.
+    """
+    config = run.config
+    kinds = {
+        "model.attention": config.model.attention.kind,
+        "model.position": config.model.position.kind,
+        "model.feed_forward": config.model.feed_forward.kind,
+        "model.norm": config.model.norm.kind,
+        "task.prediction": config.task.prediction.kind,
+    }
+    for setting, kind in kinds.items():
+        if kind not in SUPPORTED[setting]:
+            allowed = ", ".join(SUPPORTED[setting])
+            raise UserError(f"{run.name}: format=page does not support {setting}={kind}; it supports {allowed}")
+    if config.model.second_sequence:
+        raise UserError(f"{run.name}: format=page does not support model.second_sequence=true")
+
+
+def shape_of(run: Run) -> dict[str, Any]:
+    """Return what the script needs to know of the model, except for its weights and their sizes."""
+    model = run.config.model
+    norm = model.norm
+    heads = heads_of(model.attention)
+    transform = ("relu" if model.feed_forward.kind == "relu" else "gelu") if model.output_transform else None
+    return {
+        "width": model.width,
+        "layers": model.layers,
+        "heads": heads,
+        "attention": model.attention.kind,
+        "scale": (model.width / heads) ** -0.5 if getattr(model.attention, "scaled", True) else 1.0,
+        "position": _position(run),
+        "feed_forward": model.feed_forward.kind,
+        "norm": {
+            "kind": norm.kind,
+            "placement": norm.placement,
+            "epsilon": norm.epsilon,
+            "embedding": norm.embedding,
+        },
+        "values": model.values,
+        "output_transform": transform,
+        "prediction": _prediction(run.config),
+    }
+
+
+def _position(run: Run) -> dict[str, Any]:
+    position = run.config.model.position
+    described: dict[str, Any] = {"kind": position.kind}
+    if hasattr(position, "base"):
+        described["base"] = position.base
+    if position.kind == "t5_relative":
+        # The buckets of the distances to the left, as torch computes them; those to the right follow on one side.
+        bucket: Callable[[torch.Tensor], torch.Tensor] = run.model.encoder.position.bucket
+        left = bucket(-torch.arange(position.max_distance + 1))
+        described |= {"buckets": left.tolist(), "side": position.buckets // 2}
+    return described
+
+
+def _prediction(config: Config) -> dict[str, Any]:
+    prediction = config.task.prediction
+    described: dict[str, Any] = {"kind": prediction.kind, "none_of_them": prediction.none_of_them}
+    if prediction.kind == "pointer":
+        described |= {"layer": prediction.layer % config.model.layers, "head": prediction.head}
+    if prediction.kind == "pair":
+        described["attention"] = prediction.attention
+    return described
+
+
+def stored_tokenizer(run: Run) -> dict[str, Any]:
+    """Return the tokenizer of a run as the script reads it.
+
+    Raises:
+        UserError: it is none of those that training learns, such as that of a published encoder.
+    """
+    content = json.loads(run.tokenizer.dumps())
+    model = content["model"]
+    splitters = {False: _parts_of(character_vocabulary(["a"], 1)), True: _parts_of(wordpiece_vocabulary(["aa"], 16))}
+    single = [is_single for is_single, parts in splitters.items() if parts == {name: content[name] for name in parts}]
+    options = _TOKENIZERS.get(model["type"])
+    if not single or options is None or any(model.get(name, value) != value for name, value in options.items()):
+        raise UserError(
+            f"{run.name}: format=page does not support this tokenizer ({model['type']} of another origin); it supports "
+            "those of vocabulary=word, character, wordpiece and bpe"
+        )
+    tokens = [run.tokenizer.token(number) for number in range(run.tokenizer.size)]
+    stored: dict[str, Any] = {"kind": model["type"], "tokens": tokens, "single": single[0]}
+    if model["type"] == "Unigram":
+        stored["scores"] = [score for _, score in model["vocab"]]
+    if model["type"] == "BPE":
+        stored["merges"] = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
+    return stored
+
+
+def _parts_of(tokenizer: Any) -> dict[str, Any]:
+    """Return how a tokenizer of ours prepares a text, as its file states it."""
+    content = json.loads(tokenizer.dumps())
+    return {name: content[name] for name in ("normalizer", "pre_tokenizer", "post_processor", "added_tokens")}

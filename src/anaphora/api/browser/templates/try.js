@@ -1,0 +1,430 @@
+"use strict";
+(async () => {
+  const data = JSON.parse(document.getElementById("model-data").textContent), { ramp, light } = data.colours;
+  const { layers, heads } = data.shape;
+  const at = (name) => document.getElementById(name);
+  let language = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
+  const say = (name, values = {}) => data.phrases[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
+  const quoted = (text) => `“${text}”`;
+  const share = (weight) => weight.toFixed(2);
+  function element(tag, className, text) {
+    const node = document.createElement(tag);
+    if (className) node.className = className;
+    if (text !== undefined) node.textContent = text;
+    return node;
+  }
+  function button(text, act, className = "link") {
+    const node = element("button", className, text);
+    node.type = "button";
+    node.addEventListener("click", act);
+    return node;
+  }
+
+  // What is read and marked: units are words as maps show them, by number.
+  let model = null, read = null, pronoun = [], marked = new Set(), found = [], edits = [], plain = null, edited = null;
+  let selected = data.head ?? { layer: layers - 1, head: 0 }, edge = null, cell = null, problem = null;
+
+  // ---- language
+  function speak() {
+    document.documentElement.lang = language;
+    document.title = say("title");
+    for (const node of document.querySelectorAll("[data-say]")) node.textContent = say(node.dataset.say);
+    for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", say(node.dataset.label));
+    const other = language === "zh" ? "en" : "zh";
+    at("other-language").textContent = other === "zh" ? "中文" : "English";
+    at("other-language").lang = other;
+    at("examples").replaceChildren(...data.examples.map((one) => button(one.text, () => { at("text").value = one.text; fit(); start(one.text, one); })));
+    at("examples").parentElement.hidden = !data.examples.length;
+    tellHeads();
+    tell();
+  }
+  at("other-language").addEventListener("click", () => { language = language === "zh" ? "en" : "zh"; speak(); });
+
+  // ---- the sentence and its marks
+  const isUnread = (unit) => read.unread.some(([start, end]) => start < read.units[unit].end && read.units[unit].start < end);
+  const isWord = (unit) => /[\p{L}\p{N}]/u.test(read.units[unit].label) && read.units[unit].start < read.units[unit].end;
+  const textOf = (units) => read.characters.slice(read.units[units[0]].start, read.units[units[units.length - 1]].end).join("");
+  function candidates() { // neighbouring marked words are one name
+    const lists = [];
+    for (const unit of [...marked].sort((a, b) => a - b)) {
+      const last = lists[lists.length - 1];
+      if (last && last[last.length - 1] === unit - 1) last.push(unit); else lists.push([unit]);
+    }
+    return lists;
+  }
+  const unitsIn = ([start, end]) => [...read.units.keys()].filter((unit) => read.units[unit].start < end && start < read.units[unit].end);
+  function pronounsOf() { // the third-person pronouns of the sentence, each as its units
+    const words = read.characters.join(""), lists = [];
+    for (const match of words.matchAll(new RegExp(data.pronouns, "giu"))) {
+      const begin = [...words.slice(0, match.index)].length;
+      lists.push(unitsIn([begin, begin + [...match[0]].length]));
+    }
+    return lists;
+  }
+  function start(text, marks = null) {
+    read = plain = edited = edge = cell = problem = null;
+    edits = [];
+    marked = new Set();
+    pronoun = [];
+    problem = problemOf(text);
+    if (!problem) {
+      read = model.read(text);
+      const most = data.longest ?? Infinity;
+      if (read.ids.length > most) { problem = ["too_long", { tokens: read.ids.length, most }]; read = null; }
+    }
+    if (read) {
+      found = pronounsOf();
+      pronoun = marks ? unitsIn(marks.pronoun) : found[found.length - 1] ?? [];
+      for (const span of marks ? marks.candidates : []) for (const unit of unitsIn(span)) marked.add(unit);
+    }
+    at("marking-names").checked = true;
+    fillWords();
+    compute();
+  }
+  function problemOf(text) {
+    const letters = [...text.replace(/\[MASK\]/g, "")].filter((each) => /\p{L}/u.test(each));
+    if (!text.trim()) return ["empty", {}];
+    if (letters.filter((each) => /[\p{Script=Latin}\p{Script=Han}]/u.test(each)).length <= letters.length / 2) return ["language", {}];
+    return null;
+  }
+  function mark(unit) {
+    const list = found.find((each) => each.includes(unit));
+    if (at("marking-pronoun").checked || (list && !marked.has(unit))) {
+      pronoun = list ?? [unit];
+      for (const each of pronoun) marked.delete(each);
+      at("marking-names").checked = true;
+      edge = null;
+    } else if (marked.has(unit)) marked.delete(unit);
+    else if (!pronoun.includes(unit)) marked.add(unit);
+    compute();
+  }
+
+  // ---- asking the model
+  const expanded = (edit) => { // every head that an edit is about
+    const list = [];
+    for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++)
+      if ((edit.layer ?? layer) === layer && (edit.head ?? head) === head) list.push({ layer, head });
+    return list;
+  };
+  function compute() {
+    plain = edited = null;
+    if (read && pronoun.length) {
+      const lists = candidates(), asked = tooMany() ? [] : lists, began = performance.now();
+      plain = model.ask(read, pronoun, asked, { cuts: [], off: [] });
+      const seconds = (performance.now() - began) / 1000;
+      if (edits.length) {
+        const cuts = edits.filter((edit) => "to" in edit).flatMap((edit) => expanded(edit).map((each) => ({ ...edit, ...each })));
+        edited = model.ask(read, pronoun, asked, { cuts, off: edits.filter((edit) => !("to" in edit)) });
+      }
+      at("seconds").dataset.seconds = seconds;
+    }
+    tell();
+  }
+  const tooMany = () => candidates().length > (data.most ?? Infinity);
+  const shownMaps = () => (edited ?? plain).maps;
+
+  // ---- telling all of it
+  function tell() {
+    if (!model) return;
+    at("error").hidden = !problem;
+    at("error").textContent = problem ? say(...problem) : "";
+    at("marking").hidden = !read;
+    at("words").hidden = !read;
+    at("result").hidden = !plain;
+    tellNotes();
+    tellMarks();
+    if (!plain) return;
+    tellAnswer();
+    tellEdits();
+    tellPictures();
+    tellRow();
+    drawMap();
+    at("seconds").textContent = say("seconds", { seconds: Number(at("seconds").dataset.seconds).toFixed(2) });
+  }
+  const unreadUnits = () => [...read.units.keys()].filter(isUnread);
+  function isReadable() { // whether enough is known to show how sure the answer is
+    const named = [...pronoun, ...marked], words = [...read.units.keys()].filter(isWord);
+    return !named.some(isUnread) && unreadUnits().length <= words.length / 3;
+  }
+  function tellNotes() {
+    const notes = [];
+    if (read) {
+      const unread = unreadUnits().map((unit) => quoted(read.units[unit].label)).join(say("comma"));
+      if (unread) notes.push(say(isReadable() ? "unknown" : "unreadable", { words: unread }));
+      if (!pronoun.length) notes.push(say("no_pronoun"));
+      else if (candidates().length < 2) notes.push(say("too_few", { pronoun: quoted(textOf(pronoun)) }));
+      else if (tooMany()) notes.push(say("too_many", { most: data.most }));
+    }
+    at("notes").replaceChildren(...notes.map((text) => element("li", "", text)));
+  }
+  let wordButtons = [], rowButtons = [];
+  function fillWords() {
+    const units = read ? [...read.units.keys()] : [], languageOf = (unit) => /\p{Script=Han}/u.test(read.units[unit].label) ? "zh" : "en";
+    wordButtons = units.map((unit) => {
+      const node = button(read.units[unit].label, () => mark(unit), "");
+      node.lang = languageOf(unit);
+      node.disabled = !isWord(unit);
+      node.hidden = read.units[unit].start === read.units[unit].end;
+      return node;
+    });
+    at("words").replaceChildren(...wordButtons);
+    rowButtons = units.map((unit) => {
+      const node = button(read.units[unit].label, () => choose(unit), "word");
+      node.lang = languageOf(unit);
+      node.append(element("small"));
+      return node;
+    });
+    at("row").replaceChildren(...rowButtons);
+  }
+  const roleOf = (unit) => pronoun.includes(unit) ? "pronoun" : marked.has(unit) ? "candidate" : "";
+  function tellMarks() {
+    wordButtons.forEach((node, unit) => {
+      const role = roleOf(unit), isFound = found.some((list) => list.includes(unit));
+      node.className = role || (isFound ? "found" : "");
+      node.setAttribute("aria-pressed", String(Boolean(role)));
+      node.title = role ? say(role) : isFound ? say("another_pronoun") : "";
+    });
+  }
+  function tellAnswer() {
+    const lists = candidates(), box = at("answers"), isShown = plain.shares && lists.length > 1 && isReadable();
+    at("differ").textContent = isShown ? compared(lists) : "";
+    at("answer").hidden = !isShown;
+    if (!isShown) return box.replaceChildren();
+    const names = lists.map(textOf), columns = edited ? [plain, edited] : [plain];
+    if (data.shape.prediction.none_of_them) names.push(say("none"));
+    const table = element("table"), head = element("tr"), top = element("thead"), body = element("tbody");
+    head.append(element("th", "", say("candidate")), element("th", "", say("before")), ...(edited ? [element("th", "", say("after"))] : []));
+    top.append(head);
+    names.forEach((name, place) => {
+      const line = element("tr");
+      line.append(element("th", "", name));
+      for (const { shares } of columns) {
+        const cell = element("td", shares[place] === Math.max(...shares) ? "best" : ""), bar = element("span", "bar");
+        bar.style.width = `${(6 * shares[place]).toFixed(2)}rem`;
+        cell.append(bar, `${(100 * shares[place]).toFixed(1)} %`);
+        line.append(cell);
+      }
+      body.append(line);
+    });
+    table.append(top, body);
+    box.replaceChildren(table);
+  }
+  // The weight of the pronoun on units in one head: the mean over its own, the sum over theirs.
+  function weightOn(units, { layer, head }, maps = shownMaps()) {
+    const map = maps[layer][head], count = read.units.length;
+    return units.reduce((sum, to) => sum + pronoun.reduce((all, from) => all + map[from * count + to] / pronoun.length, 0), 0);
+  }
+  const best = (numbers) => numbers.indexOf(Math.max(...numbers));
+  function compared(lists) { // whether the head points where the answer is; without edits, of the model as it is
+    const head = data.head ?? selected, { maps, shares } = edited ?? plain, weights = lists.map((units) => weightOn(units, head, maps));
+    const answer = best(shares.slice(0, lists.length)), none = data.shape.prediction.none_of_them && shares[lists.length] > shares[answer];
+    const pointed = best(weights), values = { layer: head.layer, head: head.head, pointed: quoted(textOf(lists[pointed])), weight: share(weights[pointed]),
+      answer: none ? say("none") : quoted(textOf(lists[answer])) };
+    return say(!none && pointed === answer ? "agree" : "differ", values) + (data.head ? "" : say("no_head"));
+  }
+
+  // ---- edits
+  function choose(unit) {
+    edge = { from: pronoun, to: unit };
+    tellEdits();
+    tellRow();
+  }
+  function edit(one) {
+    const list = Array.isArray(one) ? one : [one];
+    for (const each of list) if (!edits.some((other) => JSON.stringify(other) === JSON.stringify(each))) edits.push(each);
+    compute();
+  }
+  const place = (one) => one.layer === null ? say("in_every_head") : one.head === null ? say("in_layer", one) : say("in_head", one);
+  function tellEdits() {
+    const isChosen = edge !== null, to = isChosen ? edge.to : null, choices = [];
+    if (isChosen) {
+      const cutAt = (layer, head) => () => edit(edge.from.map((from) => ({ from, to, layer, head })));
+      choices.push(element("span", "", say("cut", { from: quoted(textOf(edge.from)), to: quoted(read.units[to].label) })),
+                   button(say("in_head", selected), cutAt(selected.layer, selected.head)),
+                   button(say("in_layer", selected), cutAt(selected.layer, null)), button(say("in_every_head"), cutAt(null, null)));
+    } else choices.push(element("span", "quiet", say("choose_edge")));
+    at("cut-choices").replaceChildren(...choices);
+    at("switch-off").textContent = say("switch_off", selected);
+    const names = (one) => "to" in one ? say("cut_done", { from: quoted(read.units[one.from].label), to: quoted(read.units[one.to].label) }) + place(one) : say("off_done", one);
+    const items = edits.map((one) => {
+      const item = element("li", "", names(one) + " ");
+      item.append(button(say("undo"), () => { edits.splice(edits.indexOf(one), 1); compute(); }));
+      return item;
+    });
+    if (items.length > 1) {
+      const item = element("li");
+      item.append(button(say("undo_all"), () => { edits = []; compute(); }));
+      items.push(item);
+    }
+    at("edits").replaceChildren(...items);
+  }
+  at("switch-off").addEventListener("click", () => edit({ layer: selected.layer, head: selected.head }));
+
+  // ---- heads
+  const step = (weight) => Math.min(63, Math.max(0, Math.round(63 * weight)));
+  const colours = ramp.map((text) => [1, 3, 5].map((from) => parseInt(text.slice(from, from + 2), 16)));
+  let pictures = [];
+  function tellHeads() {
+    const grid = at("heads"), parts = [];
+    pictures = [];
+    grid.style.gridTemplateColumns = `auto repeat(${heads}, minmax(0, 4.2rem))`;
+    for (let layer = 0; layer < layers; layer++) {
+      parts.push(element("span", "place", say("layer", { layer })));
+      for (let head = 0; head < heads; head++) {
+        const node = button("", () => select(layer, head, false), "");
+        node.append(element("canvas"), element("small"));
+        node.setAttribute("role", "radio");
+        pictures.push({ layer, head, node });
+        parts.push(node);
+      }
+    }
+    grid.replaceChildren(...parts);
+  }
+  function select(layer, head, isFocused) {
+    if (layer < 0 || head < 0 || layer >= layers || head >= heads) return;
+    selected = { layer, head };
+    tell();
+    if (isFocused) pictures[layer * heads + head].node.focus();
+  }
+  const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+  at("heads").addEventListener("keydown", (event) => {
+    const way = STEPS[event.key];
+    if (!way) return;
+    event.preventDefault();
+    select(selected.layer + way[0], selected.head + way[1], true);
+  });
+  function paintMap(canvas, map) {
+    const count = read.units.length, picture = new ImageData(count, count);
+    canvas.width = canvas.height = count;
+    map.forEach((weight, dot) => picture.data.set([...colours[step(weight)], 255], 4 * dot));
+    canvas.getContext("2d").putImageData(picture, 0, 0);
+  }
+  function tellPictures() {
+    const lists = candidates();
+    for (const { layer, head, node } of pictures) {
+      const isSelected = layer === selected.layer && head === selected.head, isOff = edits.some((one) => !("to" in one) && one.layer === layer && one.head === head);
+      const weights = lists.map((units) => weightOn(units, { layer, head })), most = best(weights);
+      const name = say("layer_head", { layer, head }), pointed = lists.length ? `${textOf(lists[most])} ${share(weights[most])}` : "";
+      paintMap(node.firstChild, shownMaps()[layer][head]);
+      node.lastChild.textContent = isOff ? say("off") : pointed;
+      node.setAttribute("aria-checked", String(isSelected));
+      node.setAttribute("aria-label", [name, isOff ? say("off") : pointed].filter(Boolean).join(say("comma")));
+      node.title = node.getAttribute("aria-label");
+      node.tabIndex = isSelected ? 0 : -1;
+      node.classList.toggle("off", isOff);
+      node.classList.toggle("chosen", Boolean(data.head) && layer === data.head.layer && head === data.head.head);
+    }
+    at("heads-note").textContent = data.head ? say("chosen_head", data.head) : "";
+  }
+
+  // ---- the pronoun's row
+  function tellRow() {
+    at("row-title").textContent = say("row", { word: quoted(textOf(pronoun)), ...selected });
+    rowButtons.forEach((node, unit) => {
+      const weight = weightOn([unit], selected), shade = step(weight);
+      node.className = ["word", { pronoun: "pronoun", candidate: "other" }[roleOf(unit)] ?? "", edge && edge.to === unit ? "chosen" : ""].join(" ");
+      node.style.background = ramp[shade];
+      node.style.color = light[shade] ? "#fff" : "";
+      node.lastChild.textContent = weight >= 0.005 ? share(weight) : "";
+      node.setAttribute("aria-label", say("attends", { from: textOf(pronoun), to: read.units[unit].label, share: share(weight) }));
+    });
+    at("sums").textContent = candidates().map((units) => `${textOf(units)} ${share(weightOn(units, selected))}`).join(" · ");
+  }
+
+  // ---- the whole map
+  let plan = null;
+  function drawMap() {
+    const canvas = at("map"), units = read.units, count = units.length, dots = devicePixelRatio || 1, pen = canvas.getContext("2d");
+    const font = (isBold) => `${isBold ? "700 " : ""}13px "Anaphora Sans", system-ui, sans-serif`, isWide = (text) => /\p{Script=Han}/u.test(text);
+    pen.font = font(true);
+    const widths = units.map((unit) => pen.measureText(unit.label).width);
+    const margin = Math.min(120, Math.ceil(Math.max(...widths)) + 10);
+    const tall = Math.min(130, Math.max(...units.map((unit, number) => isWide(unit.label) ? [...unit.label].length * 14 : widths[number])) + 10);
+    const size = Math.max(17, Math.min(30, ((canvas.parentElement.clientWidth || 600) - margin - 2) / count));
+    plan = { margin, tall, size };
+    const wide = margin + size * count + 2, high = tall + size * count + 2;
+    canvas.width = Math.round(wide * dots); canvas.height = Math.round(high * dots);
+    canvas.style.width = `${wide}px`; canvas.style.height = `${high}px`;
+    pen.setTransform(dots, 0, 0, dots, 0, 0);
+    const small = element("canvas"), map = shownMaps()[selected.layer][selected.head];
+    paintMap(small, map);
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(small, margin, tall, size * count, size * count);
+    pen.strokeStyle = "#fff";
+    pen.beginPath();
+    for (let n = 0; n <= count; n++) {
+      pen.moveTo(margin, tall + n * size); pen.lineTo(margin + count * size, tall + n * size);
+      pen.moveTo(margin + n * size, tall); pen.lineTo(margin + n * size, tall + count * size);
+    }
+    pen.stroke();
+    pen.strokeStyle = "#dfe3e8";
+    pen.strokeRect(margin, tall, count * size, count * size);
+    pen.textBaseline = "middle";
+    units.forEach((unit, number) => {
+      const role = roleOf(number), middle = (number + .5) * size;
+      pen.font = font(role);
+      pen.fillStyle = { pronoun: "#7d3c98", candidate: "#b54f08", "": "#1d2330" }[role];
+      pen.textAlign = "right";
+      pen.fillText(unit.label, margin - 6, tall + middle, margin - 8);
+      if (isWide(unit.label)) {
+        const letters = [...unit.label];
+        pen.textAlign = "center";
+        letters.forEach((letter, m) => pen.fillText(letter, margin + middle, tall - 5 - 14 * (letters.length - m - .5)));
+        return;
+      }
+      pen.save();
+      pen.translate(margin + middle, tall - 6);
+      pen.rotate(-Math.PI / 2);
+      pen.textAlign = "left";
+      pen.fillText(unit.label, 0, 0, tall - 8);
+      pen.restore();
+    });
+    const frame = (row, column, colour) => { pen.lineWidth = 2; pen.strokeStyle = colour; pen.strokeRect(margin + column * size, tall + row * size, size, size); };
+    for (const row of pronoun) for (const column of marked) frame(row, column, "#b54f08");
+    if (edge) for (const row of edge.from) frame(row, edge.to, "#1d2330");
+    if (cell) frame(...cell, "#1d2330");
+    at("map-said").textContent = cell ? say("attends", { from: units[cell[0]].label, to: units[cell[1]].label, share: share(map[cell[0] * count + cell[1]]) }) : "";
+  }
+  function point(row, column) {
+    const count = read.units.length, isInside = row >= 0 && column >= 0 && row < count && column < count;
+    if (String(isInside ? [row, column] : null) === String(cell)) return;
+    cell = isInside ? [row, column] : null;
+    drawMap();
+  }
+  const map = at("map");
+  map.addEventListener("pointermove", (event) => point(Math.floor((event.offsetY - plan.tall) / plan.size), Math.floor((event.offsetX - plan.margin) / plan.size)));
+  for (const name of ["pointerleave", "blur"]) map.addEventListener(name, () => plain && point(-1, -1));
+  const takeEdge = () => {
+    if (!cell) return;
+    edge = { from: [cell[0]], to: cell[1] };
+    tellEdits();
+    tellRow();
+    drawMap();
+  };
+  map.addEventListener("click", takeEdge);
+  map.addEventListener("keydown", (event) => {
+    const way = STEPS[event.key], last = read.units.length - 1, [row, column] = cell ?? [pronoun[0], pronoun[0]];
+    if (event.key === "Enter") takeEdge();
+    if (!way) return;
+    event.preventDefault();
+    point(Math.min(last, Math.max(0, row + way[0])), Math.min(last, Math.max(0, column + way[1])));
+  });
+
+  // ---- the form
+  at("ask").addEventListener("submit", (event) => { event.preventDefault(); start(at("text").value); });
+  at("text").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); at("ask").requestSubmit(); } });
+  const fit = () => { const box = at("text"); box.style.height = "auto"; box.style.height = `${box.scrollHeight + box.offsetHeight - box.clientHeight}px`; };
+  at("text").addEventListener("input", fit);
+  addEventListener("resize", () => { fit(); if (plain) drawMap(); });
+
+  speak();
+  try { model = await Model.unpack(data, at("weights").textContent, (share) => { at("progress").value = share; }); }
+  catch { at("loading-text").textContent = say("damaged"); return; }
+  window.anaphora = model; // what the page computes, for the browser's console
+  at("loading").hidden = true;
+  at("page").hidden = false;
+  const first = data.examples.find((one) => one.language === language) ?? data.examples[0];
+  if (first) at("text").value = first.text;
+  fit();
+  if (first) start(first.text, first); else tell();
+})();

@@ -1,0 +1,35 @@
+"""A page in headless Chromium, and a script that uses it and hands back what it saw."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+_HARNESS = """<pre id="seen"></pre><script>(async () => {
+  const at = (name) => document.getElementById(name), pause = (time = 20) => new Promise((next) => setTimeout(next, time));
+  for (let turn = 0; turn < 500 && !window.anaphora && !GIVEN.early; turn++) await pause();
+  const seen = await (async (given) => { BODY })(GIVEN);
+  at("seen").textContent = JSON.stringify(seen);
+})().catch((problem) => { document.getElementById("seen").textContent = JSON.stringify({ problem: String(problem.stack) }); })</script>"""
+
+
+def in_browser(page: str, body: str, given: dict[str, Any], folder: Path, *options: str) -> Any:
+    """Open a page, run the body of a script in it, and return what it returns; `given` is its argument."""
+    script = _HARNESS.replace("BODY", body).replace("GIVEN", json.dumps(given).replace("<", "\\u003c"))
+    path = folder / "opened.html"
+    path.write_text(page.replace("</body>", f"{script}</body>"), encoding="utf-8")
+    done = subprocess.run(
+        [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
+         f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=60000", *options, "--dump-dom", path.as_uri()],
+        capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr, done.stderr
+    match = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
+    assert match is not None and match[1], done.stderr[-2000:]
+    return json.loads(html.unescape(match[1]))
