@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-_HARNESS = """<pre id="seen"></pre><script>(async () => {
-  const at = (name) => document.getElementById(name), pause = (time = 20) => new Promise((next) => setTimeout(next, time));
-  for (let turn = 0; turn < 500 && !window.anaphora && !GIVEN.early; turn++) await pause();
-  const seen = await (async (given) => { BODY })(GIVEN);
+_HARNESS = """<pre id="seen"></pre><script>(async (given) => {
+  const at = (name) => document.getElementById(name);
+  const pause = (time = 20) => new Promise((next) => setTimeout(next, time));
+  for (let turn = 0; turn < 500 && !window.anaphora && !given.early; turn++) await pause();
+  const use = async () => { BODY };
+  const seen = await use().catch((problem) => ({ problem: String(problem.stack) }));
   at("seen").textContent = JSON.stringify(seen);
-})().catch((problem) => { document.getElementById("seen").textContent = JSON.stringify({ problem: String(problem.stack) }); })</script>"""
+})(GIVEN)</script>"""
 
 
 def in_browser(page: str, body: str, given: dict[str, Any], folder: Path, *options: str) -> Any:

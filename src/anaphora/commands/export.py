@@ -29,8 +29,8 @@ class Export:
 
     run: str = "outputs/demo"  # the run directory
     output: str = MISSING  # the folder to write, which must be new or empty; of format=page the file, such as try.html
-    # bert: a plain BERT, if the run has such parts; anaphora: the whole run, with a model card; page: one HTML file that
-    # runs the model in the browser, without Python and without a network.
+    # bert: a plain BERT, if the run has such parts; anaphora: the whole run, with a model card; page: one HTML file
+    # that runs the model in the browser, without Python and without a network.
     format: str = "bert"
     output_layer: bool | None = None  # write BertForMaskedLM, not BertModel; by default only if its layer was trained
     # Licence of the weights for the card of format=anaphora, as the hub writes it, such as apache-2.0.

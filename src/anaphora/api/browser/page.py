@@ -85,6 +85,7 @@ def browser_page(run: Run) -> str:
             loading.append(loading_phrase())
     head = chosen_head(run)
     data = {
+        "name": run.name,
         "phrases": words,
         "shape": {**shape_of(run), "sizes": weights.sizes},
         "tensors": [{"name": name, "size": int(np.prod(size))} for name, size in weights.sizes.items()],
@@ -110,7 +111,12 @@ def browser_page(run: Run) -> str:
         own_style=read_asset("try.css", _TEMPLATES),
         font_mark=trusted_markup(FONT_MARK),
     )  # fmt: skip
-    written = [*loading, *(text for texts in words.values() for text in texts.values()), "English中文", *tokenizer["tokens"]]
+    written = [
+        *loading,
+        *(text for texts in words.values() for text in texts.values()),
+        "English中文",
+        *tokenizer["tokens"],
+    ]
     return with_fonts(html, "".join(written), (400, 700))
 
 
@@ -145,7 +151,9 @@ def _pack_weights(run: Run) -> _PackedWeights:
 def _needed_tensors(run: Run) -> dict[str, Any]:
     """Return the weights that an answer needs: the output over the vocabulary only where that is the answer."""
     is_word = run.config.task.prediction.kind == "word"
-    return {name: each for name, each in distinct_tensors(run.model).items() if is_word or not name.startswith("output.")}
+    return {
+        name: each for name, each in distinct_tensors(run.model).items() if is_word or not name.startswith("output.")
+    }
 
 
 def _readable_examples(run: Run) -> list[dict[str, Any]]:

@@ -22,7 +22,9 @@ def _marking_phrases() -> dict[str, str]:
     return {
         "title": _("Type a sentence, see its attention"),
         "lead": _("The whole model is inside this page and computes in your browser. Nothing that you type leaves it."),
-        "damaged": _("This file is damaged: the weights of the model are incomplete. Get it again, or export it again."),
+        "damaged": _(
+            "This file is damaged: the weights of the model are incomplete. Get it again, or export it again."
+        ),
         "text": _("Sentence"),
         "read": _("Show"),
         "examples": _("Or take one of these:"),
@@ -40,7 +42,9 @@ def _marking_phrases() -> dict[str, str]:
         "too_long": _("This sentence has {tokens} tokens, and the model reads at most {most}: type a shorter one."),
         "unknown": _("The model does not know {words}: do not trust this answer."),
         "unreadable": _("The model cannot read {words}, so no answer is shown: use other words."),
-        "no_pronoun": _("There is no he, she, it or they here: choose “the pronoun” above and click the word you mean."),
+        "no_pronoun": _(
+            "There is no he, she, it or they here: choose “the pronoun” above and click the word you mean."
+        ),
         "too_few": _("Click at least two words that {pronoun} may mean; then the model answers."),
         "too_many": _("This model compares at most {most} candidates: click some of them again."),
     }
@@ -53,8 +57,12 @@ def _answer_phrases() -> dict[str, str]:
         "after": _("with the edits"),
         "none": _("none of them"),
         "agree": _("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
-        "differ": _("Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."),
-        "no_head": _(" (No head was chosen for this model; this is the one that you selected.)"),
+        "differ": _(
+            "Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."
+        ),
+        "nowhere": _("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
+        "no_head": _(" (No head was chosen for this model, so this is the one that you select.)"),
+        "sums": _("Weight on the candidates: "),
         "edit": _("Change the model"),
         "choose_edge": _("Click a word of the row, or a square of the map, to cut the edge to it."),
         "cut": _("Cut {from} → {to}:"),
@@ -74,8 +82,8 @@ def _map_phrases() -> dict[str, str]:
     return {
         "all_heads": _("The maps of all heads"),
         "heads_help": _(
-            "One picture for each head, and below it the candidate to which the pronoun attends most. Choose one with "
-            "a click or the arrow keys."
+            "One picture for each head. Below it stands the candidate to which the pronoun attends most, if it gets "
+            "0.1 or more. Choose one with a click or the arrow keys."
         ),
         "chosen_head": _("Framed in green: layer {layer} head {head}, chosen on the development sentences."),
         "layer": _("layer {layer}"),
@@ -88,6 +96,6 @@ def _map_phrases() -> dict[str, str]:
             "Enter chooses an edge."
         ),
         "map_label": _("Attention map"),
-        "about": _("Made with Anaphora from a run of your own or one that was given to you; it can be wrong."),
+        "about": _("Model: {name}, trained with Anaphora. It is small and can be wrong."),
         "seconds": pgettext("live page", "{seconds} s"),
     }

@@ -6,16 +6,19 @@ The script computes what `model/` computes, for the variants that are listed her
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from anaphora.base.errors import UserError
 from anaphora.data.tokens.vocabulary import character_vocabulary, wordpiece_vocabulary
-from anaphora.settings.model.attention import heads_of
+from anaphora.settings.model.attention import MultiHead, heads_of
+from anaphora.settings.model.position import Rotary, Sinusoidal, T5Relative
+from anaphora.settings.model.prediction import Pair, Pointer
 
 if TYPE_CHECKING:
+    from anaphora.model import position as modules
     from anaphora.runs.directory import Run
     from anaphora.settings.run import Config
 
@@ -68,23 +71,19 @@ def check_supported(run: Run) -> None:
 def shape_of(run: Run) -> dict[str, Any]:
     """Return what the script needs to know of the model, except for its weights and their sizes."""
     model = run.config.model
-    norm = model.norm
-    heads = heads_of(model.attention)
+    attention, norm = model.attention, model.norm
+    heads = heads_of(attention)
+    is_unscaled = isinstance(attention, MultiHead) and not attention.scaled
     transform = ("relu" if model.feed_forward.kind == "relu" else "gelu") if model.output_transform else None
     return {
         "width": model.width,
         "layers": model.layers,
         "heads": heads,
-        "attention": model.attention.kind,
-        "scale": (model.width / heads) ** -0.5 if getattr(model.attention, "scaled", True) else 1.0,
+        "attention": attention.kind,
+        "scale": 1.0 if is_unscaled else (model.width / heads) ** -0.5,
         "position": _position(run),
         "feed_forward": model.feed_forward.kind,
-        "norm": {
-            "kind": norm.kind,
-            "placement": norm.placement,
-            "epsilon": norm.epsilon,
-            "embedding": norm.embedding,
-        },
+        "norm": {"kind": norm.kind, "placement": norm.placement, "epsilon": norm.epsilon, "embedding": norm.embedding},
         "values": model.values,
         "output_transform": transform,
         "prediction": _prediction(run.config),
@@ -94,12 +93,12 @@ def shape_of(run: Run) -> dict[str, Any]:
 def _position(run: Run) -> dict[str, Any]:
     position = run.config.model.position
     described: dict[str, Any] = {"kind": position.kind}
-    if hasattr(position, "base"):
+    if isinstance(position, Sinusoidal | Rotary):
         described["base"] = position.base
-    if position.kind == "t5_relative":
+    if isinstance(position, T5Relative):
         # The buckets of the distances to the left, as torch computes them; those to the right follow on one side.
-        bucket: Callable[[torch.Tensor], torch.Tensor] = run.model.encoder.position.bucket
-        left = bucket(-torch.arange(position.max_distance + 1))
+        module = cast("modules.T5Relative", run.model.encoder.position)
+        left = module.bucket(-torch.arange(position.max_distance + 1))
         described |= {"buckets": left.tolist(), "side": position.buckets // 2}
     return described
 
@@ -107,9 +106,9 @@ def _position(run: Run) -> dict[str, Any]:
 def _prediction(config: Config) -> dict[str, Any]:
     prediction = config.task.prediction
     described: dict[str, Any] = {"kind": prediction.kind, "none_of_them": prediction.none_of_them}
-    if prediction.kind == "pointer":
+    if isinstance(prediction, Pointer):
         described |= {"layer": prediction.layer % config.model.layers, "head": prediction.head}
-    if prediction.kind == "pair":
+    if isinstance(prediction, Pair):
         described["attention"] = prediction.attention
     return described
 

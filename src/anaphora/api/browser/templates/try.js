@@ -7,6 +7,7 @@
   const say = (name, values = {}) => data.phrases[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
   const quoted = (text) => `“${text}”`;
   const share = (weight) => weight.toFixed(2);
+  const LEAST = 0.1; // the least weight with which a head points at a candidate
   function element(tag, className, text) {
     const node = document.createElement(tag);
     if (className) node.className = className;
@@ -18,6 +19,12 @@
     node.type = "button";
     node.addEventListener("click", act);
     return node;
+  }
+
+  function refill(box, nodes) { // the focus stays at the button with the same number
+    const buttons = () => [...box.querySelectorAll("button")], place = buttons().indexOf(document.activeElement);
+    box.replaceChildren(...nodes);
+    if (place >= 0) buttons()[Math.min(place, buttons().length - 1)]?.focus();
   }
 
   // What is read and marked: units are words as maps show them, by number.
@@ -33,8 +40,10 @@
     const other = language === "zh" ? "en" : "zh";
     at("other-language").textContent = other === "zh" ? "中文" : "English";
     at("other-language").lang = other;
-    at("examples").replaceChildren(...data.examples.map((one) => button(one.text, () => { at("text").value = one.text; fit(); start(one.text, one); })));
+    const examples = [...data.examples].sort((a, b) => (b.language === language) - (a.language === language));
+    at("examples").replaceChildren(...examples.map((one) => button(one.text, () => { at("text").value = one.text; fit(); start(one.text, one); })));
     at("examples").parentElement.hidden = !data.examples.length;
+    at("about").textContent = say("about", { name: data.name });
     tellHeads();
     tell();
   }
@@ -220,7 +229,8 @@
     const answer = best(shares.slice(0, lists.length)), none = data.shape.prediction.none_of_them && shares[lists.length] > shares[answer];
     const pointed = best(weights), values = { layer: head.layer, head: head.head, pointed: quoted(textOf(lists[pointed])), weight: share(weights[pointed]),
       answer: none ? say("none") : quoted(textOf(lists[answer])) };
-    return say(!none && pointed === answer ? "agree" : "differ", values) + (data.head ? "" : say("no_head"));
+    const name = weights[pointed] < LEAST ? "nowhere" : !none && pointed === answer ? "agree" : "differ";
+    return say(name, values) + (data.head ? "" : say("no_head"));
   }
 
   // ---- edits
@@ -243,7 +253,7 @@
                    button(say("in_head", selected), cutAt(selected.layer, selected.head)),
                    button(say("in_layer", selected), cutAt(selected.layer, null)), button(say("in_every_head"), cutAt(null, null)));
     } else choices.push(element("span", "quiet", say("choose_edge")));
-    at("cut-choices").replaceChildren(...choices);
+    refill(at("cut-choices"), choices);
     at("switch-off").textContent = say("switch_off", selected);
     const names = (one) => "to" in one ? say("cut_done", { from: quoted(read.units[one.from].label), to: quoted(read.units[one.to].label) }) + place(one) : say("off_done", one);
     const items = edits.map((one) => {
@@ -256,7 +266,7 @@
       item.append(button(say("undo_all"), () => { edits = []; compute(); }));
       items.push(item);
     }
-    at("edits").replaceChildren(...items);
+    refill(at("edits"), items);
   }
   at("switch-off").addEventListener("click", () => edit({ layer: selected.layer, head: selected.head }));
 
@@ -304,7 +314,7 @@
     for (const { layer, head, node } of pictures) {
       const isSelected = layer === selected.layer && head === selected.head, isOff = edits.some((one) => !("to" in one) && one.layer === layer && one.head === head);
       const weights = lists.map((units) => weightOn(units, { layer, head })), most = best(weights);
-      const name = say("layer_head", { layer, head }), pointed = lists.length ? `${textOf(lists[most])} ${share(weights[most])}` : "";
+      const name = say("layer_head", { layer, head }), pointed = weights[most] >= LEAST ? `${share(weights[most])} ${textOf(lists[most])}` : "";
       paintMap(node.firstChild, shownMaps()[layer][head]);
       node.lastChild.textContent = isOff ? say("off") : pointed;
       node.setAttribute("aria-checked", String(isSelected));
@@ -328,7 +338,8 @@
       node.lastChild.textContent = weight >= 0.005 ? share(weight) : "";
       node.setAttribute("aria-label", say("attends", { from: textOf(pronoun), to: read.units[unit].label, share: share(weight) }));
     });
-    at("sums").textContent = candidates().map((units) => `${textOf(units)} ${share(weightOn(units, selected))}`).join(" · ");
+    const lists = candidates();
+    at("sums").textContent = (lists.length ? say("sums") : "") + lists.map((units) => `${textOf(units)} ${share(weightOn(units, selected))}`).join(" · ");
   }
 
   // ---- the whole map

@@ -1,0 +1,305 @@
+"""The page as a file, and as a reader uses it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from chromium import CHROMIUM, in_browser
+from tokenizers import Tokenizer as Backend
+from tokenizers import models, normalizers
+from untrained import random_run
+
+from anaphora.api.browser import page as page_module
+from anaphora.api.browser.page import browser_page, write_browser_page
+from anaphora.base.errors import UserError
+from anaphora.base.special_tokens import SPECIAL_TOKENS
+from anaphora.commands.export import Export, export
+from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.runs.directory import Run
+
+HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+_READER = """
+  const type = async (text) => { at("text").value = text; at("ask").requestSubmit(); await pause(); };
+  const words = () => [...at("words").children], word = (text) => words().find((one) => one.textContent === text);
+  const click = async (node) => { node.click(); await pause(); };
+  const press = async (node, key) => {
+    node.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    await pause();
+  };
+  const marked = (role) => words().filter((one) => one.classList.contains(role)).map((one) => one.textContent);
+  const shown = (name) => at(name).closest("[hidden]") ? "" : at(name).textContent;
+  const notes = () => [...at("notes").children].map((one) => one.textContent).join(" ");
+"""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without fonts, which take seconds to cut out."""
+    monkeypatch.setattr(page_module, "with_fonts", lambda html, *_: html)
+
+
+@pytest.fixture(scope="module")
+def run(settings: Callable[..., Any]) -> Run:
+    return random_run(
+        settings,
+        "task/prediction=slot",
+        "task.prediction.slots=3",
+        "model/position=learned",
+        "model.position.max_length=24",
+    )
+
+
+def use(run: Run, body: str, folder: Path, *options: str) -> Any:
+    """What a reader sees who does on the page what `body` says."""
+    return in_browser(browser_page(run), _READER + body, {}, folder, "--lang=en", *options)
+
+
+# ---- the file
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "try.html"
+    write_browser_page(path, run)
+    html = path.read_text(encoding="utf-8")
+    assert "default-src 'none'" in html
+    assert not re.search(r"""(?:src|href)=["']|url\((?!data:)|https?://""", re.sub(r"http://www.w3.org/\S+", "", html))
+    assert html.count("<script") == 6
+
+
+def test_the_command_writes_the_page_of_a_trained_run(finished: Path, tmp_path: Path) -> None:
+    path = export(Export(run=str(finished), format="page", output=str(tmp_path / "try.html")))
+    assert path.stat().st_size < page_module.MOST_BYTES
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("changed", [{"output": "folder"}, {"licence": "mit"}, {"output_layer": True}])
+def test_settings_of_other_formats_are_errors(changed: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, UserError), match=next(iter(changed))):
+        Export(**{"format": "page", "output": "try.html", **changed})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "named"),
+    [
+        (("model/attention=gru",), "model.attention=gru"),
+        (("model/attention=lstm",), "model.attention=lstm"),
+        (("task/prediction=none",), "task.prediction=none"),
+        (("task/prediction=label", "task.prediction.labels=[a,b]"), "task.prediction=label"),
+        (("model.second_sequence=true",), "model.second_sequence=true"),
+    ],
+)
+def test_an_unsupported_part_is_named_in_one_line(
+    overrides: tuple[str, ...], named: str, settings: Callable[..., Any]
+) -> None:
+    with pytest.raises(UserError, match=re.escape(named)) as error:
+        browser_page(random_run(settings, *overrides))
+    assert "\n" not in str(error.value)
+
+
+def test_a_tokenizer_of_another_origin_is_an_error(run: Run) -> None:
+    vocabulary = {token: number for number, token in enumerate([*SPECIAL_TOKENS, "a"])}
+    backend = Backend(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer()
+    with pytest.raises(UserError, match="tokenizer"):
+        browser_page(replace(run, tokenizer=Tokenizer(backend)))
+
+
+def test_a_page_that_would_be_too_large_is_not_written(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_module, "MOST_BYTES", 50_000)
+    with pytest.raises(UserError, match=r"model\.width"):
+        write_browser_page(tmp_path / "try.html", run)
+    assert not (tmp_path / "try.html").exists()
+
+
+def test_weights_are_halved_only_where_nothing_changes_or_they_would_not_fit(
+    settings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = random_run(settings, "task/prediction=word")
+    assert page_module._pack_weights(run).precision == 32
+    with monkeypatch.context() as patched:
+        patched.setattr(page_module, "MOST_BYTES", 1_000)
+        assert page_module._pack_weights(run).precision == 16
+    with torch.no_grad():
+        for weight in run.model.parameters():
+            weight.copy_(weight.half())
+        assert page_module._pack_weights(run).precision == 16
+        next(run.model.parameters())[0] = float("nan")
+    with pytest.raises(UserError, match="not a number"):
+        browser_page(run)
+
+
+def test_hostile_names_cannot_end_their_element(run: Run) -> None:
+    plain, hostile = browser_page(run), browser_page(replace(run, directory=Path("x") / HOSTILE.replace("/", "\u2044")))
+    assert hostile.count("<script") == plain.count("<script")
+    assert "<img" not in hostile
+
+
+# ---- what a reader sees
+
+
+@browser
+def test_a_typed_sentence_gets_its_pronoun_marks_maps_and_answer(run: Run, tmp_path: Path) -> None:
+    seen = use(
+        run,
+        """
+        await type("Anna met Mary before she was tired.");
+        const opened = { pronoun: marked("pronoun"), notes: notes(), answer: shown("answers") };
+        await click(word("Anna"));
+        const one = notes();
+        await click(word("Mary"));
+        const answered = { notes: notes(), candidates: marked("candidate"), answer: shown("answers"),
+                           row: shown("row-title"),
+                           pictures: at("heads").querySelectorAll("canvas").length, differ: shown("differ") };
+        await type("小红碰到王芳以后，她很高兴，他们不高兴。");
+        const chinese = { pronoun: marked("pronoun"), found: marked("found") };
+        await click(word("她"));
+        return { opened, one, answered, chinese, chosen: marked("pronoun"), row: shown("row-title") };
+        """,
+        tmp_path,
+    )
+    assert seen["opened"]["pronoun"] == ["she"] and "at least two" in seen["opened"]["notes"]
+    assert seen["opened"]["answer"] == "" and "at least two" in seen["one"]
+    answered = seen["answered"]
+    assert answered["notes"] == "" and answered["candidates"] == ["Anna", "Mary"]
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", answered["answer"])]
+    assert len(shares) == 2 and sum(shares) == pytest.approx(100, abs=0.11)
+    assert answered["pictures"] == 4 and "“she”" in answered["row"] and "Layer 1 head 0" in answered["differ"]
+    assert seen["chinese"] == {"pronoun": ["他们"], "found": ["她"]}
+    assert seen["chosen"] == ["她"] and "“她”" in seen["row"]
+
+
+@browser
+def test_cutting_and_switching_off_moves_the_answer_and_undoing_brings_it_back(run: Run, tmp_path: Path) -> None:
+    seen = use(
+        run,
+        """
+        await type("Anna met Mary before she was tired.");
+        await click(word("Anna")); await click(word("Mary"));
+        const before = shown("answers"), choices = () => [...at("cut-choices").querySelectorAll("button")];
+        await click(at("row").children[1]);
+        choices()[2].focus();
+        await click(choices()[2]);
+        const cut = { answer: shown("answers"), row: at("row").children[1].textContent, list: shown("edits"),
+                      focus: choices().indexOf(document.activeElement) };
+        await click(at("switch-off"));
+        const off = { answer: shown("answers"), list: at("edits").children.length };
+        await click([...at("edits").querySelectorAll("button")].pop());
+        return { before, cut, off, after: shown("answers"), list: at("edits").children.length };
+        """,
+        tmp_path,
+    )
+    assert seen["cut"]["row"] == "Anna" and "“she” → “Anna”" in seen["cut"]["list"]  # no weight is left there
+    assert seen["cut"]["focus"] == 2
+    assert len({seen["before"], seen["cut"]["answer"], seen["off"]["answer"]}) == 3
+    assert seen["off"]["list"] == 3 and seen["list"] == 0
+    assert seen["after"] == seen["before"]
+
+
+@browser
+def test_what_cannot_be_answered_gets_one_line_and_no_old_answer(run: Run, tmp_path: Path) -> None:
+    seen = use(
+        run,
+        """
+        const good = "Anna met Mary before she was tired.", seen = {};
+        const wrong = { empty: "  ", other: "Анна видела маму", long: "the king met Mary ".repeat(9),
+                        none: "Anna met the king.",
+                        unknown: "Qzqz met Mary before she was tired.", few: "Anna met Mary before she was qzqz." };
+        for (const [name, text] of Object.entries(wrong)) {
+          await type(good); await click(word("Anna")); await click(word("Mary"));
+          await type(text);
+          for (const one of ["Anna", "Qzqz", "Mary"]) if (word(one)) await click(word(one));
+          seen[name] = { said: shown("error") + notes(), answer: shown("answers"), row: shown("row") };
+        }
+        await type("Anna met the king and Mary before she was tired.");
+        for (const one of ["Anna", "king", "Mary", "was"]) await click(word(one));
+        seen.four = { said: notes(), answer: shown("answers") };
+        await click(word("met")); await click(word("the"));
+        seen.joined = { said: notes(), answer: shown("answers") };
+        return seen;
+        """,
+        tmp_path,
+    )
+    assert "Type a sentence first" in seen["empty"]["said"]
+    assert "no other language" in seen["other"]["said"]
+    assert "at most 24" in seen["long"]["said"]
+    assert "no he, she, it or they" in seen["none"]["said"]
+    for name in ("empty", "other", "long", "none"):
+        assert seen[name]["answer"] == seen[name]["row"] == "", name
+    assert "cannot read “Qzqz”" in seen["unknown"]["said"] and seen["unknown"]["answer"] == ""
+    assert "does not know “qzqz”" in seen["few"]["said"] and "%" in seen["few"]["answer"]
+    assert "at most 3 candidates" in seen["four"]["said"] and seen["four"]["answer"] == ""
+    assert seen["joined"]["said"] == "" and "Anna met the king" in seen["joined"]["answer"]
+
+
+@browser
+def test_hostile_text_stays_text(settings: Callable[..., Any], tmp_path: Path) -> None:
+    seen = use(
+        replace(random_run(settings, "task/prediction=word"), directory=Path("x") / HOSTILE.replace("/", "\u2044")),
+        f"await type({json.dumps('Anna ' + HOSTILE + ' she').replace('<', chr(92) + 'u003c')});"
+        """
+        for (const one of words()) if (!one.disabled) await click(one);
+        return { title: document.title, pictures: document.images.length, words: words().length };
+        """,
+        tmp_path,
+    )
+    assert seen["words"] > 20
+    assert seen["title"] == "Type a sentence, see its attention" and seen["pictures"] == 0
+
+
+@browser
+def test_the_keyboard_is_enough_and_the_language_can_be_changed(run: Run, tmp_path: Path) -> None:
+    seen = use(
+        run,
+        """
+        at("text").value = "Anna met Mary before she was tired.";
+        await press(at("text"), "Enter");
+        await click(word("Anna")); await click(word("Mary"));
+        at("heads").querySelector('[aria-checked="true"]').focus();
+        await press(document.activeElement, "ArrowUp");
+        const head = document.activeElement.getAttribute("aria-label"), row = shown("row-title");
+        await press(at("map"), "ArrowLeft"); await press(at("map"), "Enter");
+        const cut = shown("cut-choices"), marks = marked("candidate");
+        await click(at("other-language"));
+        const hasName = (one) => one.textContent || one.getAttribute("aria-label");
+        const unlabelled = [...document.querySelectorAll("button")].filter((one) => !hasName(one));
+        return { head, row, cut, marks, chinese: shown("row-title"), still: marked("candidate"),
+                 lang: document.documentElement.lang, unlabelled: unlabelled.length };
+        """,
+        tmp_path,
+    )
+    assert seen["head"].startswith("layer 0 head 0") and "layer 0 head 0" in seen["row"]
+    assert "“she” → “before”" in seen["cut"]
+    assert "第 0 层第 0 头" in seen["chinese"] and seen["lang"] == "zh"
+    assert seen["still"] == seen["marks"] == ["Anna", "Mary"] and seen["unlabelled"] == 0
+
+
+@browser
+def test_nothing_is_wider_than_a_phone(run: Run, tmp_path: Path) -> None:
+    frame = "<iframe id='phone' style='width:400px;height:900px' srcdoc='{}'></iframe>"
+    inner = browser_page(run).replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;")
+    body = """
+      const phone = at("phone").contentWindow;
+      for (let turn = 0; turn < 300 && !phone.anaphora; turn++) await pause();
+      await pause(200);
+      return phone.document.documentElement.scrollWidth;
+    """
+    assert in_browser(f"<body>{frame.format(inner)}</body>", body, {"early": True}, tmp_path) <= 400
+
+
+@browser
+def test_a_damaged_file_says_so(run: Run, tmp_path: Path) -> None:
+    html = browser_page(run)
+    start = html.index('id="weights">') + len('id="weights">')
+    body = "await pause(300); return { said: at('loading').innerText, page: at('page').hidden };"
+    seen = in_browser(html[:start] + html[start + 400 :], body, {"early": True}, tmp_path)
+    assert "damaged" in seen["said"] and seen["page"]
