@@ -95,7 +95,7 @@ class Items:
         def admits(noun: Noun, place: int) -> bool:
             if noun.sort != sort or (sort == PERSON and gender not in noun.genders):
                 return False
-            return not noun.is_name if plural[place] else not noun.is_plural
+            return not noun.is_name and not noun.is_mass if plural[place] else not noun.is_plural
 
         nouns = self._two(context, admits)
         readings = {PERSON: self.lexicon.of_persons, THING: self.lexicon.of_things, ANIMAL: self.of_animals}
@@ -135,7 +135,7 @@ class Items:
         contexts = [each for each in self.lexicon.contexts if all(map(Noun.fits, nouns, each.kinds))]
         if not contexts or meant.word == other.word:
             return None
-        plural = self.chance.random() < PLURALS
+        plural = self.chance.random() < PLURALS and not (meant.is_mass or other.is_mass)
         return Pair(
             self.chance.choice(contexts), self._participants(nouns, (NEUTER, NEUTER), (plural, plural)), readings
         )
@@ -147,7 +147,7 @@ class Items:
 
         def admits(noun: Noun, _: int) -> bool:
             if gender == NEUTER:
-                return not noun.genders
+                return not noun.genders and not (plural and noun.is_mass)
             return gender in noun.genders and not (plural and noun.is_name)
 
         nouns = self._two(scene.context, admits)

@@ -73,6 +73,11 @@ class Noun:
         return any(part in KIN for kind in self.classes for part in kind.split("_"))
 
     @property
+    def is_mass(self) -> bool:
+        """Whether it has no plural, and no "a" before it."""
+        return any(kind.endswith("_mass") for kind in self.classes)
+
+    @property
     def sort(self) -> str:
         """Person, animal or thing."""
         return PERSON if self.genders else ANIMAL if self.is_animal else THING

@@ -34,9 +34,10 @@ _DETERMINERS = {
     "kin": ("my ", "my ", "our ", "the ", "your "),
     "person": ("the ", "the ", "the ", "a ", "that "),
     "thing": ("the ", "the ", "the ", "the ", "a ", "my ", "this ", "that ", "our "),
+    "mass": ("the ", "the ", "the ", "some ", "our ", "that "),
     "plural": ("the ", "the ", "the ", "my ", "these ", "those ", "two ", "our "),
 }
-_DETERMINER = re.compile(r"(?:the|an?|my|our|your|this|that|these|those|two) ")
+_DETERMINER = re.compile(r"(?:the|an?|some|my|our|your|this|that|these|those|two) ")
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,8 @@ def phrase(noun: Noun, plural: bool, language: str, chance: Random) -> str:
         return noun.word
     if language == "zh":
         return _chinese_phrase(noun, plural, chance)
-    determiner = chance.choice(
-        _DETERMINERS["plural" if plural else "kin" if noun.is_kin else "person" if noun.genders else "thing"]
-    )
+    kind = "plural" if plural else "kin" if noun.is_kin else "person" if noun.genders else "thing"
+    determiner = chance.choice(_DETERMINERS["mass" if noun.is_mass else kind])
     if determiner == "a " and noun.word[0] in "aeiou":
         determiner = "an "
     return determiner + (noun.other if plural else noun.word)
@@ -141,13 +141,13 @@ def _asked(form: str) -> str:
 def _english(opening: str, clause: str, aside: str, link: str, said: str) -> str:
     link = f", {link}" if link in ("and", "so", "but") else f" {link}" if link[:1].isalpha() else link
     aside = aside.rstrip(" .")
-    if clause.endswith(","):  # a subordinate clause: the reading is its main clause
+    if clause.endswith((",", "?")):  # a subordinate clause, whose main clause is the reading; or a question
         text = f"{clause} {said}"
     elif aside and link in (".", ";"):
         text = f"{clause}. {aside}. {said}"
     else:
         text = f"{clause}{link} {said}" + (f". {aside}" if aside else "")
-    text = re.sub(r" ([,.;:!?]|' )", r"\1", f"{opening} {text}.").lstrip()
+    text = re.sub(r" ([,.;:!?”]|'s\b|' )", r"\1", f"{opening} {text}.".replace("“ ", "“")).lstrip()
     text = re.sub(r"\bi\b", "I", text.replace("?.", "?"))
     # The lexicon has words in lower case, names aside; a sentence begins with a capital.
     return re.sub(rf"(^|[.!?] )([{FIRST}-{END}]?)([a-z])", lambda found: found[1] + found[2] + found[3].upper(), text)
