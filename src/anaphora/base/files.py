@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -101,6 +102,9 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     write_text(path, buffer.getvalue())
 
 
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
 def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callable[[str], Any] | None = None) -> Any:
     """What JSON text holds.
 
@@ -116,7 +120,10 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
     try:
         content = json.loads(text, parse_constant=constant)
         if "\\u" in text:
-            json.dumps(content, ensure_ascii=False).encode("utf-8")
+            written = json.dumps(content, ensure_ascii=False)
+            written.encode("utf-8")
+            if _ESCAPED_NUL.search(written):
+                raise UserError(f"{where}: it has a NUL character (\\u0000), which no text has")
     except json.JSONDecodeError as error:
         place = f"{where}, line {error.lineno}" if of_file else where
         raise UserError(f"{place}: not JSON: {error.msg} at column {error.colno}") from None

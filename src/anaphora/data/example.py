@@ -8,7 +8,7 @@ from typing import Any
 from unicodedata import normalize
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import LANGUAGES
+from anaphora.base.language import LANGUAGES, NUL
 from anaphora.base.locale.translation import N_
 from anaphora.data.offsets import check_offsets, fitting_unit
 
@@ -39,6 +39,8 @@ class Example:
     def __post_init__(self) -> None:
         if not self.text:
             raise UserError(N_("text: it is empty; a sentence with a pronoun is needed"))
+        if NUL in self.text:
+            raise UserError(f"text: {self.text[:60]!r} holds a NUL character, which no text has")
         if self.language not in LANGUAGES:
             raise UserError(f"language: {self.language!r} must be one of {', '.join(LANGUAGES)}")
         if not self._spans_fit():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import LANGUAGES
+from anaphora.base.language import LANGUAGES, NUL
 
 UNKNOWN_WORD = "\ufffd"
 """The substitute for a word that a source leaves out; no vocabulary holds it."""
@@ -29,6 +29,8 @@ class Text:
     def __post_init__(self) -> None:
         if not self.text.strip():
             raise UserError("text: it is empty")
+        if NUL in self.text:
+            raise UserError("text: it holds a NUL character, which no text has")
         if self.language not in LANGUAGES:
             raise UserError(f"language: {self.language!r} must be one of {', '.join(LANGUAGES)}")
         if self.label == "":

@@ -12,8 +12,9 @@ import pytest
 from tiny_corpora import TINY, Tiny
 
 from anaphora.base.errors import LONGEST_MESSAGE, UserError
+from anaphora.data.corpora.coreference import PLACEHOLDER
 from anaphora.data.corpora.division import ReadingReport
-from anaphora.data.corpora.word_classes import WITHOUT_WORDS
+from anaphora.data.corpora.word_classes import REMOVED_WORD, WITHOUT_WORDS
 from anaphora.data.example import Example
 from anaphora.data.text import Text
 from anaphora.settings import data
@@ -29,7 +30,9 @@ def reading(tiny: Tiny, folder: Path) -> tuple[list[Item], ReadingReport]:
     splits, report = settings.build()
     items: list[Item] = [item for split in splits.values() for item in split]
     if not isinstance(settings, data.Cluewsc):  # whose rows are claims about items
-        assert len(items) + len(report.dropped) == report.rows
+        is_plain = isinstance(settings, data.PlainText)  # whose rows are paragraphs
+        counted = sum(item.text.count("\n") + 1 if is_plain else 1 for item in items)
+        assert counted + len(report.dropped) == report.rows
     return items, report
 
 
@@ -89,6 +92,17 @@ def broken(content: str, separator: str) -> Iterator[Damage]:
     yield "Latin-1", content.replace("e", "é").encode("latin-1", "replace")
     yield "empty", b""
     yield "blank", b"\n\n"
+    yield "binary", bytes(range(256)) * 4
+    yield "gzipped, by its first bytes", b"\x1f\x8b\x08" + content.encode()
+    yield "every line twice", "".join(line + line for line in content.splitlines(keepends=True)).encode()
+    yield "the whole twice", (content + content).encode()
+    written = content.encode()
+    for part in range(1, 8):
+        yield f"ends after {part} of 8", written[: len(written) * part // 8]
+        yield (
+            f"NUL after {part} of 8",
+            written[: len(written) * part // 8] + b"\0" + written[len(written) * part // 8 :],
+        )
     lines = content.split("\n")[:-1]
     for number, line in enumerate(lines):
         before, after = lines[:number], lines[number + 1 :]
@@ -136,7 +150,7 @@ WRONG: tuple[Any, ...] = (
     *(None, True, 3, -1, 1.5, float("nan"), 10**30, "", " ", "x", [], {}, [None], [[1, 2]], [True]),
 )
 RIGHT: tuple[tuple[str, Any], ...] = (
-    ("label", True),
+    *(("label", label) for label in (True, 3, -1, 1.5, 10**30, "x")),
     ("antecedents", []),
     ("candidates", [[1, 2]]),
     ("text", "x"),
@@ -166,8 +180,7 @@ def files() -> list[tuple[str, str]]:
 
 def test_every_corpus_has_a_tiny_copy() -> None:
     kinds = {type(tiny.settings(Path("."))) for tiny in TINY.values()}
-    others = {data.ControlledCorpus, data.SilverStandard, data.RottenTomatoes, data.AgNews, data.ChnSentiCorp}
-    assert kinds == set(VARIANTS[data.Data].values()) - others
+    assert kinds == set(VARIANTS[data.Data].values()) - {data.ControlledCorpus, data.SilverStandard}
 
 
 @pytest.mark.parametrize("corpus", TINY)
@@ -186,7 +199,9 @@ def test_another_way_to_write_a_file_gives_the_same_items(corpus: str, name: str
         assert reading(tiny, tmp_path) == expected, kind
 
 
-@pytest.mark.parametrize(("corpus", "name"), files())
+@pytest.mark.parametrize(
+    ("corpus", "name"), [(corpus, name) for corpus, name in files() if corpus != "wikitext"]
+)  # other headings make another text, and no reader can know which was meant
 def test_a_damaged_file_gives_the_same_items_or_a_reason(corpus: str, name: str, tmp_path: Path) -> None:
     tiny = TINY[corpus]
     outcomes = [check(tiny, tmp_path, name, damage) for damage in broken(tiny.files[name], tiny.separator)]
@@ -202,15 +217,34 @@ def test_a_json_value_of_a_wrong_type_gives_the_same_items_or_a_reason(corpus: s
     assert "refused" in outcomes
 
 
-@pytest.mark.parametrize("corpus", ["dpr", "gap", "winogrande", "own_jsonl", "labelled_text", "plain_text"])
+PLACED = {"cluewsc": "唱歌", "mandarinograd": "告诉", "xwino": "told", "corefud": "liked", "ontogum": "liked"}
+PLACED |= {
+    "conll2012": "liked",
+    "litbank_conll": "liked",
+    "litbank": "liked",
+    "winobias": "thanked",
+    "winogender": "told",
+}
+PLACED |= {"gap": "free", "own_jsonl": "free", "own_csv": "free", "plain_text": "free", "plain_txt": "free"}
+PLACED |= {"wikitext": "free", "ag_news": "team", "chnsenticorp": "干净"}
+PLACED |= dict.fromkeys(("labelled_text", "labelled_jsonl", "sst2", "rotten_tomatoes"), "a good")
+"""Words of one item of each tiny corpus; of the others "told"."""
+
+
+@pytest.mark.parametrize("corpus", TINY)
 def test_a_text_of_placeholders_is_dropped_and_counted(corpus: str, tmp_path: Path) -> None:
-    tiny = TINY[corpus]
+    tiny, word = TINY[corpus], PLACED.get(corpus, "told")
     tiny.write(tmp_path)
-    (name,) = tiny.files
-    path = tmp_path / name
     items, report = reading(tiny, tmp_path)
-    for old, new in (("left", "[WORD]"), ("free", "[WORD]"), ("best", "[WORD]")):
-        path.write_text(path.read_text().replace(old, new))
-    fewer, again = reading(tiny, tmp_path)
-    assert again.reasons.get(WITHOUT_WORDS, 0) == len(items) - len(fewer) > 0
+    for name in tiny.files:
+        path = tmp_path / name
+        path.write_text(path.read_text(encoding="utf-8").replace(word, REMOVED_WORD), encoding="utf-8")
+    try:
+        fewer, again = reading(tiny, tmp_path)
+    except UserError:  # nothing is left
+        return
+    assert not any(REMOVED_WORD in item.text for item in fewer)
+    left_out = again.reasons.get(WITHOUT_WORDS, 0) + again.reasons.get(PLACEHOLDER, 0)
+    assert left_out >= len(items) - len(fewer) > 0
+    assert all(any(is_same(item, other, is_reduced=True) for other in items) for item in fewer)
     assert again.rows == report.rows

@@ -44,6 +44,7 @@ def _conllu(name: str, words: str) -> str:
     """A document of "word tag head brackets" a word, "/" between sentences."""
     lines = [f"# newdoc id = {name}", "# global.Entity = eid-etype-head-other"]
     for sentence in words.split(" / "):
+        lines.append(f"# text = {' '.join(word.partition('~')[0] for word in sentence.split())}")
         for number, word in enumerate(sentence.split(), start=1):
             form, tag, head, brackets = word.split("~")
             misc = f"Entity={brackets}" if brackets else "_"
@@ -280,6 +281,46 @@ TINY: dict[str, Tiny] = {
         {"train.tsv": _rows(("sentence", "label"), ("a good film", 1), ("a bad film", 0), ("the best film", 1))},
         lambda folder: data.Sst2(path=str(folder), **_SHARES),
         "\t",
+    ),
+    "rotten_tomatoes": Tiny(
+        {"rt-polarity.pos": "a good film\nthe best film\n", "rt-polarity.neg": "a bad film\n"},
+        lambda folder: data.RottenTomatoes(path=str(folder), **_SHARES),
+    ),
+    "ag_news": Tiny(
+        {"train.tsv": _rows(("text", "label"), ("shares fell", "3"), ("the team won", "2"), ("a vote was held", "1"))},
+        lambda folder: data.AgNews(path=str(folder), **_SHARES),
+        "\t",
+    ),
+    "chnsenticorp": Tiny(
+        {"train.tsv": _rows(("label", "text_a"), ("1", "房间很干净。"), ("0", "服务太差。"), ("1", "早餐很好吃。"))},
+        lambda folder: data.ChnSentiCorp(path=str(folder), **_SHARES),
+        "\t",
+    ),
+    "labelled_jsonl": Tiny(
+        {"a.jsonl": _json_lines({"text": "a good film", "label": "good"}, {"text": "a bad film", "label": "bad"})},
+        lambda folder: data.LabelledText(path=str(folder / "a.jsonl"), **_SHARES),
+    ),
+    "wsc273_copy": Tiny(
+        {"wsc273.txt": _PDP.format("left", "Ann") + _PDP.format("stayed", "Bea")},
+        lambda folder: data.Wsc273(path=str(folder / "wsc273.txt"), **_SHARES),
+    ),
+    "litbank_conll": Tiny(
+        {
+            "a.conll": _conll("nw/one", _ON_FIRST)
+            .replace("nw/one 0 ", "nw/one\t0\t")
+            .replace(" ", "\t")
+            .replace("#begin\tdocument\t(nw/one);\tpart\t000", "#begin document (nw/one); part 000")
+            .replace("#end\tdocument", "#end document")
+        },
+        lambda folder: data.Conll2012(path=str(folder), **_SHARES),
+        "\t",
+    ),
+    "plain_txt": Tiny(
+        {"a.txt": "Anna met Berta.\n\nShe was free.\n"}, lambda folder: data.PlainText(path=str(folder), **_SHARES)
+    ),
+    "wikitext": Tiny(
+        {"wiki.train.tokens": " \n = Anna = \n \n Anna met Berta . \n \n = Tom = \n \n He was free . \n"},
+        lambda folder: data.PlainText(path=str(folder), **_SHARES),
     ),
     "plain_text": Tiny(
         {"a.jsonl": _json_lines({"text": "Anna met Berta.", "title": "Anna"}, {"text": "She was free."})},

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
+from anaphora.base.language import NUL
 from anaphora.data.example import Example, Span
 from anaphora.data.text import Text
 from anaphora.settings.data import SPLITS
@@ -98,7 +99,7 @@ def read_text(path: Path) -> str:
     """The text of a UTF-8 file, or of a gzipped one, its line ends as they are; a byte-order mark is left out.
 
     Raises:
-        UserError: it is a folder, empty, not UTF-8, or not whole.
+        UserError: it is a folder, empty, not UTF-8, not whole, or holds a NUL character.
     """
     if path.is_dir():
         inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
@@ -112,6 +113,10 @@ def read_text(path: Path) -> str:
         raise UserError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
     if not text:
         raise UserError(f"{path}: the file is empty")
+    before, nul, _ = text.partition(NUL)
+    if nul:
+        line = len(re.findall("\r\n|\r|\n", before)) + 1
+        raise UserError(f"{path}, line {line}: it holds a NUL character, which no text has: the file is damaged")
     return text
 
 

@@ -18,6 +18,7 @@ from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
     RowReader,
+    check_words,
     example_of,
     find_mentions,
     split_examples,
@@ -54,6 +55,7 @@ def _items(path: Path) -> Iterator[tuple[str, Row]]:
 
 def _example(row: Row) -> Example:
     sentence = text_of(row, "sentence_with_pronoun")
+    check_words(sentence)
     names = [_single_value(row, "candidate0"), _single_value(row, "candidate1")]
     right = _single_value(row, "correct_candidate")
     marked = list(_MARKED.finditer(sentence))

@@ -14,7 +14,15 @@ from __future__ import annotations
 
 from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, non_overlapping
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples, tab_separated
+from anaphora.data.corpora.reading import (
+    DroppedRowError,
+    Row,
+    RowReader,
+    check_words,
+    example_of,
+    split_examples,
+    tab_separated,
+)
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Mandarinograd
 
@@ -39,6 +47,7 @@ def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingRepo
 
 
 def _example(row: Row) -> Example:
+    check_words(row["sentence_man"])
     answers = [_answer(row["answer1_man"]), _answer(row["answer2_man"])]
     right = _answer(row["correct_answer_man"])
     if not all(answers):

@@ -158,7 +158,7 @@ def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
 def _wikitext(path: Path, place: str) -> Iterator[Text]:
     title, count = "", 0
     written: list[str] = []
-    lines = read_lines(path)
+    lines = [*read_lines(path), ""]  # the end of the last document stands alone, as a heading does
     for before, line, after in zip(["", *lines], [*lines, " = end = "], [*lines[1:], "", ""], strict=True):
         heading = _HEADING.fullmatch(line.strip())
         # A legend such as "W = Won" is cut into lines of the same look, but no empty lines stand around those.

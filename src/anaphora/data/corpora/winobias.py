@@ -16,7 +16,7 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, whole_number
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples
+from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, check_words, example_of, split_examples
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Winobias
 
@@ -80,6 +80,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     place = whole_number(number)
     if place is None:
         raise UserError(f"{row['line'][:40]!r} must begin with its number")
+    check_words(sentence)
     text, marked = _without_brackets(sentence)
     if "[" in text or "]" in text:
         raise DroppedRowError(N_("its brackets do not pair"))
