@@ -17,7 +17,8 @@ from anaphora.analysis.scores.cells import cells, clusters
 from anaphora.base.console import console
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.commands.parts.shared import TableFile, measured_folder, scored_evidence, value_cell
+from anaphora.commands.parts.shared import TableFile, measured_folder, scored_evidence
+from anaphora.commands.parts.tables import value_cell
 from anaphora.data.example import Example
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
 from anaphora.runs.directory import load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from itertools import combinations
@@ -55,7 +55,7 @@ def _describe(settings: CorpusDescription) -> None:
     from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
     from anaphora.analysis.scores.baselines.stored import shortcut_correctness
     from anaphora.base.console import working
-    from anaphora.commands.parts.shared import print_shared_items
+    from anaphora.commands.parts.tables import print_shared_items, print_table_of
     from anaphora.data.controlled.describe import corpus_table as describe_table
     from anaphora.data.corpora.word_classes import UNKNOWN_FORM
     from anaphora.data.store import load as load_corpus
@@ -163,6 +163,8 @@ def describe_texts(
     Returns:
         The rows of the table of counts.
     """
+    from anaphora.commands.parts.tables import print_table_of
+
     counts = []
     for split, texts in splits.items():
         for name in sorted({text.label or "" for text in texts}):
@@ -256,30 +258,3 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
     print_phrase(counted, count=count, rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
         print_phrase(N_("dropped: {rows} rows ({reason})"), rows=number, reason=_(reason))
-
-
-@in_language_of_messages
-def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
-    """Print rows without the columns that are empty; a heading has a word a line.
-
-    Args:
-        title: above the table.
-        rows: as the files have them.
-        shortcuts: the columns that are named after one.
-    """
-    from rich import box
-    from rich.table import Table
-
-    from anaphora.base.console import print_table
-    from anaphora.commands.parts.shared import file_column_names, policy_name, value_cell
-    from anaphora.report.wording import label
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
-    names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
-    for name in names:
-        heading = policy_name(name) if name in shortcuts else label(file_column_names(), name)
-        is_text = isinstance(rows[0][name], str)
-        table.add_column(heading.replace(" ", "\n"), justify="left" if is_text else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(value_cell(name, row[name]) for name in names))
-    print_table(table)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from anaphora.base.device import Device
-from anaphora.base.locale.translation import _, in_language_of_messages
+from anaphora.base.locale.translation import _
 
 
 @dataclass(kw_only=True)
@@ -36,6 +35,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
     from anaphora.base.console import working
     from anaphora.commands.parts.shared import TableFile, load_runs
+    from anaphora.commands.parts.tables import print_answers
 
     table = TableFile.checked(settings.output)
     runs = load_runs(settings.runs, settings.trainer)
@@ -50,57 +50,3 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     print_answers(rows, title)
     table.write(rows)
     return rows
-
-
-@in_language_of_messages
-def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Print the rows of `accuracy_table`, without the columns that are empty for these items.
-
-    Args:
-        rows: of the table.
-        title: above it.
-    """
-    from rich import box
-    from rich.table import Table
-
-    from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM
-    from anaphora.base.console import print_table
-    from anaphora.commands.parts.shared import file_column_names, policy_name, value_cell
-    from anaphora.report.numbers import format_percent, format_range
-    from anaphora.report.wording import label
-
-    several = any(row["lowest"] is not None for row in rows)
-    undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
-    compared = "contrast" in rows[0]
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in ("", label(file_column_names(), "policy")):
-        table.add_column(heading, no_wrap=True)
-    columns = {"items": True, "accuracy": True, "runs": several, "minimal_pairs": True, "decisions": undecided}
-    columns |= {"silent": any(row["silent"] for row in rows), "model_minus": True, "contrast": compared}
-    for name in [name for name, is_shown in columns.items() if is_shown]:
-        table.add_column(label(file_column_names(), name), justify="right", no_wrap=True)
-    for row in rows:
-        cells = {
-            "items": str(row["items"]),
-            "accuracy": percent_cell(row, "accuracy", ("low", "high")),
-            "runs": "" if row["lowest"] is None else format_range(row["lowest"], row["highest"]),
-            "minimal_pairs": format_percent(row["minimal_pair_accuracy"]),
-            "decisions": percent_cell(row, "decision_accuracy"),
-            "silent": format_percent(row["silent"]),
-            "model_minus": "" if row["policy"] == MODEL else percent_cell(row, "model_minus"),
-            "contrast": percent_cell(row, "contrast") if compared and row["contrast"] is not None else "",
-        }
-        table.add_row(
-            value_cell("value", row["value"] or row["factor"]) or _("all"),
-            policy_name(row["policy"]),
-            *(cells[name] for name, is_shown in columns.items() if is_shown),
-        )
-    print_table(table)
-
-
-def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
-    """A share of a row in percent with its interval, whose ends are "<name>_low" and "<name>_high" by default."""
-    from anaphora.report.numbers import format_percent
-
-    low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
-    return format_percent(row[name], None if low is None or high is None else (low, high))

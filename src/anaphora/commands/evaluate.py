@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import at_least
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.base.locale.translation import N_, _, in_language_of_messages
+from anaphora.base.locale.translation import N_, _
 from anaphora.commands.parts.settings import RunHead
 from anaphora.settings.data import LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction
@@ -101,7 +101,8 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     from anaphora.analysis.maps.capture import predict_answers
     from anaphora.analysis.results.scores import Head
     from anaphora.analysis.scores.strata import template_rows
-    from anaphora.commands.parts.shared import head_of_settings, print_shared_items
+    from anaphora.commands.parts.shared import head_of_settings
+    from anaphora.commands.parts.tables import print_accuracy, print_shared_items
     from anaphora.report.terminal import print_phrase, print_undecided
     from anaphora.runs.items import encode, evaluation_splits
 
@@ -138,29 +139,12 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     print_phrase(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
 
 
-@in_language_of_messages
-def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print what `accuracy_rows` gives."""
-    from rich.table import Table
-
-    from anaphora.base.console import console
-    from anaphora.commands.parts.shared import file_column_names, value_cell
-    from anaphora.report.wording import label, split_names
-
-    title = _("{run}: task accuracy, {split} split").format(run=run, split=label(split_names(), split))
-    table = Table(title=title, title_justify="left")
-    for name in rows[0]:
-        table.add_column(label(file_column_names(), name), justify="right" if name in ("items", "accuracy") else "left")
-    for row in rows:
-        table.add_row(*(value_cell(name, value) for name, value in row.items()))
-    console.print(table)
-
-
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     """Label every text of a split beside a bag of words, or report the perplexity of masked tokens."""
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks import labels as classification
     from anaphora.base.console import working
+    from anaphora.commands.parts.tables import print_label_accuracy, print_perplexity
     from anaphora.data.store import load as load_corpus
     from anaphora.data.text import evenly_sampled
     from anaphora.report.terminal import print_phrase
@@ -193,47 +177,6 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     write_csv(folder / f"{settings.split}_labels.csv", rows)
     print_label_accuracy(run.name, settings.split, rows)
     print_phrase(N_("answers and accuracies: {path}"), path=folder)
-
-
-@in_language_of_messages
-def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
-    """Print the perplexity of so many masked tokens."""
-    from anaphora.report.terminal import print_phrase
-    from anaphora.report.wording import label, split_names
-
-    print_phrase(
-        N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
-        run=run,
-        split=label(split_names(), split),
-        tokens=tokens,
-        perplexity=f"{perplexity:.2f}",
-    )
-
-
-@in_language_of_messages
-def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print what `accuracy_by_label` gives; its first row is of all texts."""
-    from rich.table import Table
-
-    from anaphora.base.console import console
-    from anaphora.commands.parts.shared import file_column_names
-    from anaphora.report.wording import label, split_names
-
-    title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(
-        run=run, split=label(split_names(), split)
-    )
-    table = Table(title=title, title_justify="left")
-    for name in ("label", "texts", "this_run", "bag_of_words", "run_minus_bag"):
-        table.add_column(label(file_column_names(), name), justify="left" if name == "label" else "right")
-    for number, row in enumerate(rows):
-        cells = [_with_interval(row, name) for name in ("accuracy", "bag", "more")]
-        table.add_row(row["label"] if number else _("all"), str(row["texts"]), *cells)
-    console.print(table)
-
-
-def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    ends = (row[f"{name}_low"], row[f"{name}_high"])
-    return f"{row[name]:.3f}" + ("" if None in ends else f" [{ends[0]:.3f}, {ends[1]:.3f}]")
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
@@ -271,7 +214,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     from anaphora.analysis.tasks.answered import accuracy_table, check_factors, require_pronoun_head
     from anaphora.analysis.tasks.transfer import answer_transfer
     from anaphora.base.console import working
-    from anaphora.commands.cross_validate import print_answers
+    from anaphora.commands.parts.tables import print_answers
     from anaphora.data.store import load as load_corpus
     from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import corpus_of
@@ -328,6 +271,7 @@ def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, 
         predict_labels,
     )
     from anaphora.base.console import working
+    from anaphora.commands.parts.tables import print_labels
     from anaphora.data.text import evenly_sampled
     from anaphora.runs.items import check_training_items, corpus_of
 
@@ -358,29 +302,3 @@ def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, 
     rows = [table_row(row) for row in accuracy_by_policy(texts, labels)]
     print_labels(rows, first.config.data.kind, settings.split, len(runs))
     return rows
-
-
-@in_language_of_messages
-def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
-    """Print what `accuracy_by_policy` gives of so many runs on a split."""
-    from rich import box
-    from rich.table import Table
-
-    from anaphora.base.console import print_table
-    from anaphora.commands.cross_validate import percent_cell
-    from anaphora.commands.parts.shared import file_column_names, policy_name
-    from anaphora.report.numbers import format_range
-    from anaphora.report.wording import label, split_names
-
-    title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
-        data=data, split=label(split_names(), split), runs=runs
-    )
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("policy", "texts", "accuracy", "runs", "encoder_minus"):
-        table.add_column(label(file_column_names(), name), justify="left" if name == "policy" else "right")
-    for number, row in enumerate(rows):
-        spread = "" if row["lowest"] is None else format_range(row["lowest"], row["highest"])
-        accuracy = percent_cell(row, "accuracy", ("low", "high"))
-        difference = percent_cell(row, "first_minus") if number else ""
-        table.add_row(policy_name(row["policy"]), str(row["texts"]), accuracy, spread, difference)
-    print_table(table)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_, _, in_language_of_messages
+from anaphora.base.locale.translation import N_, _
 from anaphora.settings.data import SPLITS, Data, ExternalCorpus, Gap
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.prediction import NoPrediction
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDS = 10
 """Of the development rows, for what is chosen or fitted on them."""
-BOTH_WAYS_SUFFIX = ", both ways"
-"""The suffix of a row whose answers are the mean over the text as it is and with its names exchanged."""
 
 
 @dataclass(kw_only=True)
@@ -85,6 +83,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
     from anaphora.commands.parts.shared import TableFile, load_runs
+    from anaphora.commands.parts.tables import print_decisions
     from anaphora.data.store import load as load_corpus
     from anaphora.report.wording import label, split_names
     from anaphora.runs.directory import load
@@ -172,7 +171,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
     """The rows of some runs' decisions, (S, W, N, M)."""
-    from anaphora.analysis.tasks.gap import gap_score
+    from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {
         f"{name}{way}": gap_score(decisions[:, number], examples)
@@ -318,36 +317,3 @@ def _best_on_other_folds(
         best = int(f1.argmax())
         decisions[held_out, answers[held_out, best]] = top[held_out, best] >= cuts[best]
     return decisions
-
-
-@in_language_of_messages
-def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
-    """Print the rows of the file, those of runs under the runs' own names."""
-    from rich import box
-    from rich.table import Table
-
-    from anaphora.base.console import print_table
-    from anaphora.commands.parts.shared import file_column_names, value_cell
-    from anaphora.report.wording import label
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
-    for name in rows[0]:
-        table.add_column(label(file_column_names(), name), justify="left" if name == "policy" else "right")
-    for row in rows:
-        cells = [
-            _row_name(cell, runs) if isinstance(cell, str) else value_cell(name, cell) for name, cell in row.items()
-        ]
-        table.add_row(*cells)
-    print_table(table)
-
-
-def _row_name(name: str, runs: Collection[str]) -> str:
-    from anaphora.report.stored import stored_sentence
-    from anaphora.report.wording import name_policy_names
-
-    if name in runs:
-        return name
-    if name.endswith(BOTH_WAYS_SUFFIX):
-        return _("{policy}, both ways").format(policy=_row_name(name.removesuffix(BOTH_WAYS_SUFFIX), runs))
-    key = name.replace(",", "").replace(" ", "_")
-    return name_policy_names().get(key) or stored_sentence(name)

@@ -22,6 +22,8 @@ from anaphora.data.example import Example, Span, codes_of
 
 Decisions = NDArray[np.bool_]
 
+BOTH_WAYS_SUFFIX = ", both ways"
+"""The suffix of a row whose answers are the mean over the text as it is and with its names exchanged."""
 _BOOTSTRAP_SAMPLES = 2000
 _BLIND_CHOICES = 100  # of the rule "random"
 

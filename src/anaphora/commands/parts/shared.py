@@ -1,4 +1,4 @@
-"""What several commands take from a stored run, where their files go, and how their tables name what files hold."""
+"""What several commands take from a stored run, and where their files go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
 from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_evidence
 from anaphora.analysis.results.scores import Head, existing_head
-from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import file_ending
@@ -22,14 +21,11 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv
 from anaphora.base.hub import HUB_PREFIX
-from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.base.locale.translation import _
 from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
-from anaphora.data.example import Example, shared_items
+from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.unread import UnreadMentions
-from anaphora.report.numbers import NOT_MEASURED
-from anaphora.report.terminal import print_phrase, typed_names
-from anaphora.report.wording import baseline_names, factor_names, factor_value_names, label, shortcut_names, split_names
 from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
@@ -271,113 +267,4 @@ def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | Tra
     return {
         name if short.count(own) > 1 else own: open_any(name, device=device)
         for name, own in zip(names, short, strict=True)
-    }
-
-
-@in_language_of_messages
-def print_shared_items(items: Sequence[Example], split: str, others: Sequence[Example], other: str) -> None:
-    """Say how many items of a split are in another one too; nothing where there is none."""
-    if shared := shared_items(items, others):
-        names = {"split": label(split_names(), split), "other": label(split_names(), other)}
-        print_phrase(
-            N_("in two splits: {shared} of {items} items of {split} are in {other} too (same text and pronoun)"),
-            shared=shared,
-            items=len(items),
-            **names,
-        )
-
-
-_VALUES_OF_COLUMNS = {
-    "split": split_names,
-    "language": typed_names,
-    "kind": typed_names,
-    "type": factor_value_names,
-    "stratum": factor_value_names,
-    "factor": factor_names,
-    "value": factor_value_names,
-}
-"""What the values of a column are called; data of one's own have values without a name."""
-
-
-def value_cell(column: str, value: Any) -> str:
-    """A value of a row of a file as the closing table of a command shows it."""
-    if value is None or value != value:  # NaN is what does not exist
-        return NOT_MEASURED
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    if column in ("name", "policy"):
-        return policy_name(str(value))
-    named = _VALUES_OF_COLUMNS[column]() if column in _VALUES_OF_COLUMNS else {}
-    return named.get(str(value), str(value))
-
-
-def policy_name(name: str) -> str:
-    """What a model, a shortcut or another rule that answers is called."""
-    if name.endswith(OWN_FOLDS_SUFFIX):
-        return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
-    named = shortcut_names() | _policy_names()
-    return named[name] if name in named else label(baseline_names(), name)
-
-
-def _policy_names() -> dict[str, str]:
-    """Return what models and rules that answer are called, by name, beside shortcuts and baselines."""
-    return {
-        "chance": _("chance"),
-        "model": _("model"),
-        "none_of_them": _("none_of_them"),
-        "encoder": _("encoder"),
-        "bag of its tokens": _("bag of its tokens"),
-        "bag of words and pairs": _("bag of words and pairs"),
-        "most frequent label": _("most frequent label"),
-    }
-
-
-def file_column_names() -> dict[str, str]:
-    """Return what the columns of files are called in the tables of the terminal, by name."""
-    return {
-        "this_run": _("this run"),
-        "worst_template": _("worst template"),
-        "run_minus_bag": _("this run - bag of words"),
-        "minimal_pairs": _("minimal pairs"),
-        "model_minus": _("model minus it"),
-        "encoder_minus": _("encoder minus it, points"),
-        "split": _("split"),
-        "language": _("language"),
-        "kind": _("kind"),
-        "type": _("type"),
-        "stratum": _("stratum"),
-        "label": _("label"),
-        "factor": _("factor"),
-        "value": _("value"),
-        "name": _("name"),
-        "items": _("items"),
-        "texts": _("texts"),
-        "words": pgettext("column", "words"),
-        "characters": _("characters"),
-        "no_antecedent": pgettext("column", "no antecedent"),
-        "groups": _("groups"),
-        "templates": _("templates"),
-        "mean_distance": _("mean distance"),
-        "largest_distance": _("largest distance"),
-        "accuracy": _("accuracy"),
-        "low": _("low"),
-        "high": _("high"),
-        "chance": _("chance"),
-        "bag_of_words": _("bag of words"),
-        "policy": _("policy"),
-        "runs": pgettext("column", "runs"),
-        "decisions": _("decisions"),
-        "silent": _("silent"),
-        "contrast": _("contrast"),
-        "f1": _("f1"),
-        "precision": _("precision"),
-        "recall": _("recall"),
-        "masculine": pgettext("column", "masculine"),
-        "feminine": pgettext("column", "feminine"),
-        "bias": _("bias"),
-        "bias_low": _("bias low"),
-        "bias_high": _("bias high"),
-        "weighted_bias": _("weighted bias"),
-        "weighted_bias_low": _("weighted bias low"),
-        "weighted_bias_high": _("weighted bias high"),
     }

@@ -1,0 +1,287 @@
+"""The tables that commands print at their end: rows as files hold them, in the language of the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM
+from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
+from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX
+from anaphora.base.console import console, print_table
+from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.data.example import Example, shared_items
+from anaphora.report.numbers import NOT_MEASURED, format_percent, format_range
+from anaphora.report.stored import stored_sentence
+from anaphora.report.terminal import print_phrase, typed_names
+from anaphora.report.wording import (
+    baseline_names,
+    factor_names,
+    factor_value_names,
+    label,
+    name_policy_names,
+    shortcut_names,
+    split_names,
+)
+
+
+def _empty_table(
+    title: str, names: Collection[str], texts: Collection[str], lines: box.Box = box.SIMPLE_HEAD, **spacing: Any
+) -> Table:
+    """Return a table with columns of these names, of which `texts` hold words and the others numbers."""
+    table = Table(title=title, title_justify="left", box=lines, **spacing)
+    for name in names:
+        table.add_column(label(file_column_names(), name), justify="left" if name in texts else "right")
+    return table
+
+
+@in_language_of_messages
+def print_shared_items(items: Sequence[Example], split: str, others: Sequence[Example], other: str) -> None:
+    """Say how many items of a split are in another one too; nothing where there is none."""
+    if shared := shared_items(items, others):
+        names = {"split": label(split_names(), split), "other": label(split_names(), other)}
+        print_phrase(
+            N_("in two splits: {shared} of {items} items of {split} are in {other} too (same text and pronoun)"),
+            shared=shared,
+            items=len(items),
+            **names,
+        )
+
+
+@in_language_of_messages
+def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what `accuracy_rows` gives."""
+    title = _("{run}: task accuracy, {split} split").format(run=run, split=label(split_names(), split))
+    table = _empty_table(title, rows[0], rows[0].keys() - {"items", "accuracy"}, box.HEAVY_HEAD)
+    for row in rows:
+        table.add_row(*(value_cell(name, value) for name, value in row.items()))
+    console.print(table)
+
+
+@in_language_of_messages
+def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
+    """Print the perplexity of so many masked tokens."""
+    print_phrase(
+        N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
+        run=run,
+        split=label(split_names(), split),
+        tokens=tokens,
+        perplexity=f"{perplexity:.2f}",
+    )
+
+
+@in_language_of_messages
+def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what `accuracy_by_label` gives; its first row is of all texts."""
+    title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(
+        run=run, split=label(split_names(), split)
+    )
+    columns = ("label", "texts", "this_run", "bag_of_words", "run_minus_bag")
+    table = _empty_table(title, columns, ("label",), box.HEAVY_HEAD)
+    for number, row in enumerate(rows):
+        cells = [_with_interval(row, name) for name in ("accuracy", "bag", "more")]
+        table.add_row(row["label"] if number else _("all"), str(row["texts"]), *cells)
+    console.print(table)
+
+
+def _with_interval(row: Mapping[str, Any], name: str) -> str:
+    ends = (row[f"{name}_low"], row[f"{name}_high"])
+    return f"{row[name]:.3f}" + ("" if None in ends else f" [{ends[0]:.3f}, {ends[1]:.3f}]")
+
+
+@in_language_of_messages
+def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
+    """Print what `accuracy_by_policy` gives of so many runs on a split."""
+    title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
+        data=data, split=label(split_names(), split), runs=runs
+    )
+    table = _empty_table(title, ("policy", "texts", "accuracy", "runs", "encoder_minus"), ("policy",))
+    for number, row in enumerate(rows):
+        spread = "" if row["lowest"] is None else format_range(row["lowest"], row["highest"])
+        accuracy = percent_cell(row, "accuracy", ("low", "high"))
+        difference = percent_cell(row, "first_minus") if number else ""
+        table.add_row(policy_name(row["policy"]), str(row["texts"]), accuracy, spread, difference)
+    print_table(table)
+
+
+@in_language_of_messages
+def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
+    """Print the rows of `accuracy_table`, without the columns that are empty for these items.
+
+    Args:
+        rows: of the table.
+        title: above it.
+    """
+    several = any(row["lowest"] is not None for row in rows)
+    undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
+    compared = "contrast" in rows[0]
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("", label(file_column_names(), "policy")):
+        table.add_column(heading, no_wrap=True)
+    columns = {"items": True, "accuracy": True, "runs": several, "minimal_pairs": True, "decisions": undecided}
+    columns |= {"silent": any(row["silent"] for row in rows), "model_minus": True, "contrast": compared}
+    for name in [name for name, is_shown in columns.items() if is_shown]:
+        table.add_column(label(file_column_names(), name), justify="right", no_wrap=True)
+    for row in rows:
+        cells = {
+            "items": str(row["items"]),
+            "accuracy": percent_cell(row, "accuracy", ("low", "high")),
+            "runs": "" if row["lowest"] is None else format_range(row["lowest"], row["highest"]),
+            "minimal_pairs": format_percent(row["minimal_pair_accuracy"]),
+            "decisions": percent_cell(row, "decision_accuracy"),
+            "silent": format_percent(row["silent"]),
+            "model_minus": "" if row["policy"] == MODEL else percent_cell(row, "model_minus"),
+            "contrast": percent_cell(row, "contrast") if compared and row["contrast"] is not None else "",
+        }
+        table.add_row(
+            value_cell("value", row["value"] or row["factor"]) or _("all"),
+            policy_name(row["policy"]),
+            *(cells[name] for name, is_shown in columns.items() if is_shown),
+        )
+    print_table(table)
+
+
+def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
+    """A share of a row in percent with its interval, whose ends are "<name>_low" and "<name>_high" by default."""
+    low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
+    return format_percent(row[name], None if low is None or high is None else (low, high))
+
+
+@in_language_of_messages
+def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
+    """Print the rows of the file, those of runs under the runs' own names."""
+    table = _empty_table(title, rows[0], ("policy",), padding=(0, 0), pad_edge=False)
+    for row in rows:
+        cells = [
+            _row_name(cell, runs) if isinstance(cell, str) else value_cell(name, cell) for name, cell in row.items()
+        ]
+        table.add_row(*cells)
+    print_table(table)
+
+
+def _row_name(name: str, runs: Collection[str]) -> str:
+    if name in runs:
+        return name
+    if name.endswith(BOTH_WAYS_SUFFIX):
+        return _("{policy}, both ways").format(policy=_row_name(name.removesuffix(BOTH_WAYS_SUFFIX), runs))
+    key = name.replace(",", "").replace(" ", "_")
+    return name_policy_names().get(key) or stored_sentence(name)
+
+
+@in_language_of_messages
+def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
+    """Print rows without the columns that are empty; a heading has a word a line.
+
+    Args:
+        title: above the table.
+        rows: as the files have them.
+        shortcuts: the columns that are named after one.
+    """
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
+    for name in names:
+        heading = policy_name(name) if name in shortcuts else label(file_column_names(), name)
+        is_text = isinstance(rows[0][name], str)
+        table.add_column(heading.replace(" ", "\n"), justify="left" if is_text else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(value_cell(name, row[name]) for name in names))
+    print_table(table)
+
+
+_VALUES_OF_COLUMNS = {
+    "split": split_names,
+    "language": typed_names,
+    "kind": typed_names,
+    "type": factor_value_names,
+    "stratum": factor_value_names,
+    "factor": factor_names,
+    "value": factor_value_names,
+}
+"""What the values of a column are called; data of one's own have values without a name."""
+
+
+def value_cell(column: str, value: Any) -> str:
+    """A value of a row of a file as the closing table of a command shows it."""
+    if value is None or value != value:  # NaN is what does not exist
+        return NOT_MEASURED
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if column in ("name", "policy"):
+        return policy_name(str(value))
+    named = _VALUES_OF_COLUMNS[column]() if column in _VALUES_OF_COLUMNS else {}
+    return named.get(str(value), str(value))
+
+
+def policy_name(name: str) -> str:
+    """What a model, a shortcut or another rule that answers is called."""
+    if name.endswith(OWN_FOLDS_SUFFIX):
+        return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
+    named = shortcut_names() | _policy_names()
+    return named[name] if name in named else label(baseline_names(), name)
+
+
+def _policy_names() -> dict[str, str]:
+    """Return what models and rules that answer are called, by name, beside shortcuts and baselines."""
+    return {
+        "chance": _("chance"),
+        "model": _("model"),
+        "none_of_them": _("none_of_them"),
+        "encoder": _("encoder"),
+        "bag of its tokens": _("bag of its tokens"),
+        "bag of words and pairs": _("bag of words and pairs"),
+        "most frequent label": _("most frequent label"),
+    }
+
+
+def file_column_names() -> dict[str, str]:
+    """Return what the columns of files are called in the tables of the terminal, by name."""
+    return {
+        "this_run": _("this run"),
+        "worst_template": _("worst template"),
+        "run_minus_bag": _("this run - bag of words"),
+        "minimal_pairs": _("minimal pairs"),
+        "model_minus": _("model minus it"),
+        "encoder_minus": _("encoder minus it, points"),
+        "split": _("split"),
+        "language": _("language"),
+        "kind": _("kind"),
+        "type": _("type"),
+        "stratum": _("stratum"),
+        "label": _("label"),
+        "factor": _("factor"),
+        "value": _("value"),
+        "name": _("name"),
+        "items": _("items"),
+        "texts": _("texts"),
+        "words": pgettext("column", "words"),
+        "characters": _("characters"),
+        "no_antecedent": pgettext("column", "no antecedent"),
+        "groups": _("groups"),
+        "templates": _("templates"),
+        "mean_distance": _("mean distance"),
+        "largest_distance": _("largest distance"),
+        "accuracy": _("accuracy"),
+        "low": _("low"),
+        "high": _("high"),
+        "chance": _("chance"),
+        "bag_of_words": _("bag of words"),
+        "policy": _("policy"),
+        "runs": pgettext("column", "runs"),
+        "decisions": _("decisions"),
+        "silent": _("silent"),
+        "contrast": _("contrast"),
+        "f1": _("f1"),
+        "precision": _("precision"),
+        "recall": _("recall"),
+        "masculine": pgettext("column", "masculine"),
+        "feminine": pgettext("column", "feminine"),
+        "bias": _("bias"),
+        "bias_low": _("bias low"),
+        "bias_high": _("bias high"),
+        "weighted_bias": _("weighted bias"),
+        "weighted_bias_low": _("weighted bias low"),
+        "weighted_bias_high": _("weighted bias high"),
+    }
