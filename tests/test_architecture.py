@@ -238,19 +238,28 @@ def test_every_command_has_its_settings_and_its_work(name: str) -> None:
     assert command.description.endswith(".")
 
 
-def test_settings_and_commands_import_nothing_heavy() -> None:
-    commands = [command.path for command in COMMANDS.values()]
-    light = [PACKAGE / "cli.py", PACKAGE / "runs" / "warm_start.py", PACKAGE / "data" / "example.py", *commands]
+def check_nothing_loads(files: list[Path], libraries: tuple[str, ...]) -> None:
+    """Check that neither these files nor those that they import use a library as soon as they are imported."""
     read_files: set[Path] = set()
-    waiting = [*inside("settings"), *light]
+    waiting = [*files]
     while waiting:
         here = waiting.pop()
         if here in read_files or not here.exists():
             continue
         read_files.add(here)
         names = imports(here, at_start=True)
-        assert [one for one in HEAVY if any(name.split(".")[0] == one for name in names)] == [], name_of(here)
+        assert [one for one in libraries if any(name.split(".")[0] == one for name in names)] == [], name_of(here)
         waiting += [ROOT / "src" / f"{name.replace('.', '/')}.py" for name in names if name.startswith("anaphora")]
+
+
+def test_settings_and_commands_import_nothing_heavy() -> None:
+    commands = [command.path for command in COMMANDS.values()]
+    light = [PACKAGE / "cli.py", PACKAGE / "runs" / "warm_start.py", PACKAGE / "data" / "example.py", *commands]
+    check_nothing_loads([*inside("settings"), *light], HEAVY)
+
+
+def test_a_report_is_made_without_torch() -> None:
+    check_nothing_loads(inside("report"), ("torch", "pytorch_lightning", "datasets", "transformers"))
 
 
 def test_nothing_runs_code_from_a_file() -> None:

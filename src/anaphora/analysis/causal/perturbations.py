@@ -8,21 +8,24 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.scores import Groups, Head, PerturbedCell
+from anaphora.analysis.results.scores import AccuracyCell, Groups, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import score_records
 from anaphora.analysis.scores.measures.roles import cue_tokens
 from anaphora.base.special_tokens import MASK
-from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.model.pronoun_model import PronounModel
-from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.position import NoPosition
+
+if TYPE_CHECKING:
+    from anaphora.data.batches.encoded import EncodedSplit
+    from anaphora.model.pronoun_model import PronounModel
+    from anaphora.runs.directory import Run
 
 PERTURBATIONS = ("cue_masked", "context_removed", "names_replaced", "no_positions")
 """cue_masked: the words in which an item differs from its minimal pair become [MASK]; where the pronoun is the cue, it
@@ -32,6 +35,13 @@ throughout a quad. What rests on who does what stays; what rests on the words th
 favourite, goes.
 no_positions: the words stay, and the model has no position encoding.
 """
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbedCell(AccuracyCell):
+    """The accuracies on items from which something was taken."""
+
+    items: int
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
@@ -49,6 +59,9 @@ def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> d
 
 
 def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, name: str) -> Groups[PerturbedCell]:
+    from anaphora.analysis.maps.capture import capture
+    from anaphora.data.batches.encoded import EncodedSplit
+
     examples = [record.example for record in records]
     data, model = EncodedSplit(examples, run.tokenizer), run.model
     match name:

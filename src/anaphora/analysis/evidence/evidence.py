@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from anaphora.analysis.causal.perturbations import PerturbedCell, perturbations
 from anaphora.analysis.results.causal import Causal, CausalCell
-from anaphora.analysis.results.scores import ALL, KINDS, AccuracyCell, Cell, Groups, Head, LanguageScores, PerturbedCell
+from anaphora.analysis.results.scores import ALL, KINDS, AccuracyCell, Cell, Groups, Head, LanguageScores
 from anaphora.analysis.results.typed_json import Interval, from_json, to_json
 from anaphora.analysis.scores.measures.effects import Effects, effects
 from anaphora.analysis.scores.measures.factors import FactorValue, factors
@@ -200,7 +201,8 @@ class Evidence:
         lambda of: map_scores(of.development_map_rows(), of.map_rows, of.headline.head), N_("other maps")
     )
     perturbations: dict[str, Groups[PerturbedCell]] | None = from_model(
-        lambda of: of.perturbations(), N_("without cue, context or positions")
+        lambda of: perturbations(of.headline.run, of.map_rows["raw"].records, of.headline.head),
+        N_("without cue, context or positions"),
     )
     causal: Causal | None = from_model(lambda of: of.causal_tests())
     provenance: Provenance | None = None

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.causal_tests import causal_tests_of_run
-from anaphora.analysis.causal.perturbations import perturbations
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.evidence import Evidence, MeasuredOn, Provenance
 from anaphora.analysis.evidence.headline import Headline, Measurement, Progress, measure_headline, no_progress
@@ -22,7 +21,6 @@ from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.analysis.maps.capture import maps_of_each
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to_pronoun, pronoun_maps
 from anaphora.analysis.results.causal import Causal
-from anaphora.analysis.results.scores import Groups, PerturbedCell
 from anaphora.analysis.scores.heads import is_main
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
@@ -159,10 +157,6 @@ class MeasuredModel:
     def development_map_rows(self) -> dict[str, MapRows]:
         """Return the rows of every kind of map on the development items."""
         return _map_rows(self.headline.run, self.development)
-
-    def perturbations(self) -> dict[str, Groups[PerturbedCell]]:
-        """Return what the head and the answers are worth on items without the words that decide."""
-        return perturbations(self.headline.run, self.map_rows["raw"].records, self.headline.head)
 
     def causal_tests(self) -> Causal | None:
         """Return the causal tests; None, with a line in the terminal, for a run of which nothing can be tested."""

@@ -175,10 +175,3 @@ class AccuracyCell:
     candidate_accuracy: float | None
     interval: Interval | None
     chance: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PerturbedCell(AccuracyCell):
-    """The same for items from which something was taken."""
-
-    items: int

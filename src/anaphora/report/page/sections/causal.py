@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from anaphora.analysis.evidence.evidence import VERDICT_SCOPE
+from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence
 from anaphora.analysis.evidence.verdict import NONE_TRAINED
 from anaphora.analysis.results.causal import CausalCell
-from anaphora.analysis.results.scores import Groups, PerturbedCell, Spread
+from anaphora.analysis.results.scores import Spread
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal, measures
 from anaphora.report.groups import kind_groups
@@ -275,7 +273,7 @@ def controls_section(run: ReportRun) -> Section:
         elements.append(FigureElement(name="controls", figure=figure, alt=summary))
     columns = [_("control"), _("result"), _("what should happen"), _("what happened")]
     elements.append(TableElement(title=_("Trained controls"), columns=columns, rows=rows, texts=4))
-    elements += _perturbation_tables(evidence.perturbations)
+    elements += _perturbation_tables(evidence)
     return Section(
         name="controls",
         title=_("What would a model do that cannot use its attention?"),
@@ -287,7 +285,7 @@ def controls_section(run: ReportRun) -> Section:
     )
 
 
-def _perturbation_tables(part: Mapping[str, Groups[PerturbedCell]] | None) -> list[PageElement]:
+def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
     """The same trained model on sentences from which something was taken."""
     rows = [
         [
@@ -297,7 +295,7 @@ def _perturbation_tables(part: Mapping[str, Groups[PerturbedCell]] | None) -> li
             format_percent(group.cell.candidate_accuracy, group.cell.interval),
             format_percent(group.cell.chance),
         ]
-        for name, languages in (part or {}).items()
+        for name, languages in (evidence.perturbations or {}).items()
         for group in kind_groups(languages)
     ]
     columns = [_("taken away at test time"), _("language, cue"), _("task, %"), _("candidate, %"), _("chance, %")]
