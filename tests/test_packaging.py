@@ -113,6 +113,14 @@ def test_an_import_is_found_wherever_it_stands(line: str, package: str, tmp_path
     assert imported_packages(tmp_path / "module.py") == {package}
 
 
+def test_releases_that_are_malicious_or_have_a_known_hole_and_a_python_that_hydra_cannot_start_on_are_excluded() -> (
+    None
+):
+    (lightning,) = (Requirement(one) for one in PROJECT["dependencies"] if one.startswith("pytorch-lightning"))
+    assert [one for one in ("2.6.2", "2.6.3", "2.6.4", "2.6.5") if lightning.specifier.contains(one)] == []
+    assert not SpecifierSet(PROJECT["requires-python"]).contains("3.14.0")
+
+
 @pytest.mark.parametrize("version", [(3, 10), (3, 11), (3, 12), (3, 13), (3, 14), (3, 15)])
 def test_make_takes_the_pythons_that_the_package_allows(version: tuple[int, int], tmp_path: Path) -> None:
     python = tmp_path / "python"

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as draw
 
 from anaphora.data.corpora import conll2012, corefud, gap, litbank
+from anaphora.data.corpora.coreference import extents_of
 from anaphora.data.corpora.word_classes import FORMS
 from anaphora.data.example import Example
 from anaphora.settings.data import Conll2012, CorefUd, Gap, LitBank
@@ -187,6 +188,73 @@ def test_litbank_has_the_answers_that_were_written_or_names_the_row(
     if read is not None:
         assert answers_read(read[0]["train"]) == answers(book)
     assert read is not None or shift
+
+
+Span = tuple[int, int]
+
+
+@draw.composite
+def nested_mentions(draws: draw.DrawFn) -> list[tuple[int, int, int]]:
+    """Mentions of one sentence of eight words as (first, last, entity), any of them inside others, none across one."""
+    spans: set[Span] = set()
+    for first, length in draws(draw.lists(draw.tuples(draw.integers(0, 7), draw.integers(0, 4)), max_size=7)):
+        last = min(first + length, 7)
+        crosses = any(start < first <= end < last or first < start <= last < end for start, end in spans)
+        if not crosses and all(start != first for start, _ in spans):  # one head word, the first, for each mention
+            spans.add((first, last))
+    return [(*span, draws(draw.integers(0, 2))) for span in sorted(spans)]
+
+
+def nested_brackets(mentions: Sequence[tuple[int, int, int]], word: int, opening: str, closing: str, both: str) -> str:
+    """What stands at a word: closing brackets of mentions that end there, then those that begin, longest first."""
+    parts = []
+    for first, last, entity in mentions:
+        name = both if first == last else opening
+        parts += [name.replace("#", str(entity))] if first == word else []
+    ends = [entity for first, last, entity in reversed(mentions) if last == word != first]
+    return "".join([*parts, *(closing.replace("#", str(entity)) for entity in ends)])
+
+
+@cases(share=0.02, quick=60)
+@given(mentions=nested_mentions(), format_=draw.sampled_from(["conllu", "conll"]))
+def test_mentions_inside_one_another_keep_their_extents_and_entities(
+    folder: Path, mentions: list[tuple[int, int, int]], format_: str
+) -> None:
+    words = [f"w{number}" for number in range(8)]
+    path = folder / f"nested.{format_}"
+    if format_ == "conllu":
+        lines = ["# newdoc id = one", "# global.Entity = eid-etype-head", f"# text = {' '.join(words)}"]
+        for number, word in enumerate(words):
+            brackets = nested_brackets(mentions, number, "(e#-x-1", "e#)", "(e#-x-1)")
+            misc = f"Entity={brackets}" if brackets else "_"
+            lines.append("\t".join((str(number + 1), word, "_", "NOUN", "_", "_", "_", "_", "_", misc)))
+        path.write_text("\n".join([*lines, "", ""]))
+        splits, report = corefud.read(CorefUd(path=str(path), **SHARES))  # type: ignore[arg-type]
+    else:
+        lines = ["#begin document (nw/one); part 000"]
+        for number, word in enumerate(words):
+            brackets = nested_brackets(mentions, number, "(#|", "#)|", "(#)|").rstrip("|") or "-"
+            lines.append(" ".join(("nw/one", "0", str(number), word, "NN", *"*----*", brackets)))
+        path.write_text("\n".join([*lines, "", "#end document", ""]))
+        splits, report = conll2012.read(Conll2012(path=str(path), **SHARES))  # type: ignore[arg-type]
+    examples = splits["train"]
+    assert len(examples) + len(report.dropped) == report.rows == max(len(mentions), 1)
+    entity_of = {(first, last): entity for first, last, entity in mentions}
+    for one in examples:
+        whole, candidates = extents_of(one)
+        extents = [[words_of(one.text, span) for span in spans] for spans in candidates]
+        asked = entity_of[words_of(one.text, whole)]
+        assert [
+            {entity_of[span] for span in spans} for spans in extents if len({entity_of[s] for s in spans}) != 1
+        ] == []
+        right = [number for number, spans in enumerate(extents) if entity_of[spans[0]] == asked]
+        assert list(one.antecedents) == right
+        assert all(span < words_of(one.text, whole) for spans in extents for span in spans)
+
+
+def words_of(text: str, span: Span) -> Span:
+    """The first and last word of some characters, by the blanks between them."""
+    return text[: span[0]].count(" "), text[: span[1]].count(" ")
 
 
 @cases(share=0.01, quick=40)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -57,3 +59,21 @@ def test_wrong_shapes_are_reported() -> None:
         maps_of_layers([torch.ones(1, 2, 3, 3), torch.ones(2, 3)])
     with pytest.raises(UserError, match="different shapes"):
         maps_of_layers([torch.ones(1, 2, 3, 3), torch.ones(1, 4, 3, 3)])
+
+
+@pytest.mark.parametrize(
+    ("layers", "sentence"),
+    [
+        (None, 0),
+        ([None], 0),
+        ([np.ones((1, 2, 3, 3)), None], 0),
+        ([np.ones((1, 2, 3, 3))], 1),
+        ([np.ones((1, 2, 3, 3))], -2),
+        ([np.ones((1, 2, 3, 3))], None),
+        ([np.array([["x"]])], 0),
+    ],
+)
+def test_what_is_no_map_and_a_sentence_that_is_not_there_are_named_in_one_line(layers: Any, sentence: Any) -> None:
+    with pytest.raises(UserError) as caught:
+        maps_of_layers(layers, sentence)
+    assert "\n" not in str(caught.value)
