@@ -26,6 +26,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
+from anaphora.report.page import of_run
 from anaphora.report.page.elements import FigureElement, ReportRun, ShadedSentence, ShadedWord, TableElement
 from anaphora.report.page.explorer import attention_entry
 from anaphora.report.page.of_run import run_sections
@@ -242,6 +243,11 @@ def test_in_a_browser_nothing_hostile_runs_and_nothing_fails(
     shown = Page(done.stdout)
     assert not [tag for tag, _ in shown.elements if tag == "img"]
     assert len(shown.scripts) == 2
+
+
+def test_each_section_of_the_page_has_a_place_of_its_own() -> None:
+    places = [place for file in of_run._FILES for place in file.SECTIONS]
+    assert len(places) == len(set(places)) > 10
 
 
 def test_no_figure_shows_a_name_that_was_to_be_filled_in(evidence: Evidence) -> None:
