@@ -14,10 +14,10 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from anaphora.analysis.evidence.comparison import RowDivergence
 from anaphora.analysis.evidence.controls import EXPECTED
 from anaphora.analysis.evidence.evidence import Control, Evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
-from anaphora.analysis.results.several_runs import RowDivergence
 from anaphora.analysis.scores.measures.levels import Level
 from anaphora.base.locale.translation import _, spoken_in
 from anaphora.report.figures.maps import QuadCell

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from anaphora.analysis.evidence.comparison import RowDivergence
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.analysis.results.several_runs import RowDivergence
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.report.evidence_tables import divergence_rows, every_table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from anaphora.analysis.evidence.comparison import RowDivergence
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Groups
-from anaphora.analysis.results.several_runs import RowDivergence
 from anaphora.analysis.results.typed_json import to_json
 
 Row = dict[str, Any]

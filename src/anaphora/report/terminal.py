@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from anaphora.analysis.evidence.comparison import GroupSpread
 from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
-from anaphora.analysis.results.several_runs import GroupSpread
 from anaphora.base.console import console, print_table
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.report.groups import kind_groups

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.subjects import Subject
-from anaphora.analysis.evidence.comparison import compare_runs, divergences
+from anaphora.analysis.evidence.comparison import RowDivergence, compare_runs, divergences
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.exhibits import development_accuracy, example_sentences, first_quad, maps_of_run
 from anaphora.analysis.evidence.headline import Measurement
@@ -21,7 +21,6 @@ from anaphora.analysis.evidence.plan import Protocol
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import KINDS
-from anaphora.analysis.results.several_runs import RowDivergence
 from anaphora.analysis.scores.heads import mean_chance
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import say

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anaphora.analysis.evidence.comparison import GroupSpread, RowDivergence
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.analysis.results.several_runs import GroupSpread, RowDivergence
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence

@@ -10,8 +10,8 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.analysis.evidence.comparison import GroupSpread, RowDivergence
 from anaphora.analysis.results.scores import Head
-from anaphora.analysis.results.several_runs import GroupSpread, RowDivergence
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.language import WIDE_CHARACTER
