@@ -305,6 +305,14 @@ def test_cells_are_those_of_each_language_and_kind() -> None:
     )
 
 
+def test_a_layer_without_attention_has_no_heads_to_test() -> None:
+    subject = Copier(PAIRS[:6], [COPIER], [1.0])
+    result = to_json(causal_tests(subject, COPIER, [COPIER, Head(1, 1)], None, silent))
+    cell = result["languages"]["en"]["all"]
+    assert {one["layer"] for one in cell["head_ablation"]["single"]} == {1}
+    assert [step["k"] for step in cell["head_ablation"]["cumulative"]] == [1, 2]
+
+
 def test_heads_that_are_not_those_of_the_model_are_refused() -> None:
     with pytest.raises(UserError, match="not those of 2 layers of 2 heads"):
         causal_tests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER], None, silent)

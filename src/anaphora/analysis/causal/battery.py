@@ -53,7 +53,8 @@ class CausalTests:
     def __init__(self, subject: Subject, head: Head, order: Sequence[Head], progress: Progress) -> None:
         self.subject, self.head, self.order, self.progress = subject, head, list(order), progress
         layers, heads = subject.shape
-        self.all_heads = [Head(layer, number) for layer in range(layers) for number in range(heads)]
+        attending = sorted({one.layer for one in order} & set(range(layers)))  # a layer may have no attention
+        self.all_heads = [Head(layer, number) for layer in attending for number in range(heads)]
         if sorted(order) != self.all_heads or head not in self.all_heads:
             raise UserError(f"causal tests: the heads to test are not those of {layers} layers of {heads} heads")
         progress(_("causal tests: maps and answers"))

@@ -128,7 +128,7 @@ def causal_tests(
     Args:
         subject: the model and its items.
         head: the head under test.
-        order: all heads, best first; sets of heads are its beginnings.
+        order: all heads of the layers with attention, best first; sets of heads are its beginnings.
         records_by_map: see `causal_tests_of_run`; records of other items are passed over.
         progress: called with a line about what is being measured.
     """
