@@ -202,19 +202,13 @@ def load(language: str) -> Lexicon:
             )
             for entry in entries("scene")
         ),
-        asides=tuple(text for entry in entries("aside") for text in _texts(entry)),
-        openings=tuple(text for entry in entries("opening") for text in _texts(entry)),
+        asides=tuple(entry["say"] for entry in entries("aside")),
+        openings=tuple(entry["say"] for entry in entries("opening")),
     )
 
 
 def _holds_animals(kind: str) -> bool:
     return kind.partition("_")[0] in ANIMAL_WORDS or ANIMAL in kind.split("_")
-
-
-def _texts(entry: dict[str, Any]) -> list[str]:
-    """Return the wordings of an aside or an opening."""
-    say = entry.get("say", entry.get("text", ""))
-    return [say] if isinstance(say, str) else list(say)
 
 
 def _nouns(tables: list[dict[str, Any]]) -> tuple[Noun, ...]:
