@@ -11,6 +11,8 @@ import pytest
 from chromium import CHROMIUM, in_browser
 from untrained import random_run
 
+from anaphora.analysis.maps.capture import capture_run
+from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.results.scores import Head
 from anaphora.api import OpenRun
 from anaphora.api.browser.page import browser_page
@@ -23,17 +25,16 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this ma
 SENTENCES = 20
 """How many sentences are compared with Python for each shape of model."""
 CLOSE = 1e-3
-ENGLISH = "{a} {verb} the {b} before {pronoun} was {state}."
+ENGLISH = "{a} {verb} the {b} before {pronoun}'d been {state}."
 CHINESE = "{a}{verb}{b}以后，{pronoun}很{state}。"
 _ASK = """
-  const near = (span) => (unit) => unit.start < span[1] && span[0] < unit.end;
+  const lists = (maps) => maps.map((layer) => layer.map((head) => [...head]));
   return given.questions.map((question) => {
     const read = anaphora.read(question.text);
-    const unitsOf = (span) => [...read.units.keys()].filter((place) => near(span)(read.units[place]));
-    const asked = anaphora.ask(read, unitsOf(question.pronoun), question.candidates.map(unitsOf), question.edits);
+    const asked = anaphora.ask(read, question.pronoun, question.candidates, question.edits);
     return { ids: read.ids, spans: read.spans, words: read.words, unread: read.unread,
              labels: read.units.map((one) => one.label),
-             maps: asked.maps.map((layer) => layer.map((head) => [...head])), shares: [...asked.shares] };
+             maps: lists(asked.maps), rows: lists(asked.rows), shares: [...asked.shares] };
   });
 """
 
@@ -56,7 +57,7 @@ def questions() -> list[Question]:
         a, b, name = (english if is_english else chinese)[number // 2 % 3]
         pronoun = (("she", "it", "They") if is_english else ("她", "它", "他们"))[number // 6 % 3]
         verb = ("met", "didn't see", "rang") if is_english else ("碰到", "没看见", "买了3个")
-        state = ("tired", "in Café №5", "80 kg") if is_english else ("累", "高兴", "3.5米")
+        state = ("tired", "in Café №5", "80 kg½") if is_english else ("累", "高兴", "3.5米")
         written = (ENGLISH if is_english else CHINESE).format(
             a=a, b=b, verb=verb[number % 3], pronoun=pronoun, state=state[number // 3 % 3]
         )
@@ -110,6 +111,9 @@ def test_tokens_are_equal_and_maps_and_answers_agree(
         assert found["labels"] == expected["words"], question
         shape = (run.config.model.layers, -1, len(found["labels"]), len(found["labels"]))
         np.testing.assert_allclose(np.reshape(found["maps"], shape), expected["maps"], atol=CLOSE)
+        if not (cuts or off):
+            (record,) = capture_run(run, [example]).records
+            np.testing.assert_allclose(found["rows"], word_weights(record).weights, atol=CLOSE)
         np.testing.assert_allclose(found["shares"][: len(expected["shares"])], expected["shares"], atol=CLOSE)
 
 

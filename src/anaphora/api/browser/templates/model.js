@@ -40,29 +40,29 @@ class Model {
     return { ...read, units };
   }
 
-  // pronoun: units; candidates: lists of units; edits: {cuts: [{layer, head, from, to}], off: [{layer, head}]} of units.
-  // Returns {maps: L of H of (U, U), shares: of each candidate and of none of them, or null without candidates}.
+  // pronoun: a span of characters; candidates: a span each, in the order of the text, apart from each other; edits:
+  // {cuts: [{layer, head, from, to}], off: [{layer, head}]}, from and to are units. Returns {maps: L of H of (U, U),
+  // rows: L of H of (U), the pronoun's, shares: of each candidate and of none of them, or null without candidates}.
   ask(read, pronoun, candidates, edits) {
-    const tokensOf = (units) => units.flatMap((unit) => read.units[unit].tokens), slots = new Int32Array(read.ids.length);
-    const lists = candidates.map(tokensOf), query = tokensOf(pronoun);
+    const covering = ([start, end]) => [...read.ids.keys()].filter((token) => read.spans[token][0] < end && start < read.spans[token][1]);
+    const query = covering(pronoun), lists = candidates.map(covering), slots = new Int32Array(read.ids.length);
     if (this.data.shape.prediction.kind === "slot") lists.forEach((tokens, number) => { for (const token of tokens) slots[token] = number + 1; });
     const cuts = edits.cuts.flatMap(({ layer, head, from, to }) =>
-      tokensOf([from]).flatMap((query) => tokensOf([to]).map((key) => ({ layer, head, query, key }))));
-    const output = this.encoder.run(read.ids, slots, { cuts, off: edits.off });
-    return {
-      maps: output.maps.map((map) => Array.from({ length: this.data.shape.heads }, (_, head) => unitMap(map, head, read))),
-      shares: query.length && lists.length ? shares(this.encoder, read, output, query, lists) : null,
-    };
+      read.units[from].tokens.flatMap((query) => read.units[to].tokens.map((key) => ({ layer, head, query, key }))));
+    const output = this.encoder.run(read.ids, slots, { cuts, off: edits.off }), tokensOf = read.units.map((unit) => unit.tokens);
+    const merged = (froms) => output.maps.map((map) => Array.from({ length: this.data.shape.heads }, (_, head) => merge(map, head, read.ids.length, froms, tokensOf)));
+    return { maps: merged(tokensOf), rows: merged([query]), shares: lists.length ? shares(this.encoder, read, output, query, lists) : null };
   }
 }
 
-// The weights to a unit are the sum over its tokens, those from it the mean: (T, T) of one head -> (U, U).
-function unitMap(map, head, read) {
-  const tokens = read.ids.length, count = read.units.length, merged = new Float32Array(count * count);
-  read.units.forEach((from, row) => read.units.forEach((to, column) => {
+// The weights between lists of tokens, (T, T) of one head -> (from, to): the sum over what is attended to, the mean over
+// what attends.
+function merge(map, head, tokens, froms, tos) {
+  const merged = new Float32Array(froms.length * tos.length);
+  froms.forEach((from, row) => tos.forEach((to, column) => {
     let sum = 0;
-    for (const query of from.tokens) for (const key of to.tokens) sum += map[(head * tokens + query) * tokens + key];
-    merged[row * count + column] = sum / from.tokens.length;
+    for (const query of from) for (const key of to) sum += map[(head * tokens + query) * tokens + key];
+    merged[row * tos.length + column] = sum / from.length;
   }));
   return merged;
 }

@@ -1,9 +1,8 @@
 "use strict";
 // From a text to token ids, their characters and their words, as data/tokens reads it. Characters are code points.
 
-// What \w and \d of the stored pattern mean to the library that reads it there: letters, marks, decimal digits,
-// connectors, and six fractions and powers.
-const WORD_CHARACTERS = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\u00b2\\u00b3\\u00b9\\u00bc-\\u00be";
+// What \w of the stored pattern means to the library that reads it there: letters, marks, decimal digits, connectors.
+const WORD_CHARACTERS = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 const UNKNOWN = 1, OPENING = 2, MASK = 3;
 const MOST_WORD_CHARACTERS = 100; // a longer word is unknown to WordPiece
 const SCRIPTS = ["Latin", "Greek", "Cyrillic", "Armenian", "Hebrew", "Arabic", "Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Tamil", "Telugu", "Kannada", "Malayalam", "Sinhala", "Tibetan", "Georgian", "Hangul", "Ethiopic", "Mongolian"];

@@ -28,7 +28,7 @@
   }
 
   // What is read and marked: units are words as maps show them, by number.
-  let model = null, read = null, pronoun = [], marked = new Set(), found = [], edits = [], plain = null, edited = null;
+  let model = null, read = null, pronoun = [], asked = null, marked = new Set(), found = [], edits = [], plain = null, edited = null;
   let selected = data.head ?? { layer: layers - 1, head: 0 }, edge = null, cell = null, problem = null;
 
   // ---- language
@@ -52,7 +52,7 @@
   // ---- the sentence and its marks
   const isUnread = (unit) => read.unread.some(([start, end]) => start < read.units[unit].end && read.units[unit].start < end);
   const isWord = (unit) => /[\p{L}\p{N}]/u.test(read.units[unit].label) && read.units[unit].start < read.units[unit].end;
-  const textOf = (units) => read.characters.slice(read.units[units[0]].start, read.units[units[units.length - 1]].end).join("");
+  const textOf = (units) => read.characters.slice(...spanOf(units)).join("");
   function candidates() { // neighbouring marked words are one name
     const lists = [];
     for (const unit of [...marked].sort((a, b) => a - b)) {
@@ -61,12 +61,14 @@
     }
     return lists;
   }
+  const spanOf = (units) => [read.units[units[0]].start, read.units[units[units.length - 1]].end];
   const unitsIn = ([start, end]) => [...read.units.keys()].filter((unit) => read.units[unit].start < end && start < read.units[unit].end);
-  function pronounsOf() { // the third-person pronouns of the sentence, each as its units
+  function pronounsOf() { // the third-person pronouns of the sentence: the span and the units of each
     const words = read.characters.join(""), lists = [];
     for (const match of words.matchAll(new RegExp(data.pronouns, "giu"))) {
       const begin = [...words.slice(0, match.index)].length;
-      lists.push(unitsIn([begin, begin + [...match[0]].length]));
+      const span = [begin, begin + [...match[0]].length];
+      lists.push({ span, units: unitsIn(span) });
     }
     return lists;
   }
@@ -83,7 +85,8 @@
     }
     if (read) {
       found = pronounsOf();
-      pronoun = marks ? unitsIn(marks.pronoun) : found[found.length - 1] ?? [];
+      const last = marks ? { span: marks.pronoun, units: unitsIn(marks.pronoun) } : found[found.length - 1];
+      if (last) askAbout(last.units, last.span);
       for (const span of marks ? marks.candidates : []) for (const unit of unitsIn(span)) marked.add(unit);
     }
     at("marking-names").checked = true;
@@ -96,11 +99,14 @@
     if (letters.filter((each) => /[\p{Script=Latin}\p{Script=Han}]/u.test(each)).length <= letters.length / 2) return ["language", {}];
     return null;
   }
+  function askAbout(units, span) {
+    [pronoun, asked] = [units, span];
+    for (const unit of units) marked.delete(unit);
+  }
   function mark(unit) {
-    const list = found.find((each) => each.includes(unit));
-    if (at("marking-pronoun").checked || (list && !marked.has(unit))) {
-      pronoun = list ?? [unit];
-      for (const each of pronoun) marked.delete(each);
+    const one = found.find((each) => each.units.includes(unit));
+    if (at("marking-pronoun").checked || (one && !marked.has(unit))) {
+      if (one) askAbout(one.units, one.span); else askAbout([unit], spanOf([unit]));
       at("marking-names").checked = true;
       edge = null;
     } else if (marked.has(unit)) marked.delete(unit);
@@ -118,19 +124,19 @@
   function compute() {
     plain = edited = null;
     if (read && pronoun.length) {
-      const lists = candidates(), asked = tooMany() ? [] : lists, began = performance.now();
-      plain = model.ask(read, pronoun, asked, { cuts: [], off: [] });
+      const spans = tooMany() ? [] : candidates().map(spanOf), began = performance.now();
+      plain = model.ask(read, asked, spans, { cuts: [], off: [] });
       const seconds = (performance.now() - began) / 1000;
       if (edits.length) {
         const cuts = edits.filter((edit) => "to" in edit).flatMap((edit) => expanded(edit).map((each) => ({ ...edit, ...each })));
-        edited = model.ask(read, pronoun, asked, { cuts, off: edits.filter((edit) => !("to" in edit)) });
+        edited = model.ask(read, asked, spans, { cuts, off: edits.filter((edit) => !("to" in edit)) });
       }
       at("seconds").dataset.seconds = seconds;
     }
     tell();
   }
   const tooMany = () => candidates().length > (data.most ?? Infinity);
-  const shownMaps = () => (edited ?? plain).maps;
+  const shown = () => edited ?? plain;
 
   // ---- telling all of it
   function tell() {
@@ -188,7 +194,7 @@
   const roleOf = (unit) => pronoun.includes(unit) ? "pronoun" : marked.has(unit) ? "candidate" : "";
   function tellMarks() {
     wordButtons.forEach((node, unit) => {
-      const role = roleOf(unit), isFound = found.some((list) => list.includes(unit));
+      const role = roleOf(unit), isFound = found.some((each) => each.units.includes(unit));
       node.className = role || (isFound ? "found" : "");
       node.setAttribute("aria-pressed", String(Boolean(role)));
       node.title = role ? say(role) : isFound ? say("another_pronoun") : "";
@@ -218,14 +224,10 @@
     table.append(top, body);
     box.replaceChildren(table);
   }
-  // The weight of the pronoun on units in one head: the mean over its own, the sum over theirs.
-  function weightOn(units, { layer, head }, maps = shownMaps()) {
-    const map = maps[layer][head], count = read.units.length;
-    return units.reduce((sum, to) => sum + pronoun.reduce((all, from) => all + map[from * count + to] / pronoun.length, 0), 0);
-  }
+  const weightOn = (units, { layer, head }) => units.reduce((sum, unit) => sum + shown().rows[layer][head][unit], 0);
   const best = (numbers) => numbers.indexOf(Math.max(...numbers));
   function compared(lists) { // whether the head points where the answer is; without edits, of the model as it is
-    const head = data.head ?? selected, { maps, shares } = edited ?? plain, weights = lists.map((units) => weightOn(units, head, maps));
+    const head = data.head ?? selected, { shares } = shown(), weights = lists.map((units) => weightOn(units, head));
     const answer = best(shares.slice(0, lists.length)), none = data.shape.prediction.none_of_them && shares[lists.length] > shares[answer];
     const pointed = best(weights), values = { layer: head.layer, head: head.head, pointed: quoted(textOf(lists[pointed])), weight: share(weights[pointed]),
       answer: none ? say("none") : quoted(textOf(lists[answer])) };
@@ -315,7 +317,7 @@
       const isSelected = layer === selected.layer && head === selected.head, isOff = edits.some((one) => !("to" in one) && one.layer === layer && one.head === head);
       const weights = lists.map((units) => weightOn(units, { layer, head })), most = best(weights);
       const name = say("layer_head", { layer, head }), pointed = weights[most] >= LEAST ? `${share(weights[most])} ${textOf(lists[most])}` : "";
-      paintMap(node.firstChild, shownMaps()[layer][head]);
+      paintMap(node.firstChild, shown().maps[layer][head]);
       node.lastChild.textContent = isOff ? say("off") : pointed;
       node.setAttribute("aria-checked", String(isSelected));
       node.setAttribute("aria-label", [name, isOff ? say("off") : pointed].filter(Boolean).join(say("comma")));
@@ -357,7 +359,7 @@
     canvas.width = Math.round(wide * dots); canvas.height = Math.round(high * dots);
     canvas.style.width = `${wide}px`; canvas.style.height = `${high}px`;
     pen.setTransform(dots, 0, 0, dots, 0, 0);
-    const small = element("canvas"), map = shownMaps()[selected.layer][selected.head];
+    const small = element("canvas"), map = shown().maps[selected.layer][selected.head];
     paintMap(small, map);
     pen.imageSmoothingEnabled = false;
     pen.drawImage(small, margin, tall, size * count, size * count);
