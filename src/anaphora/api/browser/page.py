@@ -41,7 +41,7 @@ MOST_CHARACTERS = 1_000
 """The length of a text that the page takes."""
 _TEMPLATES = Path(__file__).with_name("templates")
 _LIVE_TEMPLATES = _TEMPLATES.parent.parent / "live" / "templates"
-_SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "try.js")
+_SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "map.js", "try.js")
 _PRONOUNS = (
     r"(?<![\p{L}\p{N}])(?:he|him|his|himself|she|her|hers|herself|it|its|itself|they|them|their|theirs|themselves)"
     r"(?![\p{L}\p{N}])|(?<![其吉])[他她它](?:们|們)?(?![人乡])"

@@ -1,6 +1,6 @@
 "use strict";
 (async () => {
-  const data = JSON.parse(document.getElementById("model-data").textContent), { ramp, light } = data.colours;
+  const data = JSON.parse(document.getElementById("model-data").textContent), painter = new Painter(data.colours);
   const { layers, heads } = data.shape;
   const at = (name) => document.getElementById(name);
   let language = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
@@ -174,7 +174,7 @@
   }
   let wordButtons = [], rowButtons = [];
   function fillWords() {
-    const units = read ? [...read.units.keys()] : [], languageOf = (unit) => /\p{Script=Han}/u.test(read.units[unit].label) ? "zh" : "en";
+    const units = read ? [...read.units.keys()] : [], languageOf = (unit) => isWide(read.units[unit].label) ? "zh" : "en";
     wordButtons = units.map((unit) => {
       const node = button(read.units[unit].label, () => mark(unit), "");
       node.lang = languageOf(unit);
@@ -273,8 +273,6 @@
   at("switch-off").addEventListener("click", () => edit({ layer: selected.layer, head: selected.head }));
 
   // ---- heads
-  const step = (weight) => Math.min(63, Math.max(0, Math.round(63 * weight)));
-  const colours = ramp.map((text) => [1, 3, 5].map((from) => parseInt(text.slice(from, from + 2), 16)));
   let pictures = [];
   function tellHeads() {
     const grid = at("heads"), parts = [];
@@ -305,19 +303,13 @@
     event.preventDefault();
     select(selected.layer + way[0], selected.head + way[1], true);
   });
-  function paintMap(canvas, map) {
-    const count = read.units.length, picture = new ImageData(count, count);
-    canvas.width = canvas.height = count;
-    map.forEach((weight, dot) => picture.data.set([...colours[step(weight)], 255], 4 * dot));
-    canvas.getContext("2d").putImageData(picture, 0, 0);
-  }
   function tellPictures() {
     const lists = candidates();
     for (const { layer, head, node } of pictures) {
       const isSelected = layer === selected.layer && head === selected.head, isOff = edits.some((one) => !("to" in one) && one.layer === layer && one.head === head);
       const weights = lists.map((units) => weightOn(units, { layer, head })), most = best(weights);
       const name = say("layer_head", { layer, head }), pointed = weights[most] >= LEAST ? `${share(weights[most])} ${textOf(lists[most])}` : "";
-      paintMap(node.firstChild, shown().maps[layer][head]);
+      painter.small(node.firstChild, shown().maps[layer][head], read.units.length);
       node.lastChild.textContent = isOff ? say("off") : pointed;
       node.setAttribute("aria-checked", String(isSelected));
       node.setAttribute("aria-label", [name, isOff ? say("off") : pointed].filter(Boolean).join(say("comma")));
@@ -333,10 +325,9 @@
   function tellRow() {
     at("row-title").textContent = say("row", { word: quoted(textOf(pronoun)), ...selected });
     rowButtons.forEach((node, unit) => {
-      const weight = weightOn([unit], selected), shade = step(weight);
+      const weight = weightOn([unit], selected);
       node.className = ["word", { pronoun: "pronoun", candidate: "other" }[roleOf(unit)] ?? "", edge && edge.to === unit ? "chosen" : ""].join(" ");
-      node.style.background = ramp[shade];
-      node.style.color = light[shade] ? "#fff" : "";
+      painter.shade(node, weight);
       node.lastChild.textContent = weight >= 0.005 ? share(weight) : "";
       node.setAttribute("aria-label", say("attends", { from: textOf(pronoun), to: read.units[unit].label, share: share(weight) }));
     });
@@ -347,56 +338,12 @@
   // ---- the whole map
   let plan = null;
   function drawMap() {
-    const canvas = at("map"), units = read.units, count = units.length, dots = devicePixelRatio || 1, pen = canvas.getContext("2d");
-    const font = (isBold) => `${isBold ? "700 " : ""}13px "Anaphora Sans", system-ui, sans-serif`, isWide = (text) => /\p{Script=Han}/u.test(text);
-    pen.font = font(true);
-    const widths = units.map((unit) => pen.measureText(unit.label).width);
-    const margin = Math.min(120, Math.ceil(Math.max(...widths)) + 10);
-    const tall = Math.min(130, Math.max(...units.map((unit, number) => isWide(unit.label) ? [...unit.label].length * 14 : widths[number])) + 10);
-    const size = Math.max(17, Math.min(30, ((canvas.parentElement.clientWidth || 600) - margin - 2) / count));
-    plan = { margin, tall, size };
-    const wide = margin + size * count + 2, high = tall + size * count + 2;
-    canvas.width = Math.round(wide * dots); canvas.height = Math.round(high * dots);
-    canvas.style.width = `${wide}px`; canvas.style.height = `${high}px`;
-    pen.setTransform(dots, 0, 0, dots, 0, 0);
-    const small = element("canvas"), map = shown().maps[selected.layer][selected.head];
-    paintMap(small, map);
-    pen.imageSmoothingEnabled = false;
-    pen.drawImage(small, margin, tall, size * count, size * count);
-    pen.strokeStyle = "#fff";
-    pen.beginPath();
-    for (let n = 0; n <= count; n++) {
-      pen.moveTo(margin, tall + n * size); pen.lineTo(margin + count * size, tall + n * size);
-      pen.moveTo(margin + n * size, tall); pen.lineTo(margin + n * size, tall + count * size);
-    }
-    pen.stroke();
-    pen.strokeStyle = "#dfe3e8";
-    pen.strokeRect(margin, tall, count * size, count * size);
-    pen.textBaseline = "middle";
-    units.forEach((unit, number) => {
-      const role = roleOf(number), middle = (number + .5) * size;
-      pen.font = font(role);
-      pen.fillStyle = { pronoun: "#7d3c98", candidate: "#b54f08", "": "#1d2330" }[role];
-      pen.textAlign = "right";
-      pen.fillText(unit.label, margin - 6, tall + middle, margin - 8);
-      if (isWide(unit.label)) {
-        const letters = [...unit.label];
-        pen.textAlign = "center";
-        letters.forEach((letter, m) => pen.fillText(letter, margin + middle, tall - 5 - 14 * (letters.length - m - .5)));
-        return;
-      }
-      pen.save();
-      pen.translate(margin + middle, tall - 6);
-      pen.rotate(-Math.PI / 2);
-      pen.textAlign = "left";
-      pen.fillText(unit.label, 0, 0, tall - 8);
-      pen.restore();
-    });
-    const frame = (row, column, colour) => { pen.lineWidth = 2; pen.strokeStyle = colour; pen.strokeRect(margin + column * size, tall + row * size, size, size); };
-    for (const row of pronoun) for (const column of marked) frame(row, column, "#b54f08");
-    if (edge) for (const row of edge.from) frame(row, edge.to, "#1d2330");
-    if (cell) frame(...cell, "#1d2330");
-    at("map-said").textContent = cell ? say("attends", { from: units[cell[0]].label, to: units[cell[1]].label, share: share(map[cell[0] * count + cell[1]]) }) : "";
+    const units = read.units, map = shown().maps[selected.layer][selected.head];
+    const frames = pronoun.flatMap((row) => [...marked].map((column) => [row, column, "candidate"]));
+    if (edge) frames.push(...edge.from.map((row) => [row, edge.to, ""]));
+    if (cell) frames.push([...cell, ""]);
+    plan = painter.whole(at("map"), map, units.map((unit, number) => [unit.label, roleOf(number)]), frames);
+    at("map-said").textContent = cell ? say("attends", { from: units[cell[0]].label, to: units[cell[1]].label, share: share(map[cell[0] * units.length + cell[1]]) }) : "";
   }
   function point(row, column) {
     const count = read.units.length, isInside = row >= 0 && column >= 0 && row < count && column < count;
