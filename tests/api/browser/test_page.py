@@ -128,11 +128,13 @@ def test_weights_are_halved_only_where_nothing_changes_or_they_would_not_fit(
     assert page_module._pack_weights(run).precision == 32
     with monkeypatch.context() as patched:
         patched.setattr(page_module, "MOST_BYTES", 1_000)
-        assert page_module._pack_weights(run).precision == 16
+        packed = page_module._pack_weights(run)
+        assert packed.precision == 16 and packed.is_rounded
     with torch.no_grad():
         for weight in run.model.parameters():
             weight.copy_(weight.half())
-        assert page_module._pack_weights(run).precision == 16
+        packed = page_module._pack_weights(run)
+        assert packed.precision == 16 and not packed.is_rounded
         next(run.model.parameters())[0] = float("nan")
     with pytest.raises(UserError, match="not a number"):
         browser_page(run)

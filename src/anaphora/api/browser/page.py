@@ -90,6 +90,7 @@ def browser_page(run: Run) -> str:
         "shape": {**shape_of(run), "sizes": weights.sizes},
         "tensors": [{"name": name, "size": int(np.prod(size))} for name, size in weights.sizes.items()],
         "precision": weights.precision,
+        "rounded": weights.is_rounded,
         "tokenizer": tokenizer,
         "chinese": CHINESE_RANGES,
         "pronouns": _PRONOUNS,
@@ -127,11 +128,13 @@ class _PackedWeights:
     Attributes:
         text: all numbers, one tensor after the other, little-endian, as base64.
         precision: bits of a number: 32, or 16 where that changes nothing or 32 would make the page too large.
+        is_rounded: whether the numbers are not exactly those of the run.
         sizes: the shape of each tensor by name, in the order of the text.
     """
 
     text: str
     precision: int
+    is_rounded: bool
     sizes: dict[str, tuple[int, ...]]
 
 
@@ -140,12 +143,14 @@ def _pack_weights(run: Run) -> _PackedWeights:
     whole = np.concatenate([weight.ravel() for weight in tensors.values()]).astype("<f4")
     with np.errstate(over="ignore"):
         rounded = whole.astype("<f2")
-    precision = 16 if np.array_equal(rounded, whole) or whole.nbytes * 4 / 3 > MOST_BYTES else 32
+    is_exact = np.array_equal(rounded, whole)
+    precision = 16 if is_exact or whole.nbytes * 4 / 3 > MOST_BYTES else 32
     numbers: NDArray[Any] = rounded if precision == 16 else whole
     if not np.isfinite(numbers).all():
         raise UserError(f"{run.name}: a weight is not a number of {precision} bits; format=page cannot write it")
     text = base64.b64encode(numbers.tobytes()).decode("ascii")
-    return _PackedWeights(text, precision, {name: weight.shape for name, weight in tensors.items()})
+    sizes = {name: weight.shape for name, weight in tensors.items()}
+    return _PackedWeights(text, precision, precision == 16 and not is_exact, sizes)
 
 
 def _needed_tensors(run: Run) -> dict[str, Any]:

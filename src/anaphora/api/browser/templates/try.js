@@ -43,7 +43,7 @@
     const examples = [...data.examples].sort((a, b) => (b.language === language) - (a.language === language));
     at("examples").replaceChildren(...examples.map((one) => button(one.text, () => { at("text").value = one.text; fit(); start(one.text, one); })));
     at("examples").parentElement.hidden = !data.examples.length;
-    at("about").textContent = say("about", { name: data.name });
+    at("about").textContent = say("about", { name: data.name }) + (data.rounded ? ` ${say("rounded")}` : "");
     tellHeads();
     tell();
   }
