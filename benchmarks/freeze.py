@@ -75,6 +75,7 @@ def steps(inputs: Path, model: Path) -> list[Step]:
 MAY_DIFFER = {
     "*/training.json:train_seconds": "a time",
     "*/training.json:curves_seconds": "a time",
+    "*/training.json:machine*": "the machine and its load, which older commits do not record",
     "*/metrics.json:train_seconds": "a time",
     "*/metrics.json:provenance.code": "a digest of the measuring code",
     "*/metrics.json:*.provenance.code": "a digest of the measuring code",

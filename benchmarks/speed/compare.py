@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from rich.console import Console
 from anaphora.base.device import torch_device
 from anaphora.base.files import check_writable, write_json
 from anaphora.base.hub import import_transformers
+from anaphora.runs.machine import Machine
 from anaphora.settings.arguments import CONFIGS
 from anaphora.settings.compose import compose_run
 from anaphora.training.items import prepare_examples
@@ -142,12 +142,13 @@ def _pretraining(settings: Benchmark) -> Iterator[BenchmarkTable]:
 
 def environment_info(settings: Benchmark) -> dict[str, Any]:
     """The machine, the versions and the settings: without them a number means nothing."""
+    machine = Machine.present()
     return {
-        "processor": _processor_name(),
-        "cores": os.cpu_count(),
+        "processor": machine.processor,
+        "cores": machine.cores,
         "threads": torch.get_num_threads(),
         "device": _device_name(torch_device(settings.trainer.device)),
-        "load before": _load_average(),
+        "load before": machine.load,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": str(import_transformers("bench").__version__),
@@ -158,15 +159,3 @@ def environment_info(settings: Benchmark) -> dict[str, Any]:
 
 def _device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-
-
-def _load_average() -> float | None:
-    """How many processes wanted a core in the last minute; the numbers of a busy machine are unreliable."""
-    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
-
-
-def _processor_name() -> str:
-    about = Path("/proc/cpuinfo")  # Linux alone; elsewhere the platform knows
-    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor() or platform.machine()

@@ -30,6 +30,7 @@ from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import VARIABLE, _, environment_language
+from anaphora.runs.machine import wait_passively
 from anaphora.runs.presence import refuse_missing
 from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
@@ -145,6 +146,7 @@ def run_command(name: str) -> None:
     A user's mistake ends the process with one line and exit status 2.
     """
     collect_garbage_rarely()
+    wait_passively()
     command = COMMANDS[name]
     with user_errors_exit():
         one_of(VARIABLE, environment_language(), LANGUAGES)

@@ -20,6 +20,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
 from anaphora.model.kernels.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, load
+from anaphora.runs.machine import Machine
 from anaphora.settings import stored
 from anaphora.settings.data import ExternalCorpus, NoData, PlainText
 from anaphora.settings.run import Config
@@ -538,7 +539,9 @@ def test_an_unnamed_run_is_called_by_its_time() -> None:
 
 
 def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:
-    history = ValidationCheckpoint(RunFiles(tmp_path), Validation(patience=2), data=NoData(), training_items="")
+    history = ValidationCheckpoint(
+        RunFiles(tmp_path), Validation(patience=2), data=NoData(), training_items="", machine=Machine.present()
+    )
     history.validations = [{"validation/loss": value} for value in (3.0, 1.0, 2.0, 1.0)]
     assert (history._best(), history._since_best()) == (1, 2)
 

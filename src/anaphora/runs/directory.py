@@ -308,6 +308,7 @@ _RECORD = {
     "train_seconds?": float,
     "curves_seconds?": float,
     "computed_with?": dict,
+    "machine?": dict,
     "training_examples?": str,
     "diverged?": bool,
     "best_validation?": int,

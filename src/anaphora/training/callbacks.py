@@ -7,6 +7,7 @@ import shutil
 import signal
 import time
 from contextlib import nullcontext
+from dataclasses import asdict
 from types import FrameType
 from typing import Any
 
@@ -19,6 +20,7 @@ from anaphora.base.files import atomic_write, write_json
 from anaphora.base.locale.translation import _
 from anaphora.model.kernels.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, other_training_items, save_weights
+from anaphora.runs.machine import Machine
 from anaphora.settings.data import Data
 from anaphora.settings.training import Validation
 from anaphora.training.module import TrainingModule
@@ -95,10 +97,17 @@ class ValidationCheckpoint(lightning.Callback):
     """
 
     def __init__(
-        self, layout: RunFiles, settings: Validation, *, data: Data, training_items: str, compiled: bool = False
+        self,
+        layout: RunFiles,
+        settings: Validation,
+        *,
+        data: Data,
+        training_items: str,
+        machine: Machine,
+        compiled: bool = False,
     ) -> None:
         self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
-        self.compiled, self.data = compiled, data
+        self.compiled, self.data, self.machine = compiled, data, machine
         self.training_items: str | None = training_items
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
@@ -168,6 +177,7 @@ class ValidationCheckpoint(lightning.Callback):
             "train_seconds": round(self.seconds, 3),
             "curves_seconds": round(self.curves_seconds, 3),
             "computed_with": self._computed_with,
+            "machine": asdict(self.machine),
             "best_validation": self._best(),
             "validations": self.validations,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,7 @@ from anaphora.runs.directory import (
     save_settings,
     tidy,
 )
+from anaphora.runs.machine import Machine, slow_settings
 from anaphora.runs.processes import Processes, started_processes
 from anaphora.runs.warm_start import locate_model
 from anaphora.settings import stored
@@ -67,6 +69,7 @@ def train(config: Config) -> TrainingResult:
         UserError: anything that a user can correct, before any long work.
     """
     processes, device = started_processes(), torch_device(config.trainer.device)
+    machine = Machine.present()
     with denormal_numbers_as_zero(), joined(processes, device), ExitStack() as until_the_end:
 
         def claim() -> _Claim:
@@ -78,7 +81,7 @@ def train(config: Config) -> TrainingResult:
             claimed.check_resumable()
             return claimed
 
-        return _train(on_first_rank(claim), processes, device)
+        return _train(on_first_rank(claim), processes, device, machine)
 
 
 @contextmanager
@@ -196,7 +199,7 @@ def _prepare(claimed: _Claim) -> _Prepared:
     return _Prepared(data, minimal_pairs, source)
 
 
-def _train(claimed: _Claim, processes: Processes, device: torch.device) -> TrainingResult:
+def _train(claimed: _Claim, processes: Processes, device: torch.device, machine: Machine) -> TrainingResult:
     layout = claimed.layout
     prepared, minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
     config, tokenizer, encoded, validation, items_digest = prepared
@@ -208,11 +211,21 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     model = randomly_initialised(config, tokenizer.size, config.seed).train()
     if source is not None:
         copy_start_weights(model, source, config)
+    if processes.rank == 0 and device.type == "cpu":
+        size = sum(weight.numel() for weight in model.parameters())
+        for line in slow_settings(machine, torch.get_num_threads(), str(config.trainer.precision), size):
+            sys.stderr.write(f"{line}\n")  # the standard output holds the name of the run, which a script reads
     freeze(model, config.optimizer.frozen, config.optimizer.frozen_layers)
     data = TrainingDataModule(config, encoded, validation, config.steps, minimal_pairs)
+    encoded.examples = ()  # all that training reads of them is in arrays by now
     module = TrainingModule(model, config.task, config.optimizer, config.seed)
     history = ValidationCheckpoint(
-        layout, config.validation, compiled=config.trainer.compile, data=config.data, training_items=items_digest
+        layout,
+        config.validation,
+        compiled=config.trainer.compile,
+        data=config.data,
+        training_items=items_digest,
+        machine=machine,
     )
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:

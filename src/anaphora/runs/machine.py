@@ -1,0 +1,140 @@
+"""The machine that trains: its processor, its load, and which settings are slow on it. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anaphora.base.locale.translation import _
+
+if TYPE_CHECKING:
+    import torch
+
+_SLOW = 1.5
+"""How many times as long a training may take before a line says so."""
+_TRAINING_BYTES = 16
+"""Bytes that a float32 weight takes in training: itself, its gradient, and two averages of the optimizer."""
+_PROBE = 256  # width of the matrices whose product is timed
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What decides how long a training takes besides its settings.
+
+    Attributes:
+        processor: its name.
+        kernel: the operating system and its version.
+        cores: how many this process may use.
+        load: how many processes were busy in the last minute, on average; None if the system does not say.
+    """
+
+    processor: str
+    kernel: str
+    cores: int
+    load: float | None
+
+    @classmethod
+    def present(cls) -> Machine:
+        """The machine that this process runs on, as it is now."""
+        return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), _load())
+
+    def slowdown(self, threads: int) -> float:
+        """How many times as long the work of some threads takes beside what is busy already; 1 if there is room."""
+        return max(1.0, ((self.load or 0.0) + threads) / self.cores)
+
+
+def wait_passively() -> None:
+    """Let threads that wait for each other leave the processor to others; it counts where torch is loaded afterwards.
+
+    By default they wait in a loop. If a core is busy, the thread on the other core burns its time waiting for it.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
+    """A line for each setting with which training on the processor is slow, with an estimate and a way out.
+
+    Args:
+        machine: with its load before the training.
+        threads: how many the training uses.
+        precision: `32` or `bf16-mixed`.
+        weights: how many the model has.
+    """
+    lines = []
+    slowdown = machine.slowdown(threads)
+    if slowdown >= _SLOW:
+        lines.append(
+            _(
+                "This machine is busy (load {load} on {cores} cores): a training with {threads} threads takes about "
+                "{factor} times as long as on an idle one. Stop other programs, or train later."
+            ).format(load=f"{machine.load:.1f}", cores=machine.cores, threads=threads, factor=f"{slowdown:.1f}")
+        )
+    if precision == "bf16-mixed" and (factor := bfloat16_slowdown()) >= _SLOW:
+        lines.append(
+            _(
+                "This processor has no fast bfloat16 products: they take {factor} times as long as those in float32. "
+                "trainer.precision=32 is faster here."
+            ).format(factor=f"{factor:.0f}")
+        )
+    needed, free = weights * _TRAINING_BYTES, free_memory()
+    if free is not None and needed > free:
+        lines.append(
+            _(
+                "The model needs about {needed} GB to train, and {free} GB are free: the system may slow down or end "
+                "the training. Lower model.width, model.layers or the size of the vocabulary."
+            ).format(needed=f"{needed / 1e9:.1f}", free=f"{free / 1e9:.1f}")
+        )
+    return lines
+
+
+def bfloat16_slowdown() -> float:
+    """How many times as long a product of two matrices takes in bfloat16 as in float32, on this processor."""
+    import torch
+
+    return _seconds(torch.bfloat16) / _seconds(torch.float32)
+
+
+def _seconds(kind: torch.dtype) -> float:
+    """Processor seconds of a product of square matrices: the fastest of three, after one that warms up."""
+    import torch
+
+    matrix = torch.ones(_PROBE, _PROBE, dtype=kind)
+    times = []
+    for _number in range(4):
+        start = time.process_time()
+        matrix @ matrix
+        times.append(time.process_time() - start)
+    return max(min(times[1:]), 1e-9)
+
+
+def free_memory() -> int | None:
+    """Bytes that a process can still take without another one losing them; None if the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _load() -> float | None:
+    try:
+        return round(os.getloadavg()[0], 2)
+    except (AttributeError, OSError):
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()

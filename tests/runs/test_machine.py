@@ -1,0 +1,75 @@
+"""The machine that trains, and the lines that say what is slow on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anaphora.runs import machine as module
+from anaphora.runs.machine import Machine, slow_settings, wait_passively
+from anaphora.settings.run import Config
+from anaphora.training.run import train
+
+IDLE = Machine(processor="any", kernel="any", cores=4, load=0.0)
+BUSY = Machine(processor="any", kernel="any", cores=4, load=10.0)
+
+
+def test_an_idle_machine_has_nothing_to_say() -> None:
+    assert slow_settings(IDLE, threads=4, precision="32", weights=1000) == []
+
+
+def test_a_busy_machine_is_named_with_how_much_longer_a_training_takes() -> None:
+    [line] = slow_settings(BUSY, threads=2, precision="32", weights=1000)
+    assert "load 10.0 on 4 cores" in line and "about 3.0 times" in line
+
+
+def test_a_machine_that_does_not_know_its_load_counts_as_idle() -> None:
+    assert Machine(processor="any", kernel="any", cores=4, load=None).slowdown(4) == 1.0
+
+
+@pytest.mark.parametrize(("factor", "lines"), [(1.0, 0), (20.0, 1)])
+def test_slow_products_in_bfloat16_are_named(factor: float, lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "bfloat16_slowdown", lambda: factor)
+    said = slow_settings(IDLE, threads=1, precision="bf16-mixed", weights=1000)
+    assert [f"{factor:.0f} times" in line and "trainer.precision=32" in line for line in said] == [True] * lines
+    assert slow_settings(IDLE, threads=1, precision="32", weights=1000) == []
+
+
+def test_a_model_that_is_larger_than_the_free_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "free_memory", lambda: 16_000_000)
+    assert slow_settings(IDLE, threads=1, precision="32", weights=1_000_000) == []
+    [line] = slow_settings(IDLE, threads=1, precision="32", weights=100_000_000)
+    assert "about 1.6 GB" in line and "0.0 GB are free" in line
+
+
+def test_threads_wait_passively_unless_the_environment_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    wait_passively()
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    wait_passively()
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+
+
+def test_a_command_sets_how_threads_wait_before_torch_is_loaded() -> None:
+    script = (
+        "import os, sys, anaphora.cli as cli; sys.argv = ['', '--help']; cli.run_command('explain'); "
+        "print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'])"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "False PASSIVE"
+
+
+def test_a_run_records_its_machine(tiny: Callable[..., Config], tmp_path: Path) -> None:
+    directory = train(tiny(tmp_path)).directory
+    recorded = json.loads((directory / "training.json").read_text(encoding="utf-8"))["machine"]
+    present = Machine.present()
+    assert (recorded["processor"], recorded["kernel"]) == (present.processor, present.kernel)
+    assert recorded["cores"] == present.cores and set(recorded) == {"processor", "kernel", "cores", "load"}
