@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+_DECODED_AT_ONCE = 16_384
+"""Rows that are plain lists and texts at a time, on their way to examples."""
 _ABOUT = "about.json"
 _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str: str}}
 
@@ -61,7 +63,11 @@ class Corpus:
         table = self._table(split)
         if "pronoun" not in table.column_names:
             raise UserError("this corpus holds texts without pronoun questions")
-        return decoded(table if numbers is None else rows_of(table, numbers))
+        if numbers is not None:
+            return decoded(rows_of(table, numbers))
+        starts = range(0, len(table), _DECODED_AT_ONCE)
+        parts = (rows_of(table, range(start, min(start + _DECODED_AT_ONCE, len(table)))) for start in starts)
+        return [example for part in parts for example in decoded(part)]
 
     def texts(self, split: str, numbers: Sequence[int] | None = None) -> list[Text]:
         """The texts of a split, or those of these numbers, of a corpus without pronoun questions.

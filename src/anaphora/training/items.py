@@ -96,7 +96,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     tokenizer = known or config.vocabulary.build([example.text for example in training], corpus.words)
     check_lengths(config, [*training, *development, *test], tokenizer)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
-    encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer))
+    encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer), keeps_tokens=False)
     return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
 
 

@@ -496,3 +496,14 @@ def test_tokens_that_share_a_character_with_a_span_are_found_past_special_ones()
     for start in range(11):
         for end in range(start + 1, 12):
             assert cover.of((start, end)) == text.covering((start, end)), (start, end)
+
+
+def test_training_items_encoded_in_parts_are_those_encoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anaphora.data.batches.encoded._ENCODED_AT_ONCE", 3)
+    parts, whole = EncodedSplit(EXAMPLES, TOKENIZER, keeps_tokens=False), EncodedSplit(EXAMPLES, TOKENIZER)
+    assert len(EXAMPLES) > 3 and not parts.tokens and len(whole.tokens) == len(EXAMPLES)
+    for name in ("ids", "words", "queries", "candidates", "names"):
+        one, other = getattr(parts, name), getattr(whole, name)
+        for array in ("flat", "lengths", "starts"):
+            assert np.array_equal(getattr(one, array), getattr(other, array)), (name, array)
+    assert np.array_equal(parts.gold, whole.gold) and np.array_equal(parts.present, whole.present)

@@ -19,6 +19,8 @@ from anaphora.data.example import Example, Span
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 Indices = NDArray[np.int64]
+_ENCODED_AT_ONCE = 2048
+"""Texts whose tokens are Python objects at a time: a hundred times as large as the arrays that are made of them."""
 
 
 class RaggedArray:
@@ -36,6 +38,15 @@ class RaggedArray:
         array.flat, array.lengths, array.starts = flat, lengths, lengths.cumsum() - lengths
         return array
 
+    @classmethod
+    def concatenated(cls, arrays: Sequence[RaggedArray]) -> RaggedArray:
+        """The lists of several arrays, one after the other."""
+        if not arrays:
+            return cls(())
+        return cls.joined(
+            np.concatenate([array.flat for array in arrays]), np.concatenate([array.lengths for array in arrays])
+        )
+
     def take(self, chosen: Indices) -> tuple[NDArray[Any], Indices, Indices]:
         """The chosen lists, flattened: values, number of the list among the chosen, index in the list."""
         lengths = self.lengths[chosen]
@@ -45,15 +56,45 @@ class RaggedArray:
 
 
 class EncodedSplit:
-    """A split as flat arrays: the tokens of every item, and where its pronoun and candidates stand."""
+    """A split as flat arrays: the tokens of every item, and where its pronoun and candidates stand.
 
-    def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
+    Args:
+        examples: the items.
+        tokenizer: reads their texts.
+        keeps_tokens: whether `tokens` holds the tokens of every item with their characters, which training never needs.
+
+    Raises:
+        UserError: no token covers the pronoun of an item.
+    """
+
+    def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer, *, keeps_tokens: bool = True) -> None:
         self.examples = examples
-        self.tokens = tokenizer.encode_batch([example.text for example in examples])
+        self.tokens: list[TokenizedText] = []
         self.max_candidates = max([1, *(len(example.candidates) for example in examples)])
         self.vocabulary = tokenizer.size
+        # A tokenizer that draws at random gives other tokens if it is asked in parts.
+        size = len(examples) if tokenizer.is_random or keeps_tokens else _ENCODED_AT_ONCE
+        parts = []
+        for start in range(0, len(examples), max(1, size)):
+            some = examples[start : start + size]
+            tokens = tokenizer.encode_batch([example.text for example in some])
+            parts.append(self._arrays_of(some, tokens, start))
+            if keeps_tokens:
+                self.tokens += tokens
+        self.ids, self.words, self.queries, self.candidates, self.names = (
+            RaggedArray.concatenated([part[number] for part in parts]) for number in range(5)
+        )
+        self.present = np.zeros((len(examples), self.max_candidates), dtype=bool)
+        self.gold = np.zeros_like(self.present)
+        for number, example in enumerate(examples):
+            self.present[number, : len(example.candidates)] = True
+            self.gold[number, list(example.antecedents)] = True
+
+    @staticmethod
+    def _arrays_of(examples: Sequence[Example], texts: Sequence[TokenizedText], first: int) -> list[RaggedArray]:
+        """The ids and words of some items, their pronouns' tokens, and their candidates' with the candidate of each."""
         queries, candidates, names = [], [], []
-        for number, (example, tokens) in enumerate(zip(examples, self.tokens, strict=True)):
+        for number, (example, tokens) in enumerate(zip(examples, texts, strict=True), start=first):
             cover = _SpanCover(tokens)
             query = cover.of(example.pronoun)
             if not query:
@@ -67,16 +108,8 @@ class EncodedSplit:
                         candidate_of.setdefault(token, name)
             candidates.append(list(candidate_of))
             names.append(list(candidate_of.values()))
-        self.ids = RaggedArray([tokens.ids for tokens in self.tokens])
-        self.words = RaggedArray([tokens.words for tokens in self.tokens])
-        self.queries = RaggedArray(queries)
-        self.candidates = RaggedArray(candidates)
-        self.names = RaggedArray(names)
-        self.present = np.zeros((len(examples), self.max_candidates), dtype=bool)
-        self.gold = np.zeros_like(self.present)
-        for number, example in enumerate(examples):
-            self.present[number, : len(example.candidates)] = True
-            self.gold[number, list(example.antecedents)] = True
+        of_tokens = [[tokens.ids for tokens in texts], [tokens.words for tokens in texts]]
+        return [RaggedArray(lists) for lists in (*of_tokens, queries, candidates, names)]
 
     def __len__(self) -> int:
         return len(self.ids.lengths)
