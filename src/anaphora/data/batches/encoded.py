@@ -108,8 +108,8 @@ class EncodedSplit:
                         candidate_of.setdefault(token, name)
             candidates.append(list(candidate_of))
             names.append(list(candidate_of.values()))
-        of_tokens = [[tokens.ids for tokens in texts], [tokens.words for tokens in texts]]
-        return [RaggedArray(lists) for lists in (*of_tokens, queries, candidates, names)]
+        ids, words = [tokens.ids for tokens in texts], [tokens.words for tokens in texts]
+        return [RaggedArray(ids), RaggedArray(words), *map(RaggedArray, (queries, candidates, names))]
 
     def __len__(self) -> int:
         return len(self.ids.lengths)
