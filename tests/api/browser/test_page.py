@@ -16,6 +16,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models, normalizers
 from untrained import random_run
 
+from anaphora.analysis.results.scores import Head
 from anaphora.api.browser import page as page_module
 from anaphora.api.browser.page import browser_page, write_browser_page
 from anaphora.base.errors import UserError
@@ -178,6 +179,36 @@ def test_a_typed_sentence_gets_its_pronoun_marks_maps_and_answer(run: Run, tmp_p
     assert answered["pictures"] == 4 and "“she”" in answered["row"] and "Layer 1 head 0" in answered["differ"]
     assert seen["chinese"] == {"pronoun": ["他们"], "found": ["她"]}
     assert seen["chosen"] == ["她"] and "“她”" in seen["row"]
+
+
+@browser
+def test_the_page_opens_at_the_head_that_the_scores_name(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda run: Head(0, 1))
+    monkeypatch.setattr(page_module, "chosen_head", lambda run: Head(0, 1))
+    seen = use(
+        run,
+        """
+        await type("Anna met Mary before she was tired.");
+        await click(word("Anna")); await click(word("Mary"));
+        const opened = { row: shown("row-title"), note: shown("heads-note"), line: shown("differ") };
+        await press(at("heads").querySelector('[aria-checked="true"]'), "ArrowDown");
+        return { opened, row: shown("row-title"), line: shown("differ") };
+        """,
+        tmp_path,
+    )
+    opened = seen["opened"]
+    assert "layer 0 head 1" in opened["row"] and "layer 0 head 1" in opened["note"]
+    assert opened["line"].startswith("Layer 0 head 1") and "No head was chosen" not in opened["line"]
+    assert "layer 1 head 1" in seen["row"] and seen["line"] == opened["line"]
+
+
+def test_a_chosen_head_that_is_not_there_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda run: Head(9, 0))
+    monkeypatch.setattr(page_module, "chosen_head", lambda run: Head(9, 0))
+    with pytest.raises(UserError, match=r"metrics\.json"):
+        browser_page(run)
 
 
 @browser

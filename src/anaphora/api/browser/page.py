@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.storage import chosen_head
+from anaphora.analysis.evidence.storage import chosen_head, stored_head
 from anaphora.api.browser.phrases import loading_phrase, phrases
 from anaphora.api.browser.shapes import check_supported, shape_of, stored_tokenizer
 from anaphora.base.errors import UserError
@@ -83,7 +83,7 @@ def browser_page(run: Run) -> str:
         with spoken_in(language):
             words[language] = {name: with_units(text) for name, text in phrases().items()}
             loading.append(loading_phrase())
-    head = chosen_head(run)
+    head = stored_head(run) if chosen_head(run) else None
     data = {
         "name": run.name,
         "phrases": words,
