@@ -126,12 +126,11 @@
     if (read && pronoun.length) {
       const spans = tooMany() ? [] : candidates().map(spanOf), began = performance.now();
       plain = model.ask(read, asked, spans, { cuts: [], off: [] });
-      const seconds = (performance.now() - began) / 1000;
+      plain.seconds = (performance.now() - began) / 1000;
       if (edits.length) {
         const cuts = edits.filter((edit) => "to" in edit).flatMap((edit) => expanded(edit).map((each) => ({ ...edit, ...each })));
         edited = model.ask(read, asked, spans, { cuts, off: edits.filter((edit) => !("to" in edit)) });
       }
-      at("seconds").dataset.seconds = seconds;
     }
     tell();
   }
@@ -146,6 +145,7 @@
     at("marking").hidden = !read;
     at("words").hidden = !read;
     at("result").hidden = !plain;
+    at("seconds").textContent = plain ? say("seconds", { seconds: plain.seconds.toFixed(2) }) : "";
     tellNotes();
     tellMarks();
     if (!plain) return;
@@ -154,7 +154,6 @@
     tellPictures();
     tellRow();
     drawMap();
-    at("seconds").textContent = say("seconds", { seconds: Number(at("seconds").dataset.seconds).toFixed(2) });
   }
   const unreadUnits = () => [...read.units.keys()].filter(isUnread);
   function isReadable() { // whether enough is known to show how sure the answer is
