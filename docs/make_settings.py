@@ -153,7 +153,7 @@ def page() -> str:
     ]
     parts += ["## Heads as antecedent selectors: `scripts/antecedents.py`", ""]
     parts += [*_table(AntecedentSelection, ""), ""]
-    parts += ["## A run for transformers: `scripts/export.py`", "", *_table(Export, ""), ""]
+    parts += ["## A run for transformers, or as a page: `scripts/export.py`", "", *_table(Export, ""), ""]
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
     parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
     parts += ["## Attention, by the ending of `output`: `scripts/attention.py`", "", *_table(AttentionQuery, ""), ""]
