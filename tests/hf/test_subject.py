@@ -151,7 +151,7 @@ def test_a_decoder_completes_a_prompt_with_the_candidate() -> None:
         assert subject.scores()[0, target.candidate] == pytest.approx(expected.item(), abs=1e-5)
 
 
-def test_a_decoder_head_is_named_no_weight_on_what_follows() -> None:
+def test_with_its_causal_mask_a_decoder_gives_later_words_no_weight() -> None:
     subject = of_transformers(open_model(tiny_language_model("llama"), tokenizer()), EXAMPLES[:1])
     (pronoun,) = subject.tokens[0].covering(subject.examples[0].pronoun)
     rows = dict(subject.maps())[0][:, :, [pronoun]].copy()

@@ -25,7 +25,7 @@ def print_table(table: Table) -> None:
 
 
 def say(message: str) -> None:
-    """Print a line for the user; the terminal breaks it, and a log keeps it whole."""
+    """Print one line for the user, without line breaks of our own, so that a log holds it as one line."""
     console.print(message, soft_wrap=True)
 
 

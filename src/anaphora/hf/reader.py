@@ -127,7 +127,9 @@ class TransformersModel:
         return tokens_with_sink(tokens) if self.reading.has_sink else tokens
 
     def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
-        """Every attention map of T tokens, (L, H, T, T) by their `labels`, while interventions act.
+        """Return all attention maps of a tokenized text, (L, H, T, T), with interventions applied.
+
+        Rows and columns are in the order of `labels`.
 
         Raises:
             UserError: the model gives no weights, or cannot be edited.

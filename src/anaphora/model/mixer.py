@@ -89,7 +89,7 @@ class Mixer(nn.Module):
         return self.mix(query, key, value, context).flatten(0, 1)[needed]
 
     def finish(self, mixed: Tensor) -> Tensor:
-        """What is added to the states, from the heads side by side: (..., W) -> (..., W); nothing changes here."""
+        """Return the output projection of the concatenated heads, (..., W) -> (..., W); here its input."""
         return mixed
 
 

@@ -29,7 +29,13 @@ _WIDEST_MENTION = 1.6
 
 
 def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) -> str:
-    """What the chosen head ends at, beside the best of the others; accuracies are (L, H), of the last validation."""
+    """Return a title with the candidate accuracy of the chosen head and of the best other head.
+
+    Args:
+        accuracies: (L, H) of the last validation.
+        head: the chosen head.
+        chance: the accuracy of a random choice.
+    """
     chosen = accuracies[head.layer, head.head]
     values = {"accuracy": format_short_percent(chosen), "chance": format_short_percent(chance)}
     values["head"] = head_name(head.layer, head.head)

@@ -79,7 +79,7 @@ class CellSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolRun:
-    """A run of one of a pool's cells."""
+    """One run that belongs to a pool of cells."""
 
     cell: str
     seed: int

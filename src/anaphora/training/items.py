@@ -101,7 +101,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
-    """The tokenizer that reads training texts: where the settings say so it cuts known words now and then."""
+    """Return the tokenizer of training texts; with `vocabulary.dropout` it splits a share of the rarer words."""
     share = config.vocabulary.dropout if isinstance(config.vocabulary, WordVocabulary) else 0.0
     return DroppingTokenizer(tokenizer, share, config.seed) if share else tokenizer
 

@@ -119,7 +119,11 @@ class CausalTests:
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
 
     def single(self) -> list[tuple[Head, str, Floats]]:
-        """Each head ablated alone, of many heads the best; the one under test in every mode."""
+        """Ablate each head alone, or only the best of a large model; the head under test in every mode.
+
+        Returns:
+            head, mode and the (N,) correctness of the answers, for each ablation.
+        """
         heads = self.all_heads
         if len(heads) > EVERY_HEAD_UP_TO:
             heads = sorted({self.head, *self.order[:BEST_OF_MANY]})

@@ -154,7 +154,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return what gives the edges of a batch by head, as flat positions."""
+        """Return a function from the number of a batch to its edges by head, as flat positions."""
 
     @abstractmethod
     def _mean_output(self) -> Tensor:

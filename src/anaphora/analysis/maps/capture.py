@@ -120,7 +120,7 @@ def captured_words(
 def predict_answers(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Answers | None:
-    """The answers of a model to every item, with attention maps or without; None without a prediction head."""
+    """Return the answers of a model to all items; None without a prediction head. The model needs no attention."""
     if not answers_pronouns(prediction):
         return None
     answers = []

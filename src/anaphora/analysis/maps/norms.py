@@ -49,7 +49,7 @@ def value_norms(layer: LayerPass) -> Tensor:
 def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
     """The norm of each weighted transformed value, ||alpha f(x)|| = alpha ||f(x)||, Kobayashi et al. 2020, section 3.2.
 
-    The vectors themselves are never built: memory grows as the weights' own, H T^2, and not as H T^2 W.
+    The vectors themselves are never built, so memory is O(H T^2), as for the weights, and not O(H T^2 W).
 
     Args:
         weights: (..., T) rows of raw weights.

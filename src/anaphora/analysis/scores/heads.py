@@ -53,7 +53,7 @@ class HeadScores:
 
     Attributes:
         examples: the N items.
-        kept: (N,) their positions among the records that were scored.
+        kept: (N,) index of each item in the records that were passed in; those that were dropped are missing.
         attending_layers: the numbers of the layers that have attention.
         candidate_accuracy: 1 where the heaviest candidate is an antecedent; a tie among k counts 1 / k each.
         focal_accuracy: the same among the candidates that the cue may pick.

@@ -230,7 +230,7 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
 
 
 def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Floats, Floats]:
-    """For each of K policies the least score at which its answer should count, by F1.
+    """Return, for each of K policies, the score threshold that gives the best F1.
 
     Args:
         top: (N, K) the score of the candidate that each policy names.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def page_folder(runs: Sequence[Run], settings: Report) -> Path:
-    """Where the page goes; one on several runs is none of theirs."""
+    """Return the page's folder: `output` if it is set, else the run's; for several runs `report` beside the first."""
     own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
     return Path(settings.output) if settings.output else own
 

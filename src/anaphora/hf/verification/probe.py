@@ -197,10 +197,10 @@ class Probe:
                 raise _UnreadableError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
 
     def _same_when_padded(self, maps: Sequence[Tensor], implementation: str | None) -> bool:
-        """Whether padding, and what it consists of, leaves the maps of a text as they are.
+        """Check that neither padding nor the padding token changes the maps of a text.
 
         Raises:
-            _UnreadableError: each reading gives other maps, or those that the interface gives depend on padding.
+            _UnreadableError: two passes over one text give different maps, or padding changes those of the interface.
         """
         tolerance = _AGREEMENT.get(maps[0].dtype, _AGREEMENT_OF_FLOATS)
         exact = (4 * _STEP.get(maps[0].dtype, 0.0), 0.0) if maps[0].dtype in _STEP else _NO_INFLUENCE

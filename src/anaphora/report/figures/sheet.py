@@ -190,7 +190,7 @@ def tick_style(rank: int) -> dict[str, Any]:
 
 
 def spread_labels(places: list[float], gap: float, low: float, high: float) -> list[float]:
-    """`places` moved apart to at least `gap`, as near their own as that allows, inside [low, high]."""
+    """Return `places` at least `gap` apart within [low, high], each as close to its old place as possible."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = dict(zip(order, sorted(places), strict=True))
     for _round in range(50):
@@ -310,11 +310,11 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
 
 
 class WordRoles:
-    """Who is who among W words.
+    """The roles of W words: pronoun, antecedent or other candidate.
 
     Args:
         count: W.
-        pronoun: index of the word that attends, or of all its words.
+        pronoun: index of the attending word, or indices if it consists of several.
         antecedents: the candidates that are right.
         distractors: the other candidates.
         attending: the role of the word that attends, one of `FRAMED_ROLES`.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anaphora.report.figures.maps import QuadCell
 
 SentenceEntry = Mapping[str, Any]
-"""A sentence of the explorer, as the page's script reads it; `write_report` lists its keys."""
+"""A sentence of the explorer, as the page's script reads it; `explorer.explorer_entries` lists its keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class ReportRun:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureElement:
-    """A figure with what it shows in words, for those who do not see it."""
+    """A figure and its alternative text."""
 
     kind: ClassVar[str] = "picture"
     name: str

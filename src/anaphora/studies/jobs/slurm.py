@@ -78,7 +78,7 @@ class ClusterRun:
         return reason if self.train else ""
 
     def cancel(self) -> None:
-        """Take it from the queue, or end it."""
+        """Cancel the job, whether it waits or runs."""
         self.job.cancel(check=False)
 
 

@@ -197,7 +197,7 @@ class _ImageSheet:
         self._scale(self.top + height + 14)
 
     def _scale(self, top: int) -> None:
-        """Colours from 0 to 1 by the square root, with a few weights under them, in percent."""
+        """Draw the colours of weights from 0 to 1, spaced by their square root, with ticks in percent."""
         bar = Image.fromarray(_weight_colours(np.linspace(0, 1, _COLOUR_SCALE_WIDTH)[None] ** 2))
         self.image.paste(bar.resize((_COLOUR_SCALE_WIDTH, 10), Image.Resampling.NEAREST), (_MARGIN, top))
         for tick in _TICKS:
@@ -319,7 +319,7 @@ def _map_image(weights: NDArray[np.floating], cell: int) -> Image.Image:
 
 
 def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | None]]]:
-    """The sentence in lines of so many pixels, in parts that have a role or none."""
+    """Break the sentence into lines of at most `width` pixels; a part is a text and its role, or None."""
     owners: list[tuple[Span, str]] = [(example.pronoun, "pronoun")]
     for index, spans in enumerate(example.candidates):
         role = "antecedent" if index in example.antecedents else "distractor"

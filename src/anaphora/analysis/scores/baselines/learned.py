@@ -181,9 +181,9 @@ def _all_own_words(example: Example) -> list[list[str]]:
 
 
 def _context(example: Example) -> list[str]:
-    """The pronoun and the words of the text outside the candidates, each once; of Chinese, characters and their pairs.
+    """Return the pronoun and the distinct words outside the candidates; for Chinese, characters and their bigrams.
 
-    The pronoun is one word: 他的 is not 他 and something more.
+    The pronoun is never split: 他的 is one word.
     """
     text = example.text.lower()
     stretches, at = [], 0

@@ -124,7 +124,7 @@ def positional_scores(example: Example) -> Floats:
 
 
 def focal_shares(scores: Floats, example: Example) -> Floats:
-    """`focal_correctness` of several policies on one example, from their scores: (P, M) -> (P,)."""
+    """Return for each of P policies the share of antecedents among its top-scored focal candidates: (P, M) -> (P,)."""
     focal = example.focal
     scores = scores[:, list(focal)]
     picked = scores == scores.max(axis=1, keepdims=True)

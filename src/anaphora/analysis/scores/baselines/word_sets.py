@@ -69,7 +69,7 @@ def _sparse(rows: Sequence[Columns], columns: int):  # type: ignore[no-untyped-d
 
 
 def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
-    """The bucket of every set of at most `count` words, of each text: first of single words, then of pairs, ..."""
+    """Return for each text the hash bucket of every subset of 1 to `count` words, ordered by the size of the set."""
     rows: list[Columns] = [np.zeros(0, np.int32)] * len(texts)
     by_length: dict[int, list[int]] = {}
     for number, words in enumerate(texts):

@@ -115,7 +115,7 @@ def _others(cell: Cell) -> dict[str, float | None]:
 
 
 def _comparison(cell: Cell) -> str:
-    """The same in words, without what was not measured."""
+    """Return a phrase with chance and the best shortcut; what was not measured is left out."""
     shortcut = cell.best_shortcut
     rule = "" if shortcut is None else label(baseline_names(), shortcut.name)
     texts = {
@@ -137,7 +137,7 @@ def _is_above_all(cell: Cell) -> bool:
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Whose head is the best selector of pronouns' antecedents, beside the rules."""
+    """Yield a sentence on the model whose head selects antecedents best, compared with the rules."""
     picked = []
     for entry in entries:
         rows, column = entry.antecedents or (), mention_type(entry.antecedents or ())
