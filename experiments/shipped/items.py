@@ -6,13 +6,17 @@ that comes first is meant in half of them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
-from experiments.shipped.lexicon import ANIMAL, GENDERS, PERSON, THING, Context, Lexicon, Noun, Reading
+from anaphora.base.files import write_text
+from anaphora.base.language import LANGUAGES
+from experiments.shipped.lexicon import ANIMAL, GENDERS, PERSON, THING, Context, Lexicon, Noun, Reading, load
 from experiments.shipped.phrases import (
     ASKED,
     END,
@@ -25,6 +29,7 @@ from experiments.shipped.phrases import (
     phrase,
     without_determiner,
 )
+from experiments.shipped.settings import TrainingItems
 
 BYSTANDERS = {"en": ("I", "we", "somebody"), "zh": ("我", "我们", "有人")}
 NAMES = 0.4  # share of names among the participants that can have one
@@ -239,6 +244,19 @@ class Items:
         if not free or any(each.is_plural for each in participants) or self.chance.random() < NAMES:
             return self.chance.choice(BYSTANDERS[self.language])
         return self.chance.choice([noun for noun in self.lexicon.by_class["name"] if noun.genders == (free[0],)]).word
+
+
+def write_items(settings: TrainingItems) -> None:
+    """Write the items of both languages to a file, whole or not at all."""
+    lines = []
+    for language in LANGUAGES:
+        chance = Random(f"{settings.seed}/{language}")
+        items = Items(load(language), chance)
+        split: dict[str, str] = {}
+        for row in items.rows(dict(zip(items.kinds, settings.shares, strict=True)), settings.pairs):
+            in_dev = split.setdefault(row["group"], "dev" if chance.random() < settings.dev_share else "train")
+            lines.append(json.dumps({**row, "split": in_dev}, ensure_ascii=False))
+    write_text(Path(settings.output), "\n".join([*lines, ""]))
 
 
 def _row(marked: str, meant: int, language: str) -> dict[str, Any] | None:

@@ -37,6 +37,8 @@ _DETERMINERS = {
     "mass": ("the ", "the ", "the ", "some ", "our ", "that "),
     "plural": ("the ", "the ", "the ", "my ", "these ", "those ", "two ", "our "),
 }
+_VOWEL = re.compile(r"(?!uni[cfv]|use|one|ewe|eu)[aeiou]|hour|heir")
+"""The beginning of an English noun that takes "an"."""
 _DETERMINER = re.compile(r"(?:the|an?|some|my|our|your|this|that|these|those|two) ")
 
 
@@ -62,7 +64,7 @@ def phrase(noun: Noun, plural: bool, language: str, chance: Random) -> str:
         return _chinese_phrase(noun, plural, chance)
     kind = "plural" if plural else "kin" if noun.is_kin else "person" if noun.genders else "thing"
     determiner = chance.choice(_DETERMINERS["mass" if noun.is_mass else kind])
-    if determiner == "a " and noun.word[0] in "aeiou":
+    if determiner == "a " and _VOWEL.match(noun.word):
         determiner = "an "
     return determiner + (noun.other if plural else noun.word)
 
@@ -119,9 +121,8 @@ class Frame:
         fill = {"A": f"{FIRST}{first.written}{END}", "B": f"{SECOND}{second.written}{END}", "P": self.bystander}
         clause = _SLOT.sub(lambda slot: fill.get(slot[1], slot[0]), self.wording)
         for mark, participant in ((FIRST, first), (SECOND, second)):
-            if participant.is_plural:  # the verb after a participant agrees with it
-                verb = re.compile(rf"({mark}[^{END}]*{END} )(was|is|has|does)\b")
-                clause = verb.sub(lambda found: found[1] + AGREEMENT[found[2]][1], clause)
+            if participant.is_plural:
+                clause = _agreeing(clause, mark)
         return clause
 
     def _filled(self, said: str, meant: Participant) -> str:
@@ -129,7 +130,14 @@ class Frame:
         forms = {"he": subject, "him": as_object, "his": possessive}
         plural = meant.is_plural and self.language == "en"
         verbs = {slot: words[plural] for slot, words in AGREEMENT.items()}
-        return _SLOT.sub(lambda slot: _asked(forms[slot[1]]) if slot[1] in forms else verbs.get(slot[1], slot[0]), said)
+        said = _SLOT.sub(lambda slot: _asked(forms[slot[1]]) if slot[1] in forms else verbs.get(slot[1], slot[0]), said)
+        return _agreeing(said, ASKED) if plural else said
+
+
+def _agreeing(text: str, mark: str) -> str:
+    """Put the verb after what a mark begins into the plural."""
+    verb = re.compile(rf"({mark}[^{END}]*{END} )(was|is|has|does)\b")
+    return verb.sub(lambda found: found[1] + AGREEMENT[found[2]][1], text)
 
 
 def _asked(form: str) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter, defaultdict
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 from anaphora.data.example import from_record
-from experiments.shipped.items import Items
+from experiments.shipped.items import Items, write_items
 from experiments.shipped.lexicon import ANIMAL, PERSON, THING, Noun, load
 from experiments.shipped.phrases import NEUTER, PRONOUNS, Frame, Participant
+from experiments.shipped.settings import TrainingItems
 
 SHARES = {"gender": 1.0, "number": 1.0, "animacy": 1.0, "selection": 1.0, "role": 1.0}
 LANGUAGES = ("en", "zh")
@@ -45,6 +49,21 @@ def test_the_rows_of_a_pair_mean_different_participants(language: str) -> None:
 def test_the_same_seed_draws_the_same_rows() -> None:
     assert rows("en", 40) == rows("en", 40)
     assert rows("en", 40) != rows("en", 40, seed=1)
+
+
+def test_english_rows_agree_and_take_the_right_article() -> None:
+    wrong = re.compile(r"\bthey (?:was|is|has|does)\b|\ban (?:uni[cf]|one)|\ba (?:[aeio]|hour|heir)", re.IGNORECASE)
+    texts = [row["text"] for row in Items(load("en"), Random(3)).rows({"role": 1.0, "selection": 1.0}, 3000)]
+    assert not [text for text in texts if wrong.search(text) and not re.search(r"\ba one", text)]
+
+
+def test_the_command_writes_the_same_file_each_time(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.jsonl", "two.jsonl")]
+    for file in files:
+        write_items(TrainingItems(output=str(file), pairs=30, dev_share=0.2))
+    assert files[0].read_bytes() == files[1].read_bytes()
+    rows = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
+    assert {row["split"] for row in rows} == {"train", "dev"} and {row["language"] for row in rows} == {"en", "zh"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

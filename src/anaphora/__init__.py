@@ -22,6 +22,10 @@ _HOMES = {"attention": "api", "load": "api", "main": "cli", "score": "api", "reg
 __all__ = ["attention", "load", "main", "register", "score"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(import_module(f"anaphora.{_HOMES[name]}"), name)

@@ -29,6 +29,12 @@ def test_a_busy_machine_is_named_with_how_much_longer_a_training_takes() -> None
     assert "load 10.0 on 4 cores" in line and "about 3.0 times" in line
 
 
+def test_what_is_busy_on_cores_that_this_process_may_not_use_is_no_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Machine.present().load == 0.0  # as the tests have it
+    monkeypatch.setattr("os.cpu_count", lambda: 10_000)
+    assert Machine.present().load is None
+
+
 def test_a_machine_that_does_not_know_its_load_counts_as_idle() -> None:
     assert Machine(processor="any", kernel="any", cores=4, load=None).slowdown(4) == 1.0
 

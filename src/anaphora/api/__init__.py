@@ -35,6 +35,10 @@ _HOMES = {
 __all__ = ["AttentionPage", "OpenRun", "Row", "Scores", "SentenceAttention", "attention", "load", "score"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return getattr(import_module(f"anaphora.api.{_HOMES[name]}"), name)

@@ -18,6 +18,8 @@ _SLOW = 1.5
 """How many times as long a training may take before a line says so."""
 _TRAINING_BYTES = 16
 """Bytes that a float32 weight takes in training: itself, its gradient, and two averages of the optimizer."""
+_LOOKS = 10
+_SECONDS_BETWEEN_LOOKS = 0.02
 _PROBE = 256  # width of the matrices whose product is timed
 
 
@@ -29,7 +31,8 @@ class Machine:
         processor: its name.
         kernel: the operating system and its version.
         cores: how many this process may use.
-        load: how many processes were busy in the last minute, on average; None if the system does not say.
+        load: how many other threads ran or waited for a core, on average over a moment; None if the system does not
+            say, or says it of more cores than this process may use.
     """
 
     processor: str
@@ -40,7 +43,9 @@ class Machine:
     @classmethod
     def present(cls) -> Machine:
         """The machine that this process runs on, as it is now."""
-        return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), _load())
+        counts_ours = _cores() == os.cpu_count()  # the system counts the threads on all cores together
+        load = _load() if counts_ours else None
+        return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), load)
 
     def slowdown(self, threads: int) -> float:
         """How many times as long the work of some threads takes beside what is busy already; 1 if there is room."""
@@ -125,10 +130,16 @@ def _cores() -> int:
 
 
 def _load() -> float | None:
+    """Look a few times, since the average of the last minute has this process's own earlier work in it."""
+    busy = []
     try:
-        return round(os.getloadavg()[0], 2)
-    except (AttributeError, OSError):
+        for _number in range(_LOOKS):
+            running = Path("/proc/loadavg").read_text(encoding="utf-8").split()[3].partition("/")[0]
+            busy.append(int(running) - 1)  # without the thread that looks
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+    except (OSError, IndexError, ValueError):
         return None
+    return round(sum(busy) / _LOOKS, 2)
 
 
 def _processor() -> str:

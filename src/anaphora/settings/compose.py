@@ -105,6 +105,9 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
     places = "|".join(field.name for field in fields(MovedData))
     resumed = [re.sub(rf"^data\.({places})=", r"resume_data.\1=", argument) for argument in arguments]
     for argument in resumed:
+        if re.match(r"resume_data\.(also|without)=(?!\[)", argument):
+            asked = argument.removeprefix("resume_")
+            raise UserError(f"{asked} must be a list, as in {asked.replace('=', '=[', 1)}]")
         key = argument.lstrip("+~").partition("=")[0]
         group, _, name = key.partition(".")
         is_kept = key == "resume" or group == "resume_data" or (group == "trainer" and name not in DECIDE_RESULTS)

@@ -126,15 +126,16 @@ def test_weights_are_halved_only_where_nothing_changes_or_they_would_not_fit(
     settings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = random_run(settings, "task/prediction=word")
-    assert page_module._pack_weights(run).precision == 32
+    whole = browser_page(run)
+    assert '"precision":32' in whole
     with monkeypatch.context() as patched:
-        patched.setattr(page_module, "MOST_BYTES", 1_000)
-        packed = page_module._pack_weights(run)
-        assert packed.precision == 16 and packed.is_rounded
+        patched.setattr(page_module, "MOST_BYTES", len(whole.encode()) - 1)
+        halved = browser_page(run)
+        assert '"precision":16' in halved and '"rounded":true' in halved and len(halved) < len(whole)
     with torch.no_grad():
         for weight in run.model.parameters():
             weight.copy_(weight.half())
-        packed = page_module._pack_weights(run)
+        packed = page_module._pack_weights(run, 32)
         assert packed.precision == 16 and not packed.is_rounded
         next(run.model.parameters())[0] = float("nan")
     with pytest.raises(UserError, match="not a number"):

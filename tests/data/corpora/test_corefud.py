@@ -435,3 +435,17 @@ def test_the_text_above_a_sentence_is_that_of_its_words(
     else:
         with pytest.raises(UserError, match=rf"^{path}, line 3, text: {seen}; both must be the same"):
             corefud.read(CorefUd(path=str(path)))
+
+
+@pytest.mark.parametrize(("text", "without_blank"), [("In 2010 Anna left.", "left"), ("In 2010 Anna left 0.", "0")])
+def test_a_trace_is_left_out_of_the_text_as_a_word_and_not_inside_one(
+    text: str, without_blank: str, tmp_path: Path
+) -> None:
+    words = [("In", "IN"), ("2010", "CD"), ("Anna", "NNP"), ("left", "VBD"), ("0", "-NONE-"), (".", ".")]
+    lines = [
+        f"{number}\t{form}\t_\tX\t{tag}\t_\t0\t_\t_\t{'SpaceAfter=No' if form == without_blank else '_'}"
+        for number, (form, tag) in enumerate(words, start=1)
+    ]
+    path = tmp_path / "a.conllu"
+    path.write_text(f"# newdoc id = d\n# sent_id = 1\n# text = {text}\n" + "\n".join(lines) + "\n\n", encoding="utf-8")
+    assert corefud.read(CorefUd(path=str(path)))

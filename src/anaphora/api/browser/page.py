@@ -44,7 +44,7 @@ _LIVE_TEMPLATES = _TEMPLATES.parent.parent / "live" / "templates"
 _SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "map.js", "try.js")
 _PRONOUNS = (
     r"(?<![\p{L}\p{N}])(?:he|him|his|himself|she|her|hers|herself|it|its|itself|they|them|their|theirs|themselves)"
-    r"(?![\p{L}\p{N}])|(?<![其吉])[他她它](?:们|們)?(?![人乡])"
+    r"(?![\p{L}\p{N}])|(?<![其吉])(?:[他她它][们們]|[她它]|他(?!乡(?!下)|人(?:[的之或，。！？、；]|$)))"
 )
 """The third-person pronouns, as a regular expression of the script; not those inside 其他, 吉他, 他人 and 他乡."""
 _EXAMPLES = (
@@ -75,8 +75,12 @@ def write_browser_page(path: Path, run: Run) -> None:
 def browser_page(run: Run) -> str:
     """Return the page as HTML; errors as in `write_browser_page`."""
     check_supported(run)
+    html = _page(run, _pack_weights(run, 32))
+    return html if len(html.encode("utf-8")) <= MOST_BYTES else _page(run, _pack_weights(run, 16))
+
+
+def _page(run: Run, weights: _PackedWeights) -> str:
     tokenizer = stored_tokenizer(run)
-    weights = _pack_weights(run)
     words = {}
     loading = []
     for language in LANGUAGES:
@@ -138,13 +142,14 @@ class _PackedWeights:
     sizes: dict[str, tuple[int, ...]]
 
 
-def _pack_weights(run: Run) -> _PackedWeights:
+def _pack_weights(run: Run, precision: int) -> _PackedWeights:
+    """Return the weights in numbers of 32 or 16 bits; in 16 wherever that changes nothing."""
     tensors = {name: weight.float().numpy() for name, weight in _needed_tensors(run).items()}
     whole = np.concatenate([weight.ravel() for weight in tensors.values()]).astype("<f4")
     with np.errstate(over="ignore"):
         rounded = whole.astype("<f2")
     is_exact = np.array_equal(rounded, whole)
-    precision = 16 if is_exact or whole.nbytes * 4 / 3 > MOST_BYTES else 32
+    precision = 16 if is_exact else precision
     numbers: NDArray[Any] = rounded if precision == 16 else whole
     if not np.isfinite(numbers).all():
         raise UserError(f"{run.name}: a weight is not a number of {precision} bits; format=page cannot write it")

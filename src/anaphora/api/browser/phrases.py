@@ -98,8 +98,8 @@ def _map_phrases() -> dict[str, str]:
         "map_label": _("Attention map"),
         "about": _("Model: {name}, trained with Anaphora. It is small and can be wrong."),
         "rounded": _(
-            "To keep this page small, its weights are rounded to 16 bits: numbers can differ from those of the run in "
-            "the third decimal place."
+            "To keep this page small, its weights are rounded to 16 bits: weights of attention and answers can differ "
+            "from those of the run by about 0.01."
         ),
         "seconds": pgettext("live page", "{seconds} s"),
     }

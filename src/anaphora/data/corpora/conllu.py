@@ -178,17 +178,19 @@ class _WrittenText:
         Raises:
             UserError: they do not; both are shown around the first difference.
         """
-        text = self.text
-        for trace in traces:
-            text = text.replace(trace, "", 1)
-        text, words = " ".join(text.split()), " ".join(words.split())
+        text, words = " ".join(self.text.split()), " ".join(words.split())
+        if text != words:
+            for trace in traces:
+                text = re.sub(rf"(?<!\S){re.escape(trace)}(?!\w)", "", text, count=1)
+            text = " ".join(text.split())
         if text and text != words:
             pairs = enumerate(zip(text, words, strict=False))
             different = next((place for place, (one, other) in pairs if one != other), min(len(text), len(words)))
             shown = slice(max(0, different - _SHOWN_BEFORE), different + _SHOWN_AFTER)
             raise UserError(
                 f"{self.where}, text: {text[shown]!r}, but the words of the sentence read {words[shown]!r}; both must "
-                "be the same, with SpaceAfter=No in MISC at a word without a blank after it"
+                "be the same, with SpaceAfter=No in MISC at a word without a blank after it, and a word written "
+                "together (ID 2-3) must be its parts put together"
             )
 
 

@@ -158,7 +158,7 @@
   const unreadUnits = () => [...read.units.keys()].filter(isUnread);
   function isReadable() { // whether enough is known to show how sure the answer is
     const named = [...pronoun, ...marked], words = [...read.units.keys()].filter(isWord);
-    return !named.some(isUnread) && unreadUnits().length <= words.length / 3;
+    return !named.some(isUnread) && words.filter(isUnread).length <= words.length / 3;
   }
   function tellNotes() {
     const notes = [];
