@@ -39,12 +39,17 @@ class Step:
     Attributes:
         run: the run that it belongs to, which is the folder that its files are compared in.
         arguments: the command and its settings at the old commit.
-        new: the same at the new commit, if it has another name or other settings there.
+        new: the same at commits in which the command has another name.
     """
 
     run: str
     arguments: tuple[str, ...]
     new: tuple[str, ...] | None = None
+
+    def arguments_at(self, checkout: Path) -> tuple[str, ...]:
+        """Return the command and its settings as a commit has them."""
+        has_new = self.new is not None and (checkout / "scripts" / f"{self.new[0]}.py").exists()
+        return self.new if self.new is not None and has_new else self.arguments
 
 
 def steps(inputs: Path, model: Path) -> list[Step]:
@@ -110,8 +115,7 @@ def main() -> int:
         def run_all(side: str) -> None:
             (place / side).mkdir()
             for step in steps(inputs, model):
-                arguments = step.new if side == "new" and step.new is not None else step.arguments
-                run(checkouts[side], arguments, place / side, place / f"cache_{side}")
+                run(checkouts[side], step.arguments_at(checkouts[side]), place / side, place / f"cache_{side}")
 
         with ThreadPoolExecutor() as pool:  # side by side, since each computes on one core
             list(pool.map(run_all, checkouts))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.freeze import compare
+from benchmarks.freeze import Step, compare
 
 
 def differences(place: Path, name: str, old: str, new: str) -> list[str]:
@@ -34,3 +34,11 @@ def test_every_value_of_a_file_counts_but_times_and_the_words_of_sentences(tmp_p
     old = '{"a": {"b": [1, 2.5]}, "text": "3 of 4 are right", "train_seconds": 1.0, "gone": null}'
     new = '{"a": {"b": [1, 2.0]}, "text": "right in 3 of 4", "train_seconds": 2.0}'
     assert differences(tmp_path, "metrics.json", old, new) == ["a.b[1]", "gone"]
+
+
+def test_a_command_has_the_name_that_it_has_in_a_checkout(tmp_path: Path) -> None:
+    step = Step("own", ("score_attention", "run=own"), ("score", "run=own"))
+    (tmp_path / "scripts").mkdir()
+    assert step.arguments_at(tmp_path) == step.arguments
+    (tmp_path / "scripts" / "score.py").touch()
+    assert step.arguments_at(tmp_path) == step.new
