@@ -56,6 +56,11 @@ def test_a_head_fixed_beforehand_is_the_one_that_is_measured(run: Run, material:
         assert candidate_accuracy == pytest.approx(float(accuracy[english].mean()), abs=1e-6)
 
 
+def test_without_development_items_one_line_says_what_is_missing(run: Run, material: EvaluationSplits) -> None:
+    with pytest.raises(UserError, match=r"^split \(dev\) holds no items"):
+        measure_headline(run, None, [], material.measured, "test", 0)
+
+
 def test_items_whose_right_and_wrong_answers_are_equal_are_counted(run: Run, material: EvaluationSplits) -> None:
     one = measured(run, material)
     answers = one.capture.answers

@@ -172,7 +172,15 @@ def measure_headline(
         keep_rows: whether the rows of the measured items stay in the capture; of a long split they may not fit the
             memory, and without them each batch's are let go once they are scored.
         data: the digest of the development and measured items, where the caller has computed it.
+
+    Raises:
+        UserError: there are no development items.
     """
+    if not development:
+        raise UserError(
+            "split (dev) holds no items, and heads are compared on it before another split is measured: mark rows as "
+            "dev in the column split, or leave the column out, and data.dev_share sets some aside"
+        )
     progress(_("development split"))
     dev_scores = _score_items(run, development)[0]
     head = chosen or choose_head(dev_scores)
