@@ -11,6 +11,7 @@ import contextlib
 import errno
 import gc
 import inspect
+import io
 import math
 import os
 import signal
@@ -311,6 +312,9 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
     """A block that ends the process with one line: a user's mistake with exit status 2, an interrupt with 130."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # Chinese words of the data on a terminal that has no Chinese
+            stream.reconfigure(errors="backslashreplace")
     try:
         yield
         if sys.stdout is not None:

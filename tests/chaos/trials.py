@@ -30,7 +30,7 @@ WARM = "warm"
 LONGEST_SECONDS = 180
 LATEST_SECONDS = 15
 """How long a rank may wait for one that has failed."""
-_TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds"}
+_TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds", "load"}
 _TELLS_TIME = "study.html"
 """Of it all but the digits is compared: the numbers of a study's page stand in study.json too."""
 _OF_HYDRA = "multirun.yaml"
