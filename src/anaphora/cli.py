@@ -146,8 +146,7 @@ def run_command(name: str) -> None:
 
     A user's mistake ends the process with one line and exit status 2.
     """
-    collect_garbage_rarely()
-    wait_passively()
+    prepare_process()
     command = COMMANDS[name]
     with user_errors_exit():
         one_of(VARIABLE, environment_language(), LANGUAGES)
@@ -160,7 +159,14 @@ def run_command(name: str) -> None:
     if command.is_composed:
         _run_composed(command)
     else:
-        run_program(command.schema, command.work)
+        _run_plain(command.schema, command.work)
+
+
+def prepare_process() -> None:
+    """Set what holds for a whole process: how it collects garbage, how its threads wait, what it prints as escapes."""
+    collect_garbage_rarely()
+    wait_passively()
+    escape_what_a_terminal_lacks()
 
 
 def collect_garbage_rarely() -> None:
@@ -171,6 +177,13 @@ def collect_garbage_rarely() -> None:
     """
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
+
+
+def escape_what_a_terminal_lacks() -> None:
+    """Write characters that the output's encoding lacks, such as Chinese names in ASCII, as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def help_of(command: Command) -> str:
@@ -249,6 +262,11 @@ def run_program(schema: type[Any], work: Callable[[Any], object]) -> None:
         schema: the settings; `--help` lists them.
         work: what to do with them. It imports what is heavy itself, so that a mistake is reported at once.
     """
+    prepare_process()
+    _run_plain(schema, work)
+
+
+def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
     with user_errors_exit():
         if {"--help", "-h"} & set(sys.argv[1:]):
             print(schema.__doc__, "settings:", listed_settings(schema), sep="\n\n")
@@ -312,9 +330,6 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
     """A block that ends the process with one line: a user's mistake with exit status 2, an interrupt with 130."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # Chinese words of the data on a terminal that has no Chinese
-            stream.reconfigure(errors="backslashreplace")
     try:
         yield
         if sys.stdout is not None:

@@ -200,7 +200,7 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
     """The figures that the report has too: scoreboard, heads on development, quads, and alignment through training."""
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
-    from anaphora.report.page.of_run import score_sections
+    from anaphora.report.page.run_sections import score_sections
     from anaphora.runs.directory import training_record
 
     run = headline.run

@@ -69,7 +69,6 @@ def train(config: Config) -> TrainingResult:
         UserError: anything that a user can correct, before any long work.
     """
     processes, device = started_processes(), torch_device(config.trainer.device)
-    machine = Machine.present()
     with denormal_numbers_as_zero(), joined(processes, device), ExitStack() as until_the_end:
 
         def claim() -> _Claim:
@@ -81,7 +80,7 @@ def train(config: Config) -> TrainingResult:
             claimed.check_resumable()
             return claimed
 
-        return _train(on_first_rank(claim), processes, device, machine)
+        return _train(on_first_rank(claim), processes, device)
 
 
 @contextmanager
@@ -199,7 +198,7 @@ def _prepare(claimed: _Claim) -> _Prepared:
     return _Prepared(data, minimal_pairs, source)
 
 
-def _train(claimed: _Claim, processes: Processes, device: torch.device, machine: Machine) -> TrainingResult:
+def _train(claimed: _Claim, processes: Processes, device: torch.device) -> TrainingResult:
     layout = claimed.layout
     prepared, minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
     config, tokenizer, encoded, validation, items_digest = prepared
@@ -211,6 +210,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device, machine:
     model = randomly_initialised(config, tokenizer.size, config.seed).train()
     if source is not None:
         copy_start_weights(model, source, config)
+    machine = Machine.present()
     if processes.rank == 0 and device.type == "cpu":
         size = sum(weight.numel() for weight in model.parameters())
         for line in slow_settings(machine, torch.get_num_threads(), str(config.trainer.precision), size):

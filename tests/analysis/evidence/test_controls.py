@@ -19,7 +19,7 @@ from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.data.example import Example
-from anaphora.runs.directory import Run, load
+from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import ParameterFree, SharedQueryKey, Uniform
 from anaphora.settings.model.position import NoPosition
 from anaphora.settings.model.prediction import Bilinear, NoPrediction, Pair
@@ -138,11 +138,6 @@ def measured(name: str, run: Run, patched: pytest.MonkeyPatch, points: int, answ
     }
     patched.setattr(controls, "capture_run", lambda run, examples: captures[len(examples)])
     return measure_control(name, run, [one.example for one in development], [one.example for one in records])
-
-
-@pytest.fixture(scope="module")
-def run(finished: Path) -> Run:
-    return load(finished)
 
 
 @pytest.mark.parametrize(

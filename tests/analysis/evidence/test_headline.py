@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,18 +14,8 @@ from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import choose_head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
-from anaphora.runs.directory import Run, load
-from anaphora.runs.items import EvaluationSplits, evaluation_splits
-
-
-@pytest.fixture(scope="module")
-def run(finished: Path) -> Run:
-    return load(finished)
-
-
-@pytest.fixture(scope="module")
-def material(run: Run) -> EvaluationSplits:
-    return evaluation_splits(run, "test")
+from anaphora.runs.directory import Run
+from anaphora.runs.items import EvaluationSplits
 
 
 def measured(run: Run, material: EvaluationSplits, untrained: int = 0, chosen: Head | None = None) -> Headline:

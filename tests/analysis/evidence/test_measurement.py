@@ -72,16 +72,6 @@ def test_raw_weights_keep_the_head_of_the_headline() -> None:
 
 
 @pytest.fixture(scope="module")
-def run(finished: Path) -> Run:
-    return load(finished)
-
-
-@pytest.fixture(scope="module")
-def material(run: Run) -> EvaluationSplits:
-    return evaluation_splits(run, "test")
-
-
-@pytest.fixture(scope="module")
 def headline(run: Run, material: EvaluationSplits) -> Headline:
     return measure_headline(run, material.training, material.development, material.measured, "test", 0)
 

@@ -20,7 +20,6 @@ from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry
 from anaphora.report.page.explorer_phrases import explorer_phrases
 from anaphora.report.page.glossary import glossary
-from anaphora.report.page.of_run import run_sections
 from anaphora.report.page.offline import (
     explorer_words,
     read_asset,
@@ -31,6 +30,7 @@ from anaphora.report.page.offline import (
 )
 from anaphora.report.page.opening import comparison_section, run_facts, run_headline
 from anaphora.report.page.packing import compress_map, pack_map
+from anaphora.report.page.run_sections import run_sections
 from anaphora.report.wording import kind_names
 
 if TYPE_CHECKING:
