@@ -1,11 +1,11 @@
-"""Write docs/python.md from the docstrings of the Python interface: python docs/make_python.py."""
+"""The page of the Python interface, made from its docstrings; make docs adds it to the site."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import anaphora
@@ -13,14 +13,10 @@ from anaphora import api
 from anaphora.api.attribution import WordAttribution
 from anaphora.api.maps import HeadWeight
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "python.md"
 FUNCTIONS = ("load", "attention", "score", "register", "main")
 CLASSES = (api.OpenRun, api.SentenceAttention, api.Row, HeadWeight, api.AttentionPage, WordAttribution, api.Scores)
 INTRODUCTION = """\
 # Python interface
-
-<!-- Written by docs/make_python.py from the docstrings; do not edit by hand. -->
 
 Everything that `import anaphora` offers, and what its functions return. L is the number of layers, H of heads, W of
 words. [Attention, step by step](explain.md#from-python) and [any model](any_model.md#in-python) show it in use.
@@ -29,7 +25,7 @@ _LISTS = {"Args:": "Arguments", "Attributes:": "Attributes", "Raises:": "Errors"
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page as Markdown."""
     parts = [INTRODUCTION, "## Functions\n"]
     for name in FUNCTIONS:
         function = getattr(anaphora, name)
@@ -101,4 +97,4 @@ def described(member: Any) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(page())

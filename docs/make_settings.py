@@ -1,4 +1,4 @@
-"""Write docs/settings.md from the settings themselves: python docs/make_settings.py.
+"""The page of settings, made from the settings themselves; make docs adds it to the site.
 
 Names, types and defaults are those of the dataclasses; a setting's meaning is the comment behind it in the source, or
 `MEANINGS` where a name there needs no comment for a reader of the code.
@@ -37,7 +37,6 @@ from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.studies.plan import Slurm, StudyPlan, VerdictRule
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "settings.md"
 
 MEANINGS = {
     "Config.output": "folder for the run directories",
@@ -76,12 +75,10 @@ MEANINGS = {
 
 
 def page() -> str:
-    """The whole of docs/settings.md."""
+    """Return the whole page as Markdown."""
     os.environ.pop(VARIABLE, None)  # the language of pages is by default the writer's own
     parts = [
         "# Settings",
-        "",
-        "<!-- Written by docs/make_settings.py from the source; do not edit by hand. -->",
         "",
         "Settings are given as `name=value` after a command. A variant is chosen with a slash, as in",
         "`model/position=learned`, and set with dots, `model.position.max_length=128`. `--help` lists the settings of",
@@ -109,6 +106,7 @@ def page() -> str:
         "task/prediction",
         "task/supervision",
         "optimizer",
+        "optimizer/value_curriculum",
         "validation",
         "trainer",
         "resume_data",
@@ -245,5 +243,4 @@ def _summary(settings: type[Any]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    sys.stdout.write(f"{PAGE}\n")
+    sys.stdout.write(page())

@@ -1,7 +1,8 @@
 """What the site takes from outside docs/, or in another form: a hook of mkdocs, run by make docs.
 
-README and its neighbours become pages, notebooks become pages of their cells. Links between all of them are written as
-a reader of the repository needs them, and pointed at the site's pages here.
+README and its neighbours become pages, notebooks become pages of their cells, and the pages of settings and of the
+Python interface are generated from the source. Links between all of them are written as a reader of the repository
+needs them, and pointed at the site's pages here.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+import runpy
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.nav import Link, Navigation
+from mkdocs.structure.nav import Link, Navigation, Section
 from mkdocs.structure.pages import Page
 from pymdownx.slugs import slugify
 
@@ -29,19 +31,14 @@ FROM_ROOT = {
     "SECURITY.md": "security.md",
 }
 """Files beside docs/ and the pages that they become."""
+GENERATED = {"settings.md": "make_settings", "python.md": "make_python"}
+"""Pages and the scripts in this folder whose function `page` returns their text."""
 _BREAK = re.compile(r"(?<=[\u2014-\u2026\u3000-\u9fff\uff00-\uffef])\n(?=[\u2014-\u2026\u3000-\u9fff\uff00-\uffef])")
 """A line's end inside Chinese text, which would be shown as a blank."""
 _CHINESE = "中文"
 """The section of the navigation whose pages are Chinese."""
-_REFERENCE = "查"
-_ENGLISH_ONLY = {
-    "settings.md": "设置（英文）",
-    "python.md": "Python 接口（英文）",
-    "contributing.md": "参与贡献（英文）",
-    "security.md": "安全（英文）",
-    "changes.md": "变更记录（英文）",
-}
-"""Pages that have no Chinese twin, and what the Chinese section of reference calls them."""
+_ENGLISH_ONLY = "英文"
+"""The last section there: every page that has no Chinese twin, under its English title."""
 _SUFFIX = re.compile(r"(\.zh)?\.md$")
 _CODE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^][]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
@@ -56,6 +53,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     """Add the pages that are no Markdown below docs/."""
     for name, page in FROM_ROOT.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    for page, script in GENERATED.items():
+        files.append(File.generated(config, page, content=runpy.run_path(str(ROOT / DOCS / f"{script}.py"))["page"]()))
     for path in sorted((ROOT / DOCS / "notebooks").glob("*.ipynb")):
         files.append(File.generated(config, _notebook_page(path.stem), content=cells(path)))
 
@@ -85,13 +84,14 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def on_nav(nav: Navigation, **_: object) -> None:
-    """The pages of one language follow each other; the Chinese ones also name what there is in English only."""
+    """Keep the pages of one language in sequence, and list for Chinese readers what exists in English only."""
     for page, following in pairwise(nav.pages):
         if _language(page) != _language(following):
             page.next_page = following.previous_page = None
-    urls = {page.file.src_uri: page.url for page in nav.pages}
-    reference = next(section for section in _chinese(nav).children if section.title == _REFERENCE)
-    reference.children += [Link(title, urls[uri]) for uri, title in _ENGLISH_ONLY.items()]
+    uris = {page.file.src_uri for page in nav.pages}
+    _chinese(nav).children.append(
+        Section(_ENGLISH_ONLY, [Link(page.title, page.url) for page in nav.pages if _twin_uri(page) not in uris])
+    )
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
@@ -100,8 +100,7 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     other = "en" if own == "zh" else "zh"
     urls = {each.file.src_uri: each.url for each in nav.pages}
     homes = {"en": urls["index.md"], "zh": urls["index.zh.md"]}
-    twin_uri = _SUFFIX.sub(".md" if own == "zh" else ".zh.md", page.file.src_uri)
-    links = {own: page.url, other: urls.get(twin_uri, homes[other])}
+    links = {own: page.url, other: urls.get(_twin_uri(page), homes[other])}
     config.extra["homepage"] = homes[own]
     config.extra["alternate"] = [{**choice, "link": links[choice["lang"]]} for choice in config.extra["alternate"]]
     items = _chinese(nav).children if own == "zh" else [item for item in nav.items if item is not _chinese(nav)]
@@ -114,6 +113,11 @@ def _chinese(nav: Navigation) -> Any:
 
 def _language(page: Page) -> str:
     return "zh" if page.file.src_uri.endswith(".zh.md") else "en"
+
+
+def _twin_uri(page: Page) -> str:
+    """Return where the same page in the other language would be."""
+    return _SUFFIX.sub(".md" if _language(page) == "zh" else ".zh.md", page.file.src_uri)
 
 
 def _notebook_page(stem: str) -> str:

@@ -6,16 +6,16 @@ import dataclasses
 import math
 import typing
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from anaphora.base.errors import UserError
 from anaphora.cli import COMMANDS
-from anaphora.settings.arguments import settings_from
+from anaphora.settings.arguments import comment_on, settings_from
 from anaphora.settings.run import Config
 from anaphora.settings.typed import construct, resolve
+from anaphora.studies.plan import StudyPlan
 
 Settings = Callable[..., Config]
 
@@ -132,8 +132,7 @@ def test_lists_hold_something_and_nothing_twice(
         )
 
 
-def test_overrides_behind_every_cell_are_written_as_the_page_of_settings_says(compose: Callable[..., Any]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+def test_overrides_behind_every_cell_are_written_as_their_comment_says(compose: Callable[..., Any]) -> None:
     example = "['trainer=smoke']"
-    assert f"for instance {example}" in page
+    assert f"for instance {example}" in comment_on(StudyPlan, "more")
     assert compose("study=mirror", f"more={example}", primary="study").more == ["trainer=smoke"]
