@@ -16,7 +16,7 @@ from typing import Any
 HERE = Path(__file__).parent
 FILES = {
     "en": (HERE / "english.toml", HERE.parent / "everyday" / "english.toml"),
-    "zh": (HERE / "chinese.toml", HERE.parent / "everyday" / "chinese.toml"),
+    "zh": (HERE / "chinese.toml", HERE / "chinese_more.toml", HERE.parent / "everyday" / "chinese.toml"),
 }
 GENDERS = ("male", "female")
 GENDERS_OF_CLASS = {"person": GENDERS, "group": GENDERS, "man": ("male",), "woman": ("female",)}

@@ -77,7 +77,7 @@ def _chinese_phrase(noun: Noun, plural: bool, chance: Random) -> str:
     classifier = noun.other or "个"
     if plural:
         return chance.choice(("那些", "这些", f"几{classifier}", f"那几{classifier}")) + noun.word
-    if noun.is_kin:
+    if noun.is_kin and not noun.other:
         return chance.choice(("", "", "我")) + noun.word
     if not noun.other or chance.random() < 0.5:
         return noun.word
