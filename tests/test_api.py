@@ -64,6 +64,19 @@ def test_the_axes_name_what_the_weights_hold(unscored: OpenRun) -> None:
     assert (unscored.layers, unscored.heads) == attention.weights.shape[:2] == (2, 2)
 
 
+def test_numpy_reads_maps_and_rows_as_their_weights(scored: OpenRun) -> None:
+    attention = scored.attention(TEXT)
+    row = attention.row("she")
+    for shown, weights in ((attention, attention.weights), (row, row.weights)):
+        np.testing.assert_array_equal(np.asarray(shown), weights)
+        assert np.shares_memory(np.asarray(shown), weights)
+        assert not np.shares_memory(np.array(shown), weights)
+        assert np.asarray(shown, dtype=np.float64).dtype == np.float64
+        with pytest.raises(ValueError, match="copy"):
+            np.asarray(shown, dtype=np.float64, copy=False)
+    assert np.asarray([row, attention.row("Tom")]).shape == (2, len(row.words))
+
+
 def test_words_merge_the_subwords_and_tokens_do_not(unscored: OpenRun) -> None:
     text = "Tom met Mariam."
     words, tokens = (unscored.attention(text, by=unit) for unit in ("word", "token"))

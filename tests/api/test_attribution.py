@@ -18,6 +18,7 @@ def test_the_word_that_decides_a_label_carries_it(labelled: Path) -> None:
         attribution = run.attribution(f"It went {word}")
         assert attribution.answer == label and label in repr(attribution)
         assert attribution.words == ("[CLS]", "It", "went", word)
+        np.testing.assert_array_equal(np.asarray(attribution), attribution.values)
         assert attribution.values.sum() == pytest.approx(attribution.difference, abs=0.05 * abs(attribution.difference))
     assert attribution.top(1)[0][0] == "badly"  # for "a" it may be enough that the word is missing
 

@@ -6,10 +6,10 @@ W words (or tokens) of a text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.api.html import signed_words
@@ -30,6 +30,8 @@ _STEPS = 256
 @dataclass(frozen=True, eq=False)
 class WordAttribution:
     """How much each word of a text adds to the score of the answer that the run gives, whether right or wrong.
+
+    `np.asarray` gives the values, (W,).
 
     Attributes:
         text: the text.
@@ -61,6 +63,9 @@ class WordAttribution:
             UserError: the number is negative, or no whole number.
         """
         return strongest(self.words, self.values, count)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
         heaviest = ", ".join(f"{word} {value:+.2f}" for word, value in self.top())

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from anaphora.analysis.maps.words import attending_layers, word_map
 from anaphora.analysis.results.scores import Head, existing_head
@@ -48,7 +48,7 @@ class HeadWeight(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SentenceAttention:
-    """The attention of a model in one text, with labelled axes.
+    """The attention of a model in one text, with labelled axes; `np.asarray` gives its weights, (L, H, W, W).
 
     Attributes:
         text: the text.
@@ -307,6 +307,9 @@ class SentenceAttention:
 
     def _positions(self, mention: str | int) -> list[int]:
         return positions_of(mention, self.text, self.words, self.spans)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.weights, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
         layers, heads, count, _ = self.weights.shape

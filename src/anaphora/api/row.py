@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from anaphora.analysis.results.scores import Head
 from anaphora.api.html import weight_table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What one word, or one mention of several words, attends to in one head.
+    """What one word, or one mention of several words, attends to in one head; `np.asarray` gives its weights, (W,).
 
     Attributes:
         text: the text.
@@ -84,6 +84,9 @@ class Row:
         right, others, attending = marked_words(self.positions, self.example, self.spans)
         title = attention_title(self.words, self.weights, self.positions, right, others, self.head)
         return pronoun_row_figure(self.words, self.weights, self.positions, right, others, title, attending)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.weights, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
         heaviest = ", ".join(f"{word} {weight:.2f}" for word, weight in self.top())
