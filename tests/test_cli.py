@@ -51,7 +51,7 @@ WRONG = [
     ("attention", ("candidates=null",), "candidates cannot be null; leave it out to keep its default"),
     ("train", ("name=a,b",), "needs quotes inside quotes"),
     ("attention", ("model=a/b", "text=x"), "model=a/b: this command takes a model as run=a/b; model= names"),
-    ("look", ("model=a/b",), "model=a/b: this command takes a model as 'runs=[a/b]'"),
+    ("look", ("model=a/b",), "model=a/b: this command takes a model as run=a/b"),
     ("score", ("layer=1",), "layer and head go together"),
     ("extract", ("items=0",), "items (0) must be at least 1"),
     ("study", ("study=mirror", "threads=100000"), "threads (100000) must be at least 1 and below 1025"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from omegaconf import MISSING
+
 from anaphora.base import checks
 
 
@@ -24,3 +26,29 @@ class TrainingItems:
         checks.between("dev_share", self.dev_share, 0, 1)
         if len(self.shares) != 5 or min(self.shares) < 0 or not sum(self.shares):
             raise ValueError(f"shares ({self.shares}) must be five numbers of at least 0, not all of them 0")
+
+
+SENTENCES = "experiments/shipped/sentences"
+"""The folder of the sentences that a run is scored on."""
+
+
+@dataclass(kw_only=True)
+class SentenceScores:
+    """What the run inside the package makes of the sentences, beside what was released with it."""
+
+    run: str = "shipped"  # a run; of another one than `shipped` the scores are only printed and written
+    sentences: str = SENTENCES  # folder with en.jsonl and zh.jsonl
+    output: str = "outputs/shipped"  # folder for the scores
+
+    def __post_init__(self) -> None:
+        checks.file_name("output", self.output)
+
+
+@dataclass(kw_only=True)
+class Packaging:
+    """A run as the folder that comes with the package."""
+
+    run: str = MISSING  # the run directory
+    output: str = "src/anaphora/shipped"  # folder to write, which must not exist yet
+    facts: str = "experiments/shipped/release.toml"  # texts, licences and limits, which no run directory holds
+    sentences: str = SENTENCES  # folder with en.jsonl and zh.jsonl, on which heads are chosen and scores measured

@@ -32,7 +32,7 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import VARIABLE, _, environment_language
 from anaphora.runs.machine import wait_passively
-from anaphora.runs.presence import refuse_missing
+from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
 from anaphora.runs.warm_start import with_start_model
@@ -88,8 +88,9 @@ class Command:
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
     def run(self, settings: Any) -> Any:
-        """Check that what the settings name is there, and work."""
+        """Check that what the settings name is there, say which run is opened, and work."""
         refuse_missing(settings)
+        say_which_run(settings)
         return self.work(settings)
 
 
@@ -273,6 +274,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
             return
         settings = settings_from(sys.argv[1:], schema)
         refuse_missing(settings)
+        say_which_run(settings)
         work(settings)
 
 

@@ -61,8 +61,8 @@ def test_a_damaged_file_is_refused_in_one_line_or_changes_nothing(name: str, fin
     [
         (lambda values: values * np.nan, "holds numbers that are not finite"),
         (lambda values: values + np.inf, "holds numbers that are not finite"),
-        (lambda values: values.astype(np.int64), "holds numbers of type int64, not float32"),
-        (lambda values: values.astype(np.float16), "holds numbers of type float16, not float32"),
+        (lambda values: values.astype(np.int64), "holds numbers of type int64, not float32 or float16"),
+        (lambda values: values.astype(np.float64), "holds numbers of type float64, not float32 or float16"),
         (lambda values: values[:-1], "the weights do not match"),
     ],
 )

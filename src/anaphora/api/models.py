@@ -15,6 +15,7 @@ from anaphora.base.device import Device, torch_device
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.own_sentence import optional_example
 from anaphora.runs.directory import load as load_run
+from anaphora.runs.shipped import located
 from anaphora.runs.warm_start import holds_run
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ def attention(
     """The attention of every layer and head when a model reads one text.
 
     Args:
-        model: a run directory, a folder with a model of `transformers`, the name of a model on the hub as
-            "hf://owner/name", an open run, or a loaded model of `transformers`. A model that is opened by its name
-            stays in memory for later calls, until its files change.
+        model: a run directory, "shipped" for the run inside the package, a folder with a model of `transformers`, the
+            name of a model on the hub as "hf://owner/name", an open run, or a loaded model of `transformers`. A model
+            that is opened by its name stays in memory for later calls, until its files change.
         text: the text, in English or Chinese.
         pronoun: the pronoun as it stands in the text, or its characters as "start:end". If the word occurs more than
             once, "it:2" is the second "it".
@@ -111,7 +112,7 @@ class _Named:
     def now(cls, name: str) -> _Named:
         if name.startswith(HUB_PREFIX):
             return cls(name, ())
-        folder = Path(name).expanduser().resolve()
+        folder = located(name).resolve()
         files = [(path, path.stat()) for path in sorted(folder.glob("*")) if path.suffix in _KINDS_READ]
         return cls(name, tuple((str(path), status.st_mtime_ns, status.st_size) for path, status in files))
 

@@ -14,10 +14,12 @@ from anaphora.api.maps import SentenceAttention, labelled_attention, requested_h
 from anaphora.base.checks import file_name, one_of, one_text
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
+from anaphora.base.language import LANGUAGES, language_of
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import optional_example
 from anaphora.runs.directory import Run
 from anaphora.runs.directory import load as load_run
+from anaphora.runs.shipped import SHIPPED
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.encoder import check_length
 
@@ -26,11 +28,12 @@ if TYPE_CHECKING:
     from anaphora.explain.walk import Walkthrough
 
 
-def load(directory: str | Path, device: str = "cpu") -> OpenRun:
-    """Open a finished run.
+def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
+    """Open a finished run, by default the one that comes with the package.
 
     Args:
-        directory: the run directory, such as "outputs/demo".
+        directory: the run directory, such as "outputs/demo", "hf://owner/name", or "shipped" for the run inside the
+            package.
         device: where the model computes, "cpu" or "cuda".
 
     Raises:
@@ -75,6 +78,16 @@ class OpenRun:
 
         return chosen_head(self.run)
 
+    def head_for(self, text: str) -> Head | None:
+        """The head that was chosen for the language of a text; the same for all texts if only one was chosen."""
+        return self._chosen_heads[language_of(text)]
+
+    @cached_property
+    def _chosen_heads(self) -> dict[str, Head | None]:
+        from anaphora.analysis.evidence.storage import chosen_head
+
+        return {language: chosen_head(self.run, language) for language in LANGUAGES}
+
     def attention(
         self,
         text: str,
@@ -110,7 +123,9 @@ class OpenRun:
         else:
             tokens, maps = whole_maps(model, tokenizer, example, self.run.config.task.prediction)
         tokens = replace(tokens, unread=whole.unread)
-        return labelled_attention(text, tokens, maps, by=by, chosen=self.chosen_head, model=self.name, example=example)
+        return labelled_attention(
+            text, tokens, maps, by=by, chosen=self.head_for(text), model=self.name, example=example
+        )
 
     def answer(self, text: str, pronoun: str, candidates: Sequence[str]) -> str | None:
         """The candidate that the run names as the antecedent, or None if it answers "none of them".
@@ -182,13 +197,12 @@ class OpenRun:
             UserError: a word is not in the text, there is no such head or language, or no head was chosen and none is
                 given.
         """
-        from anaphora.base.language import LANGUAGES, language_of
         from anaphora.base.locale.translation import spoken_in
         from anaphora.explain.encoding import SentenceQuery, walk_through_run
 
         if language is not None:
             one_of("language", language, LANGUAGES)
-        requested = requested_head(layer, head, self.chosen_head, self.attending_layers, self.heads, self.name)
+        requested = requested_head(layer, head, self.head_for(text), self.attending_layers, self.heads, self.name)
         query = SentenceQuery(text, self._example(text, pronoun, candidates))
         with spoken_in(language or language_of(text)):
             return walk_through_run(self.run, query, requested.layer, requested.head, None)

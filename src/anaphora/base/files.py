@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import json
 import os
@@ -208,6 +209,12 @@ _JSON_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "t
 
 def _below(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_writable(path: Path) -> None:

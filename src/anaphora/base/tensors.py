@@ -20,12 +20,6 @@ _DIGESTS = "digests"
 _ARRAYS = "arrays"
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[str, str] | None = None) -> None:
     """Write arrays, whole or not at all, with their digest in the file's metadata.
 

@@ -188,7 +188,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
     from anaphora.runs.items import encode
 
     example = sentence_of(settings)
-    head = head_of_settings(settings, run) or stored_head(run)
+    head = head_of_settings(settings, run) or stored_head(run, example.language)
     encode(run, [example])  # refuses a text that the model cannot hold
     tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
     pronoun_tokens = tokens.covering(example.pronoun)

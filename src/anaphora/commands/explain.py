@@ -95,10 +95,14 @@ def explain(settings: Explanation) -> None:
         check_writable(Path(settings.output or f"{_DEFAULT_OUTPUT}/{form}"))
     walk = build_walkthrough(settings)
     if form in ("short", "terminal"):
-        from anaphora.explain.terminal import print_summary, print_walkthrough
+        from anaphora.explain.terminal import print_forms, print_summary, print_walkthrough
 
         with spoken_in(walk.language):
-            (print_summary if form == "short" else print_walkthrough)(console, walk, settings.digits)
+            if form == "short":
+                print_summary(console, walk, settings.digits)
+                print_forms(console)
+            else:
+                print_walkthrough(console, walk, settings.digits)
         return
     ending = {"page": "html", "json": "json"}[form]
     path = Path(settings.output or f"{_DEFAULT_OUTPUT}/{_name(settings, walk)}_{walk.language}.{ending}")
@@ -173,7 +177,7 @@ def _walk_through_sentence(settings: Explanation, text: str, query: Example | No
     run = load(settings.run)
     layer, head = settings.layer, settings.head
     if layer is None or head is None:
-        chosen = stored_head(run)
+        chosen = stored_head(run, language_of(text))
         layer, head = chosen.layer if layer is None else layer, chosen.head if head is None else head
     return walk_through_run(run, SentenceQuery(text, query), layer, head, row)
 

@@ -1,49 +1,96 @@
-"""Serve the live page until it is stopped."""
+"""Show what a run reads into sentences: on a page in the browser, or one sentence in the terminal."""
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import N_, environment_language
+from anaphora.commands.parts.settings import check_sentence
+
+if TYPE_CHECKING:
+    from anaphora.api.runs import OpenRun
 
 
 @dataclass(kw_only=True)
 class LivePage:
-    """Models to ask in the browser."""
+    """Models to ask in the browser, and a sentence for the terminal."""
 
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
-    runs: list[str] = field(default_factory=lambda: ["outputs/demo"])  # runs, folders with models, or hf://owner/name
+    run: str = "shipped"  # a run, a folder with a model, hf://owner/name, or `shipped`, which comes with the package
+    runs: list[str] = field(default_factory=list)  # several of them instead
+    text: str | None = None  # a sentence whose row and answer are printed; nothing is served then
+    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
     port: int = 8765  # port of this machine's own address; 0 for any free one
     interface_language: str = field(default_factory=environment_language)  # language of the page (it has a switch)
     trainer: Device = field(default_factory=Device)  # where the runs compute
 
     def __post_init__(self) -> None:
-        if not self.runs:
-            raise ValueError("runs ([]) must name at least one model")
         at_least("port", self.port, 0)
         if self.port > 65535:
             raise ValueError(f"port ({self.port}) must be at most 65535")
         one_of("interface_language", self.interface_language, LANGUAGES)
+        check_sentence(self.text, self.pronoun, self.candidates)
+        if self.text is not None and self.runs:
+            raise ValueError(f"text ({self.text!r}) is for one run; give run=... in place of runs")
 
 
 def look(settings: LivePage) -> None:
-    """Open the models and serve the page on this machine's own address."""
-    from anaphora.api.live.server import LiveApplication, open_server
+    """Serve the page on this machine's own address and open it; print a sentence where one is given or no display is.
+
+    Raises:
+        UserError: there is no such model, a word is not in the text, or the port is taken.
+    """
+    from anaphora.api.live.server import FIRST_SENTENCES, LiveApplication, open_server
+    from anaphora.api.runs import OpenRun
     from anaphora.base.console import console
     from anaphora.commands.parts.shared import open_models
     from anaphora.report.terminal import print_phrase
+    from anaphora.runs.directory import load
 
-    application = LiveApplication(open_models(settings.runs, settings.trainer), settings.interface_language)
-    server, address = open_server(application, settings.port)
+    if settings.text is not None:
+        run = OpenRun(load(settings.run, settings.trainer))
+        print_sentence(run, settings.text, settings.pronoun, settings.candidates)
+        return
+    language = settings.interface_language
+    models = open_models(settings.runs or [settings.run], settings.trainer)
+    first = next(iter(models.values()))
+    if not has_display() and isinstance(first, OpenRun) and first.head_for(FIRST_SENTENCES[language][0]):
+        print_sentence(first, *FIRST_SENTENCES[language])
+    server, address = open_server(LiveApplication(models, language), settings.port)
     console.print(address, soft_wrap=True, highlight=False)
     print_phrase(N_("On this machine alone; Ctrl+C stops it."))
+    if has_display():
+        webbrowser.open(address)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
         print_phrase(N_("stopped"))
     finally:
         server.server_close()
+
+
+def has_display() -> bool:
+    """Return whether a browser can show a window here: elsewhere than on a Mac or Windows, a display must be named."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def print_sentence(run: OpenRun, text: str, pronoun: str | None, candidates: Sequence[str]) -> None:
+    """Print a sentence, the run's answer and the row of its pronoun, in the language of the interface."""
+    from rich.console import Console
+
+    from anaphora.base.locale.translation import interface_language, spoken_in
+    from anaphora.explain.terminal import print_summary
+
+    language = interface_language()
+    walk = run.explain(text, pronoun, candidates, language=language)
+    with spoken_in(language):
+        print_summary(Console(markup=False, highlight=False), walk)

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.files import atomic_directory, check_writable, read_json, remove_leftovers, write_json
-from anaphora.base.tensors import file_digest
+from anaphora.base.files import atomic_directory, check_writable, file_digest, read_json, remove_leftovers, write_json
 from anaphora.data.corpora.division import ReadingReport, Splits, fold_numbers, group_key
 from anaphora.data.corpora.readers import reader_of
 from anaphora.data.example import Example

@@ -31,7 +31,7 @@ _BAR_WIDTH = 30
 """Characters of a bar for the share 1."""
 
 
-def print_summary(console: Console, walk: Walkthrough, digits: int) -> None:
+def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     """Print the model's answer, where there is one, and the words and candidates to which the row gives most."""
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]
@@ -48,6 +48,10 @@ def print_summary(console: Console, walk: Walkthrough, digits: int) -> None:
     if answers:
         points = _("The weights show what this head attends to, not that the answer comes from there.")
         console.print(Text(points, style=_MUTED_STYLE))
+
+
+def print_forms(console: Console) -> None:
+    """Print how the command `explain` shows all steps."""
     console.print(Text(_("All steps: form=terminal, or form=page to step through them."), style=_MUTED_STYLE))
 
 

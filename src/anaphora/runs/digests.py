@@ -10,7 +10,8 @@ from dataclasses import asdict
 import torch
 
 from anaphora.base.code import code_digest
-from anaphora.base.tensors import arrays_digest, file_digest
+from anaphora.base.files import file_digest
+from anaphora.base.tensors import arrays_digest
 from anaphora.data.example import Example, to_record
 from anaphora.data.text import Text
 from anaphora.runs.directory import Run, distinct_tensors

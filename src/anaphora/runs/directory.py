@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
-from anaphora.base.files import locked_directory, read_json, write_text
+from anaphora.base.files import file_digest, locked_directory, read_json, write_text
 from anaphora.base.hub import HUB_PREFIX
-from anaphora.base.tensors import file_digest, read_arrays, write_arrays
+from anaphora.base.tensors import read_arrays, write_arrays
 from anaphora.data.tokens.pretrained import read_tokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pretrained.families import CONFIG, encoder_settings
 from anaphora.model.pretrained.weights import load_pretrained
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.published import RUN_CONFIG, settings_of
+from anaphora.runs.shipped import SHIPPED, check_release
 from anaphora.runs.warm_start import is_pretrained, locate_model
 from anaphora.settings import stored
 from anaphora.settings.data import Data, NoData
@@ -32,6 +33,7 @@ from anaphora.settings.run import Config
 from anaphora.settings.training import Task
 
 _TOKENIZER = "tokenizer.json"
+_WEIGHT_TYPES = (np.float32, np.float16)
 
 
 @dataclass(frozen=True)
@@ -173,8 +175,9 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
     """Read a finished run, or pretrained weights in its place.
 
     Args:
-        directory: of the run or the weights, or "hf://owner/name"; what is measured on a model of the hub goes to
-            outputs/<owner>--<name>.
+        directory: of the run or the weights, "hf://owner/name", or "shipped" for the run inside the package. What is
+            measured on a model of the hub goes to outputs/<owner>--<name>, on the run of the package to
+            outputs/shipped.
         device: where its model computes, by default on the processor.
 
     Raises:
@@ -183,9 +186,12 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
     """
     computes_on = torch_device((device or Device()).device)
     name = str(directory)
-    folder = locate_model(name, "run") if name.startswith(HUB_PREFIX) else Path(directory).expanduser()
+    if directory == SHIPPED:
+        check_release()
+    is_published = directory == SHIPPED or name.startswith(HUB_PREFIX)
+    folder = locate_model(name, "run") if is_published else Path(directory).expanduser()
     run = pretrained_run(folder) if is_pretrained(folder) else _stored_run(folder)
-    if name.startswith(HUB_PREFIX):
+    if is_published:
         run = replace(run, directory=results_folder(name), origin=folder)
     run.model.to(computes_on)
     if computes_on.type == "cuda":
@@ -220,7 +226,7 @@ def _stored_run(directory: str | Path) -> Run:
 
 
 def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output: bool) -> None:
-    """Give a model the weights of a run.
+    """Give a model the weights of a run; those of 16 bits become numbers of 32, with which it computes.
 
     Args:
         model: of the run's settings.
@@ -241,11 +247,12 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
     if (state.keys() - tied) - arrays.keys() or arrays.keys() - state.keys() or _other_shape(state, arrays):
         raise UserError(f"{path}: the weights do not match {_config_file(layout)}; {way_out}")
     for name, values in arrays.items():
-        if values.dtype != np.float32:
-            raise UserError(f"{path}: {name} holds numbers of type {values.dtype}, not float32; {way_out}")
+        if values.dtype not in _WEIGHT_TYPES:
+            raise UserError(f"{path}: {name} holds numbers of type {values.dtype}, not float32 or float16; {way_out}")
         if not np.isfinite(values).all():
             raise UserError(f"{path}: {name} holds numbers that are not finite; {way_out}")
-    model.load_state_dict({name: torch.from_numpy(values) for name, values in arrays.items()}, strict=False)
+    weights = {name: torch.from_numpy(values.astype(np.float32, copy=False)) for name, values in arrays.items()}
+    model.load_state_dict(weights, strict=False)
 
 
 def _config_file(layout: RunFiles) -> Path:

@@ -10,8 +10,11 @@ from typing import Any
 from anaphora.base.device import refuse_missing_device
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, no_folder_error
+from anaphora.base.locale.translation import _
 from anaphora.model.pretrained.families import CONFIG
+from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data
+from anaphora.settings.run import Config
 
 _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
 """Of these a directory has one that a command can read: settings of a run, of published weights, stored evidence."""
@@ -40,6 +43,9 @@ def refuse_missing(settings: Any) -> None:
 
 
 def _refuse_missing_run(name: str, any_model: bool) -> None:
+    if name == SHIPPED:
+        shipped_folder()
+        return
     folder = Path(name)
     if name.startswith(HUB_PREFIX) or any((folder / one).exists() for one in _OF_A_MODEL):
         return
@@ -47,6 +53,22 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
         raise no_folder_error("model", name)
     needed = f", and {CONFIG} of a model" if any_model else ""
     raise UserError(f"{folder / 'config.yaml'}: there is no run here (config.yaml is missing{needed})")
+
+
+def say_which_run(settings: Any) -> None:
+    """Print the run that a command opens, for its default is not the same everywhere.
+
+    Raises:
+        UserError: it is the run inside the package, which is damaged.
+    """
+    from anaphora.base.console import say
+
+    run = None if getattr(settings, "runs", None) else getattr(settings, "run", None)
+    if run == SHIPPED:
+        message = _("run: shipped, the one inside the package (release {release}); files go to {folder}")
+        say(message.format(release=read_release().short, folder=Path(Config.output) / SHIPPED))
+    elif run is not None:
+        say(_("run: {run}").format(run=run))
 
 
 def run_directories(named: Sequence[str]) -> list[str]:

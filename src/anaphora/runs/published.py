@@ -5,11 +5,13 @@ A run directory has a config.yaml instead; whatever reads a run takes either.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json
+from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.special_tokens import PADDING
 from anaphora.model.pretrained.families import CONFIG
 from anaphora.settings import stored
@@ -62,7 +64,7 @@ def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
         "architectures": ["AnaphoraForMaskedLM" if config.task.masked_lm > 0 else "AnaphoraModel"],
         "vocab_size": vocabulary,
         **shape(config),
-        "run": _without_own_folders(stored.to_plain(config)),
+        "run": _with_paths(stored.to_plain(config), _without_own_folders),
     }
 
 
@@ -80,6 +82,16 @@ def shape(config: Config) -> dict[str, Any]:
     }
 
 
+def without_folders(config: Config) -> Config:
+    """The settings of a run with file names alone in place of paths, absolute or not; names on the hub stay."""
+
+    def file_name(path: str) -> str:
+        return path if path.startswith(HUB_PREFIX) else PurePath(path).name
+
+    plain = _with_paths(stored.to_plain(config), file_name)
+    return stored.from_plain(plain, RUN_CONFIG)
+
+
 def _json_config(folder: Path) -> dict[str, Any]:
     """What config.json holds; nothing where it is missing or broken, which its other readers report."""
     try:
@@ -89,12 +101,15 @@ def _json_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _without_own_folders(plain: Any, setting: str = "") -> Any:
-    """Settings in which a path from the root or from a home is its last part alone; a label may begin like one."""
+def _without_own_folders(path: str) -> str:
+    """A path from the root or from a home as its last part alone, any other as it is."""
+    return PurePath(path).name if path.startswith("~") or PurePath(path).is_absolute() else path
+
+
+def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
+    """Settings with every path as `shown` gives it; a label that looks like one stays."""
     if isinstance(plain, dict):
-        return {name: _without_own_folders(value, f"{setting}.{name}".strip(".")) for name, value in plain.items()}
+        return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}
     if isinstance(plain, list):
-        return [_without_own_folders(value, setting) for value in plain]
-    if isinstance(plain, str) and setting in PATHS and (plain.startswith("~") or PurePath(plain).is_absolute()):
-        return PurePath(plain).name
-    return plain
+        return [_with_paths(value, shown, setting) for value in plain]
+    return shown(plain) if isinstance(plain, str) and setting in PATHS else plain

@@ -10,6 +10,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
 from anaphora.runs.published import RUN_CONFIG, is_run, settings_of
+from anaphora.runs.shipped import SHIPPED, located
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
@@ -23,13 +24,13 @@ _DROPOUTS = ("dropout", "head_dropout")
 
 
 def locate_model(name: str, setting: str) -> Path:
-    """The folder that a setting names, or the downloaded files of the hub's model "hf://owner/name".
+    """The folder that a setting names, that of the run inside the package, or the downloaded files of the hub's model.
 
     Raises:
         UserError: there is neither, or the folder holds no model that can be read; the message names the
             files that it needs.
     """
-    folder = _download(name, setting) if name.startswith(HUB_PREFIX) else Path(name).expanduser()
+    folder = _download(name, setting) if name.startswith(HUB_PREFIX) else located(name)
     if not folder.exists():
         raise no_folder_error(setting, name)
     if not folder.is_dir():
@@ -51,7 +52,7 @@ def locate_model(name: str, setting: str) -> Path:
 def holds_run(name: str) -> bool:
     """Whether a folder, or the hub's model "hf://owner/name", is a run of ours; not where it cannot be seen."""
     if not name.startswith(HUB_PREFIX):
-        return is_run(Path(name).expanduser())
+        return name == SHIPPED or is_run(Path(name).expanduser())
     from huggingface_hub import hf_hub_download
 
     offline = not is_reachable()

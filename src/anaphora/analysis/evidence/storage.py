@@ -15,9 +15,9 @@ from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json, write_csv, write_json, write_text
+from anaphora.base.files import file_digest, read_json, write_csv, write_json, write_text
+from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import _
-from anaphora.base.tensors import file_digest
 from anaphora.data.parquet import write_parquet
 from anaphora.runs.directory import Run
 from anaphora.settings.data import SPLITS
@@ -49,25 +49,33 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
     return None if head.get("chosen_on") == NAMED else Head(head["layer"], head["head"])
 
 
-def chosen_head(run: Run) -> Head | None:
-    """The head that was chosen on the development split, here or by those who published the run; None without one.
+def chosen_head(run: Run, language: str | None = None) -> Head | None:
+    """The head that was chosen on the development split, by those who published the run or else here; None without one.
 
-    It is the same whichever split was measured after the choice.
+    It is the same whichever split was measured after the choice. A run for which a head was chosen in each language
+    has a folder for each, named "en" and "zh".
+
+    Args:
+        run: whose head.
+        language: of the text that is read; by default the first one for which a head was chosen.
     """
-    for place in (run.directory, run.origin):
-        for split in reversed(SPLITS):
-            if place is not None and (head := find_head(place, split)) is not None:
-                return head
+    for place in (run.origin, run.directory):
+        if place is None:
+            continue
+        for folder in (*([place / language] if language else []), place, *(place / each for each in LANGUAGES)):
+            for split in reversed(SPLITS):
+                if (head := find_head(folder, split)) is not None:
+                    return head
     return None
 
 
-def stored_head(run: Run) -> Head:
-    """The head that was chosen on the development split.
+def stored_head(run: Run, language: str | None = None) -> Head:
+    """The head that was chosen on the development split, as in `chosen_head`.
 
     Raises:
         UserError: none has been chosen yet, or the file that names it is damaged.
     """
-    head = chosen_head(run)
+    head = chosen_head(run, language)
     if head is None:
         raise UserError(
             f"{metrics_path(run.directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "

@@ -105,7 +105,7 @@ def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[st
         maps, answers, tokens = model.token_maps(tokens, interventions), None, model.labels(tokens)
     attention = labelled_attention(question.text, tokens, maps, by="word", model=model.name, example=question.example)
     entry = attention_entry(question.text, attention.words, attention.spans, attention.weights, question.example)
-    head = model.chosen_head if isinstance(model, OpenRun) else None
+    head = model.head_for(question.text) if isinstance(model, OpenRun) else None
     return {
         "sentence": entry,
         "spans": [list(span) for span in attention.spans],

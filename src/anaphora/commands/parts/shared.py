@@ -30,6 +30,7 @@ from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import RUN_CONFIG
+from anaphora.runs.shipped import SHIPPED
 from anaphora.runs.warm_start import holds_run, is_pretrained
 from anaphora.settings.data import NoData, TextCorpus
 from anaphora.settings.model.attention import heads_of
@@ -69,8 +70,8 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Where the scores of a run lie that a command names; of one on the hub, where they were taken here."""
-    return results_folder(run) if run.startswith(HUB_PREFIX) else Path(run)
+    """Where the scores of a run lie that a command names; of a published one, where they were taken here."""
+    return results_folder(run) if run == SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:

@@ -1,0 +1,106 @@
+"""The trained run inside the package: where it lies, and whether it is whole. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from anaphora.base.errors import UserError
+from anaphora.base.files import file_digest, read_json, write_json
+
+SHIPPED = "shipped"
+"""The name of the run inside the package in every setting that takes a run; a folder of this name is ./shipped."""
+FOLDER = Path(str(files("anaphora"))) / SHIPPED
+"""Where it lies. Nothing is ever written there but by those who make a release."""
+RELEASE = "release.json"
+"""The file with the digests of all others."""
+_WAY_OUT = "install the package again (in a checkout: git checkout -- src/anaphora/shipped)"
+
+
+@dataclass(frozen=True)
+class Release:
+    """What was released.
+
+    Attributes:
+        digest: SHA-256 of the names and digests of all files; its first characters name the release.
+        files: the digest of each file, by its path from the folder.
+    """
+
+    digest: str
+    files: Mapping[str, str]
+
+    @property
+    def short(self) -> str:
+        """The first characters of the digest, which name the release."""
+        return self.digest[:8]
+
+
+def shipped_folder() -> Path:
+    """Return the folder of the run inside the package.
+
+    Raises:
+        UserError: this installation has none.
+    """
+    if not (FOLDER / RELEASE).exists():
+        raise UserError(
+            f"run={SHIPPED}: {FOLDER / RELEASE} is missing, so there is no run inside the package; {_WAY_OUT}, or "
+            "train a run (anaphora demo) and name it (run=outputs/demo)"
+        )
+    return FOLDER
+
+
+def located(name: str) -> Path:
+    """Return the folder that the name of a run on this machine leads to; it need not exist.
+
+    Raises:
+        UserError: the run inside the package is named, and this installation has none.
+    """
+    return shipped_folder() if name == SHIPPED else Path(name).expanduser()
+
+
+def write_release(folder: Path) -> Release:
+    """Write the digests of all files of a folder that will be inside the package."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RELEASE)
+    digests = {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
+    release = Release(_total(digests), digests)
+    write_json(folder / RELEASE, {"digest": release.digest, "files": digests})
+    return release
+
+
+def read_release() -> Release:
+    """Return what was released, as its file says.
+
+    Raises:
+        UserError: there is no run inside the package, or the file is damaged.
+    """
+    path = shipped_folder() / RELEASE
+    stored = read_json(path, {"digest": str, "files": {str: str}}, _WAY_OUT)
+    if _total(stored["files"]) != stored["digest"]:
+        raise UserError(f"{path}: damaged: its contents are not what was released; {_WAY_OUT}")
+    return Release(stored["digest"], stored["files"])
+
+
+def check_release() -> Release:
+    """Check that the files of the run inside the package are those that were released, and return the release.
+
+    Raises:
+        UserError: one is missing or differs.
+    """
+    release = read_release()
+    for name, digest in release.files.items():
+        path = FOLDER / name
+        try:
+            is_whole = file_digest(path) == digest
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read ({error.strerror or error}); {_WAY_OUT}") from None
+        if not is_whole:
+            raise UserError(f"{path}: damaged: its contents are not what was released; {_WAY_OUT}")
+    return release
+
+
+def _total(digests: Mapping[str, str]) -> str:
+    lines = "".join(f"{name} {digests[name]}\n" for name in sorted(digests))
+    return hashlib.sha256(lines.encode()).hexdigest()
