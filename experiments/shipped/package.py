@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, write_json, write_text
 from anaphora.cli import run_program
+from anaphora.runs.shipped import SHIPPED, write_release
 from experiments.shipped.scores import SCORES, SentenceScore, print_scores, score_sentences, shown_interval
 from experiments.shipped.settings import Packaging
 
@@ -55,7 +56,6 @@ def work(settings: Packaging) -> None:
     """Write the folder, with the scores of the rounded weights, and the digest of all its files."""
     from anaphora.base.console import say
     from anaphora.runs.directory import load
-    from anaphora.runs.shipped import write_release
 
     output = Path(settings.output)
     if output.exists():
@@ -109,7 +109,7 @@ def write_run(run: Run, folder: Path) -> None:
     from anaphora.runs.published import without_folders
 
     layout = RunFiles(folder)
-    save_settings(layout, without_folders(run.config), run.tokenizer)
+    save_settings(layout, replace(without_folders(run.config), name=SHIPPED), run.tokenizer)
     with np.errstate(over="ignore"):
         halves = {name: tensor.numpy().astype(np.float16) for name, tensor in distinct_tensors(run.model).items()}
     for name, values in halves.items():

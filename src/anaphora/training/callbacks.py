@@ -6,6 +6,7 @@ import math
 import shutil
 import signal
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from types import FrameType
@@ -225,6 +226,15 @@ class ValidationCheckpoint(lightning.Callback):
 def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
     """What the last validation measured, by name; what training logs for the progress bar stands beside it."""
     return {name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")}
+
+
+def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
+    """Return layer and head with the highest candidate accuracy of a validation; None where no head was measured."""
+    accuracies = {name: value for name, value in metrics.items() if name.startswith("attention_candidate_accuracy/")}
+    if not accuracies:
+        return None
+    layer, head = max(accuracies, key=accuracies.__getitem__).rpartition("/")[2].split("_")[1::2]
+    return int(layer), int(head)
 
 
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:

@@ -47,6 +47,7 @@ from anaphora.training.module import DivergedError, TrainingModule
 from anaphora.training.ranks import check_same_on_every_rank, joined, on_every_rank, on_first_rank, trainer_options
 from anaphora.training.tensorboard.board import quiet_writer_thread
 from anaphora.training.tensorboard.curves import CurvesCallback
+from anaphora.training.tensorboard.sentence_page import PAGE, SentencePage
 
 
 @dataclass(frozen=True)
@@ -230,6 +231,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:
         callbacks.append(CurvesCallback(history, config, tokenizer, validation, config.steps))
+        callbacks.append(SentencePage(layout.directory / PAGE, config, tokenizer))
         callbacks += [ProgressBar(config.steps)] if config.trainer.progress else []
     if processes.count > 1:
         callbacks.append(StopTogether())

@@ -16,7 +16,7 @@ from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings import stored
 from anaphora.settings.run import Config
-from anaphora.training.callbacks import ValidationCheckpoint, validation_metrics
+from anaphora.training.callbacks import ValidationCheckpoint, best_head, validation_metrics
 from anaphora.training.module import CURVES_EVERY, TrainingModule
 from anaphora.training.tensorboard import layout
 from anaphora.training.tensorboard.board import RunTensorBoardLogger
@@ -97,7 +97,7 @@ class CurvesCallback(lightning.Callback):
             if step in self.image_steps and board is not None:
                 self._draw(board, module.model, step)
                 if module.predictions is not None:
-                    tables = layout.prediction_tables(module.predictions, self.validation, _best_head(values))
+                    tables = layout.prediction_tables(module.predictions, self.validation, best_head(values))
                     for tag, table in tables.items():
                         board.add_text(tag, table, step)
             _save(trainer)
@@ -144,12 +144,3 @@ def _save(trainer: lightning.Trainer) -> None:
 def _tensorboard(trainer: lightning.Trainer) -> RunTensorBoardLogger | None:
     """The logger that takes pictures and texts; None where `trainer.loggers` leaves it out."""
     return next((logger for logger in trainer.loggers if isinstance(logger, RunTensorBoardLogger)), None)
-
-
-def _best_head(values: Mapping[str, float]) -> tuple[int, int] | None:
-    """Layer and head with the highest candidate accuracy of a validation; None where no head was measured."""
-    accuracies = {name: value for name, value in values.items() if name.startswith("attention_candidate_accuracy/")}
-    if not accuracies:
-        return None
-    layer, head = max(accuracies, key=accuracies.__getitem__).rpartition("/")[2].split("_")[1::2]
-    return int(layer), int(head)

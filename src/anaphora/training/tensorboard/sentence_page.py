@@ -1,0 +1,149 @@
+"""A small page that shows a run while it trains: where the pronouns of four sentences look."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytorch_lightning as lightning
+from tqdm import tqdm
+
+from anaphora.analysis.maps.answers import NO_CANDIDATE
+from anaphora.analysis.maps.capture import capture
+from anaphora.analysis.maps.words import WordRow, word_weights
+from anaphora.base.files import write_text
+from anaphora.base.locale.translation import _, interface_language, spoken_in
+from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.example import Example
+from anaphora.data.own_sentence import example_from_query
+from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.report.page.offline import template_environment
+from anaphora.settings.run import Config
+from anaphora.training.callbacks import best_head, validation_metrics
+from anaphora.training.module import TrainingModule
+
+PAGE = "training.html"
+"""The file in the run directory."""
+SENTENCES = {
+    "en": (
+        ("Anna was rescued by Emma because she was weak.", "she", ("Anna", "Emma"), "Anna"),
+        ("Emma was rescued by Anna because she was weak.", "she", ("Emma", "Anna"), "Emma"),
+        ("Anna rescued Emma because she was weak.", "she", ("Anna", "Emma"), "Emma"),
+        ("Emma rescued Anna because she was weak.", "she", ("Emma", "Anna"), "Anna"),
+    ),
+    "zh": (
+        ("小红被美玲救了，因为她很虚弱。", "她", ("小红", "美玲"), "小红"),
+        ("美玲被小红救了，因为她很虚弱。", "她", ("美玲", "小红"), "美玲"),
+        ("小红救了美玲，因为她很虚弱。", "她", ("小红", "美玲"), "美玲"),
+        ("美玲救了小红，因为她很虚弱。", "她", ("美玲", "小红"), "小红"),
+    ),
+}
+"""A quad in each language: text, pronoun, candidates and antecedent."""
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+@dataclass(frozen=True)
+class SentenceRow:
+    """What the pronoun of one sentence attends to in one head.
+
+    Attributes:
+        language: of the sentence.
+        words: each word with its weight in %, and whether it is the pronoun.
+        answer: the candidate that the model names; None without one.
+        is_right: whether it is the antecedent.
+        on_antecedent: the weight on the antecedent, in %.
+    """
+
+    language: str
+    words: tuple[tuple[str, int, bool], ...]
+    answer: str | None
+    is_right: bool
+    on_antecedent: int
+
+
+@dataclass(frozen=True)
+class ShownValidation:
+    """The four rows in the head that a validation found best."""
+
+    step: int
+    layer: int
+    head: int
+    rows: tuple[SentenceRow, ...]
+
+
+class SentencePage(lightning.Callback):
+    """Writes the page at each validation, and names it once.
+
+    Nothing here draws a random number or touches a weight. A run whose vocabulary lacks a word of the sentences gets
+    no page.
+
+    Args:
+        path: of the page.
+        config, tokenizer: of the run.
+    """
+
+    def __init__(self, path: Path, config: Config, tokenizer: Tokenizer) -> None:
+        self.path, self.config = path, config
+        self._sentences = readable_sentences(tokenizer)
+        self._shown: list[ShownValidation] = []
+
+    def on_validation_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
+        assert isinstance(module, TrainingModule)
+        best = best_head(validation_metrics(trainer))
+        if self._sentences is None or best is None:
+            return
+        captured = capture(module.model, self._sentences, self.config.batching, self.config.task.prediction)
+        rows = []
+        for number, record in enumerate(captured.records):
+            answers = captured.answers
+            named = NO_CANDIDATE if answers is None else int(answers.candidates[number])
+            rows.append(sentence_row(record.example, word_weights(record), best, named))
+        self._shown.append(ShownValidation(trainer.global_step, *best, tuple(rows)))
+        self._write()
+        if len(self._shown) == 1:
+            notice = _("{path}: four sentences, written again at each validation; open it to watch the head appear")
+            tqdm.write(notice.format(path=self.path), file=sys.stderr)
+
+    def _write(self) -> None:
+        """Write the page in the language of the interface."""
+        language = interface_language()
+        with spoken_in(language):
+            html = template_environment(_TEMPLATES).get_template("training.html.j2").render(
+                language=language,
+                name=self.path.absolute().parent.name,
+                steps=self.config.steps,
+                latest=self._shown[-1],
+                shown=self._shown,
+            )  # fmt: skip
+        write_text(self.path, html)
+
+
+def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
+    """Return the four sentences of the interface's language, else of the other; None if words of both are unknown."""
+    for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
+        examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
+        if not any(tokenizer.encode(example.text).unread for example in examples):
+            return EncodedSplit(examples, tokenizer)
+    return None
+
+
+def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: int) -> SentenceRow:
+    """Return what the pronoun of a sentence attends to in one head.
+
+    Args:
+        example: the sentence.
+        row: the weights of all heads on its words.
+        head: layer and head.
+        named: the candidate that the model names, or `NO_CANDIDATE`.
+    """
+    weights = 100 * row.weights[head]
+    words = tuple(
+        (word, round(float(weight)), span == example.pronoun)
+        for word, span, weight in zip(row.words, row.spans, weights, strict=True)
+        if span != (0, 0)  # a special token
+    )
+    antecedent = example.words(example.antecedents[0])
+    on_antecedent = next(weight for word, weight, _is_pronoun in words if word == antecedent)
+    answer = None if named == NO_CANDIDATE else example.words(named)
+    return SentenceRow(example.language, words, answer, answer == antecedent, on_antecedent)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from anaphora.runs.directory import load
+from anaphora.training.run import train
+from anaphora.training.tensorboard.sentence_page import PAGE, SentencePage
+
+SMALL = ("trainer=smoke", "model.width=16", "model.layers=2", "optimizer.steps=8", "validation.every=2")
+CORPUS = ("trainer.limit_steps=null", "data.train_items=300", "data.test_items=60", "trainer.loggers=[]")
+
+
+def test_a_page_of_four_sentences_is_written_at_each_validation_named_once_and_changes_no_weight(
+    settings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Path(train(settings(*SMALL, *CORPUS, f"output={tmp_path}", "name=run")).directory)
+    assert capsys.readouterr().err.count(PAGE) == 1
+    page = (run / PAGE).read_text(encoding="utf-8")
+    assert page.count('<p class="row"') == 4 and re.findall(r"<tr><td>(\d+)</td>", page) == ["8", "6", "4", "2"]
+    assert "rescued" in page and "http://" not in page and "https://" not in page
+    monkeypatch.setattr(SentencePage, "on_validation_end", lambda *_: None)
+    monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
+    other = Path(train(settings(*SMALL, *CORPUS, f"output={tmp_path}", "name=other")).directory)
+    assert not (other / PAGE).exists()
+    weights = load(run).model.state_dict()
+    assert all(torch.equal(values, weights[name]) for name, values in load(other).model.state_dict().items())
+
+
+def test_a_run_that_does_not_know_the_words_of_the_sentences_has_no_page(finished: Path) -> None:
+    assert not (finished / PAGE).exists()
