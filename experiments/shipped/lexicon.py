@@ -1,6 +1,6 @@
 """What training sentences are made of: nouns by class, contexts, readings, scenes, asides and openings.
 
-Two files a language hold it, english.toml here and in experiments/everyday, and the same for Chinese.
+Three files hold it in English: english.toml and english_more.toml here, and english.toml in experiments/everyday; two in Chinese.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 FILES = {
-    "en": (HERE / "english.toml", HERE.parent / "everyday" / "english.toml"),
+    "en": (HERE / "english.toml", HERE / "english_more.toml", HERE.parent / "everyday" / "english.toml"),
     "zh": (HERE / "chinese.toml", HERE / "chinese_more.toml", HERE.parent / "everyday" / "chinese.toml"),
 }
 GENDERS = ("male", "female")
