@@ -1,6 +1,7 @@
 """What training sentences are made of: nouns by class, contexts, readings, scenes, asides and openings.
 
-Three files hold it in English: english.toml and english_more.toml here, and english.toml in experiments/everyday; two in Chinese.
+Three files hold the English: english.toml and english_more.toml here, and english.toml in experiments/everyday. The
+Chinese is held by chinese.toml in both places.
 """
 
 from __future__ import annotations

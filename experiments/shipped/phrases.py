@@ -118,7 +118,9 @@ class Frame:
 
     def _clause(self) -> str:
         first, second = self.participants
-        fill = {"A": f"{FIRST}{first.written}{END}", "B": f"{SECOND}{second.written}{END}", "P": self.bystander}
+        singular = {slot: words[0] for slot, words in AGREEMENT.items()}
+        names = {"A": f"{FIRST}{first.written}{END}", "B": f"{SECOND}{second.written}{END}", "P": self.bystander}
+        fill = {**singular, **names}
         clause = _SLOT.sub(lambda slot: fill.get(slot[1], slot[0]), self.wording)
         for mark, participant in ((FIRST, first), (SECOND, second)):
             if participant.is_plural:
@@ -156,6 +158,7 @@ def _english(opening: str, clause: str, aside: str, link: str, said: str) -> str
     else:
         text = f"{clause}{link} {said}" + (f". {aside}" if aside else "")
     text = re.sub(r" ([,.;:!?”]|'s\b|' )", r"\1", f"{opening} {text}.".replace("“ ", "“")).lstrip()
+    text = re.sub(rf"(s{END})'s\b", r"\1'", text)
     text = re.sub(r"\bi\b", "I", text.replace("?.", "?"))
     # The lexicon has words in lower case, names aside; a sentence begins with a capital.
     return re.sub(rf"(^|[.!?] )([{FIRST}-{END}]?)([a-z])", lambda found: found[1] + found[2] + found[3].upper(), text)

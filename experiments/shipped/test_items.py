@@ -94,5 +94,20 @@ def test_verbs_and_pronouns_agree_with_a_plural() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("wording", "text"),
+    [
+        ("{A} {was} put into {B}", "The cats were put into a box. It was full."),
+        ("{B} was {A} 's", "A box was the cats'. It was full."),
+    ],
+)
+def test_a_wording_agrees_with_a_plural(wording: str, text: str) -> None:
+    cat = Noun("cat", "cats", (), frozenset({"pet"}), is_animal=True)
+    box = Noun("box", "boxes", (), frozenset({"container"}))
+    cats, crate = Participant(cat, NEUTER, True, "the cats"), Participant(box, NEUTER, False, "a box")
+    frame = Frame("en", wording, (cats, crate), "we", "", "")
+    assert _without_marks(frame.text(".", "{he} was full", crate)) == text
+
+
 def _without_marks(text: str) -> str:
     return "".join(character for character in text if character >= " ")
