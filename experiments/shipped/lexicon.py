@@ -1,7 +1,7 @@
 """What training sentences are made of: nouns by class, contexts, readings, scenes, asides and openings.
 
-Three files hold the English: english.toml and english_more.toml here, and english.toml in experiments/everyday. The
-Chinese is held by chinese.toml in both places.
+Three files hold a language: english.toml and english_more.toml here, and english.toml in experiments/everyday; the same
+for Chinese.
 """
 
 from __future__ import annotations
