@@ -170,7 +170,7 @@ def test_pictures_mark_the_named_candidates_and_call_no_other_word_a_pronoun(sco
     attention = scored.attention(TEXT, "she", ["Anna", "Tom"], antecedent="Anna")
     for figure in (attention.plot(), attention.plot(row="she"), attention.row("she").plot()):
         assert {"pronoun", "antecedent", "other candidate"} <= {text.get_text() for text in figure.findobj(Text)}
-    for figure in (attention.plot(row="Tom"), attention.row("Tom").plot(), scored.attention(TEXT).row("she").plot()):
+    for figure in (attention.plot(row="Tom"), attention.row("Tom").plot(), scored.attention(TEXT).row("Tom").plot()):
         texts = {text.get_text() for text in figure.findobj(Text)}
         assert "attending word" in texts and not {"pronoun", "antecedent"} & texts
 
@@ -220,7 +220,7 @@ def test_an_error_names_what_is_not_there(scored: OpenRun, unscored: OpenRun) ->
         (lambda: attention.map(head=5), r"head \(5\) must be from 0 to 1"),
         (lambda: unscored.attention(TEXT).row("she"), "no head has been chosen on a development split; give"),
         (lambda: scored.attention(TEXT, by="letter"), r"by \('letter'\) must be one of word, token"),
-        (lambda: scored.attention(TEXT, candidates=["Anna"]), "candidates need a pronoun"),
+        (lambda: scored.attention("Anna left.", candidates=["Anna"]), "no third-person pronoun"),
         (lambda: scored.answer(TEXT, "she", []), "needs a pronoun and its candidates"),
         (lambda: anaphora.load("/nowhere"), "there is no run here"),
         (lambda: anaphora.load(__file__), "there is no run here"),

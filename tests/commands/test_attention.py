@@ -54,7 +54,6 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
     [
         (("run=nowhere", "text=Anna"), "model (nowhere): there is no such folder; a model on the hub is written hf://"),
         (("run=x", "text=Anna", "output=page.gif"), "output (page.gif) must end in one of .html, .parquet"),
-        (("run=x", "text=Anna", "candidates=[Anna]"), "candidates (['Anna']) need pronoun=..."),
         (("run=x", "text=Anna", "interface_language=fr"), "interface_language ('fr') must be one of en, zh"),
         (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),
     ],

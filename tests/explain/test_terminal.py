@@ -101,10 +101,22 @@ def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronou
     assert in_language(POINTS, language) in out
 
 
-def test_a_sentence_without_candidates_shows_the_weights_alone(finished: Path, script: Script) -> None:
-    status, out, _ = script("explain", "text=Anna met Tom.", f"run={finished}", "layer=0", "head=0")
-    assert status == 0 and "What “Tom” attends to" in out
+def test_a_sentence_without_candidates_shows_the_weights_of_its_last_pronoun_alone(
+    finished: Path, script: Script
+) -> None:
+    text = "text=Tom lost his map when she left."
+    status, out, _ = script("explain", text, f"run={finished}", "layer=0", "head=0")
+    assert status == 0 and "What “she” attends to" in out and "pronoun=his chooses another" in out
     assert "The model's answer" not in out and POINTS not in out
+
+
+def test_a_sentence_without_a_pronoun_needs_a_pronoun_or_a_row(finished: Path, script: Script) -> None:
+    question = ("explain", "text=Anna met Tom.", f"run={finished}", "layer=0", "head=0")
+    status, _, err = script(*question)
+    assert status == 2 and "no third-person pronoun" in err and len(err.splitlines()) == 1
+    for named in ("pronoun=Tom", "row=Tom"):
+        status, out, _ = script(*question, named)
+        assert status == 0 and "What “Tom” attends to" in out
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -147,7 +159,7 @@ def test_ones_own_matrices_are_explained(tmp_path: Path, script: Script) -> None
         (("example=by_hand", "row=D"), "row ('D') must be one of A, B, C"),
         (("example=by_hand", "run={run}"), "by_hand has none"),
         (("example=by_hand", "pronoun=she"), "pronoun ('she') needs text=..."),
-        (("text=she", "candidates=[a]"), "candidates (['a']) need pronoun=..."),
+        (("example=by_hand", "candidates=[a]"), "candidates (['a']) needs text=..."),
         (
             ("example=by_hand", "output=x.html"),
             "output (x.html) is the file of a page or of JSON; form=terminal prints",

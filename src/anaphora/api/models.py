@@ -43,7 +43,8 @@ def attention(
             that is opened by its name stays in memory for later calls, until its files change.
         text: the text, in English or Chinese.
         pronoun: the pronoun as it stands in the text, or its characters as "start:end". If the word occurs more than
-            once, "it:2" is the second "it".
+            once, "it:2" is the second "it". By default it is the last third-person pronoun of the text, if there is
+            one.
         candidates: what the pronoun may refer to, each as it stands in the text, or as "start:end". Pictures and pages
             mark the candidates.
         antecedent: the right one of the candidates, if it is known.
@@ -53,7 +54,7 @@ def attention(
         device: where a model that is opened by its name computes; by default on the processor.
 
     Raises:
-        UserError: there is no such model, a word is not in the text, candidates are given without a pronoun, or the
+        UserError: there is no such model, a word is not in the text, there are candidates and no pronoun, or the
             model cannot read the text, for instance because it is too long.
     """
     one_text("text", text)

@@ -22,6 +22,7 @@ from anaphora.runs.directory import load as load_run
 from anaphora.runs.shipped import SHIPPED
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.encoder import check_length
+from anaphora.settings.model.prediction import Label
 
 if TYPE_CHECKING:
     from anaphora.api.attribution import WordAttribution
@@ -102,8 +103,8 @@ class OpenRun:
         Args:
             text: the text, in English or Chinese.
             pronoun: the pronoun as it stands in the text, or its characters as "start:end". If the word occurs more
-                than once, "it:2" is the second "it". The pronoun is needed only if candidates are given, or if the run
-                was trained with `model.second_sequence`.
+                than once, "it:2" is the second "it". By default it is the last third-person pronoun of the text, if
+                there is one.
             candidates: what the pronoun may refer to, each as it stands in the text, or as "start:end". If the run was
                 trained with the prediction head `slot`, the candidates are marked in its input.
             antecedent: the right one of the candidates, if it is known.
@@ -111,8 +112,8 @@ class OpenRun:
                 "token" keeps all tokens apart.
 
         Raises:
-            UserError: a word is not in the text, candidates are given without a pronoun, or the run cannot read the
-                text, for instance because it is too long.
+            UserError: a word is not in the text, there are candidates and no pronoun, or the run cannot read the text,
+                for instance because it is too long.
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
@@ -127,7 +128,7 @@ class OpenRun:
             text, tokens, maps, by=by, chosen=self.head_for(text), model=self.name, example=example
         )
 
-    def answer(self, text: str, pronoun: str, candidates: Sequence[str]) -> str | None:
+    def answer(self, text: str, pronoun: str | None = None, candidates: Sequence[str] = ()) -> str | None:
         """The candidate that the run names as the antecedent, or None if it answers "none of them".
 
         Args:
@@ -169,7 +170,9 @@ class OpenRun:
         """
         from anaphora.api.attribution import attribution
 
-        return attribution(self.run, text, self._example(text, pronoun, candidates), by)
+        example = self._example(text, pronoun, candidates)
+        is_label = isinstance(self.run.config.task.prediction, Label)
+        return attribution(self.run, text, None if is_label and pronoun is None else example, by)
 
     def explain(
         self,
@@ -203,7 +206,7 @@ class OpenRun:
         if language is not None:
             one_of("language", language, LANGUAGES)
         requested = requested_head(layer, head, self.head_for(text), self.attending_layers, self.heads, self.name)
-        query = SentenceQuery(text, self._example(text, pronoun, candidates))
+        query = SentenceQuery(text, self._example(text, pronoun, candidates), pronoun is None)
         with spoken_in(language or language_of(text)):
             return walk_through_run(self.run, query, requested.layer, requested.head, None)
 

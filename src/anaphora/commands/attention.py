@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from anaphora.analysis.evidence.headline import Headline
     from anaphora.api import SentenceAttention
+    from anaphora.data.example import Example
     from anaphora.runs.directory import Run
 
 PAGES = (".html", ".parquet")
@@ -39,6 +40,9 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
     run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    # A word of the text ("it:2" for the second "it"), or its characters as "start:end"; by default its last
+    # third-person pronoun.
+    pronoun: str | None = None
     by: str = "word"  # `word`, or `token` to keep the subwords of a word apart; for a page or a table
     special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is scaled up
     # Language of a page or of pictures: `en`, `zh`, or of pictures `both` (one file for each); texts keep their own.
@@ -57,8 +61,6 @@ class AttentionQuery(RunHead, SentenceOrItems):
             self._check_page()
             return
         one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
-        if self.text is not None and self.pronoun is None:
-            raise ValueError("text and pronoun go together in a picture: give both, or neither to use data")
         if self.by != "word" or not self.special:
             given = "special (false)" if self.by == "word" else f"by ({self.by})"
             raise ValueError(
@@ -112,8 +114,10 @@ def show_text(settings: AttentionQuery, text: str) -> None:
     )
     if not settings.special:
         maps = maps.without_special()
-    if settings.pronoun is not None and candidates:
-        print_ranking(maps, settings.pronoun, candidates)
+    if settings.pronoun is None:
+        print_choice_of_pronoun(maps.example)
+    if maps.example is not None and candidates:
+        print_ranking(maps, maps.example, candidates)
     if maps.is_decoder:
         print_phrase(N_("A decoder: no word sees what follows it."))
     if maps.unread:
@@ -127,17 +131,31 @@ def show_text(settings: AttentionQuery, text: str) -> None:
 
 
 @in_language_of_messages
-def print_ranking(maps: SentenceAttention, pronoun: str, candidates: list[str]) -> None:
+def print_choice_of_pronoun(example: Example | None) -> None:
+    """Print which pronoun of a text was taken if it has several, and what to do if it has none."""
+    from anaphora.base.console import say
+    from anaphora.report.page.answer_notes import no_pronoun_note, pronoun_note
+
+    note = no_pronoun_note() if example is None else pronoun_note(example.text, example.pronoun)
+    if note:
+        say(note)
+
+
+@in_language_of_messages
+def print_ranking(maps: SentenceAttention, example: Example, candidates: list[str]) -> None:
     """Print the heads in which the pronoun attends to each candidate most."""
     from rich.table import Table
 
     from anaphora.base.console import print_table
+    from anaphora.data.own_sentence import written_span
     from anaphora.report.terminal import print_phrase
 
     print_phrase(N_("The heads with most weight, as layer.head:"))
     table = Table()
     for candidate in candidates:
-        table.add_column(_("from {pronoun} to {candidate}").format(pronoun=pronoun, candidate=candidate))
+        name = example.text[slice(*example.pronoun)]
+        table.add_column(_("from {pronoun} to {candidate}").format(pronoun=name, candidate=candidate))
+    pronoun = written_span(example.text, example.pronoun)
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))

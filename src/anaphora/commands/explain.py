@@ -32,7 +32,9 @@ class Explanation:
     matrices: str | None = None  # instead, a YAML file with matrices of your own
     text: str | None = None  # instead, a sentence that a trained run reads
     run: str | None = None  # a run directory (`outputs/demo` for a text); with an example, the run reads its sentence
-    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    # A word of the text ("it:2" for the second "it"), or its characters as "start:end"; by default its last
+    # third-person pronoun.
+    pronoun: str | None = None
     candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; the run then answers
     layer: int | None = None  # layer of the run; by default that of the head chosen on the development split
     head: int | None = None  # head of this layer; by default the chosen one, or the first of your own matrices
@@ -138,11 +140,11 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
 
 
 def _walk_through(settings: Explanation, language: str) -> Walkthrough:
-    from anaphora.data.own_sentence import example_from_query
+    from anaphora.data.own_sentence import example_from_query, optional_example
     from anaphora.explain.matrices import load_calculation, load_example
 
     if settings.text is not None:
-        query = example_from_query(settings.text, settings.pronoun, settings.candidates) if settings.pronoun else None
+        query = optional_example(settings.text, settings.pronoun, settings.candidates)
         return _walk_through_sentence(settings, settings.text, query, settings.row)
     if settings.example is None:
         assert settings.matrices is not None
@@ -179,7 +181,8 @@ def _walk_through_sentence(settings: Explanation, text: str, query: Example | No
     if layer is None or head is None:
         chosen = stored_head(run, language_of(text))
         layer, head = chosen.layer if layer is None else layer, chosen.head if head is None else head
-    return walk_through_run(run, SentenceQuery(text, query), layer, head, row)
+    is_found = settings.text is not None and settings.pronoun is None
+    return walk_through_run(run, SentenceQuery(text, query, is_found), layer, head, row)
 
 
 def example_table(language: str) -> Table:

@@ -48,6 +48,8 @@ class Extraction(SentenceOrItems):
                 raise ValueError(f"shard ({self.shard!r}) must be i/n with i from 1 to n, as in 2/8")
             if self.text is not None:
                 raise ValueError(f"shard ({self.shard}) takes a part of a split, but text is one sentence")
+        if self.candidates and self.pronoun is None:
+            raise ValueError(f"candidates ({self.candidates}) need pronoun=...")
         for name in ("words", "chunk_tokens"):
             if getattr(self, name) and self.pronoun is not None:
                 raise ValueError(f"{name} ({getattr(self, name)}) is only for a text without a pronoun")

@@ -13,23 +13,30 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import cuts_word, language_of, split_names
 from anaphora.base.locale.translation import N_
 from anaphora.data.example import Example, Span, in_text_order
+from anaphora.data.third_person import third_person_pronouns
 
 
 def example_from_query(
-    text: str, pronoun: str, candidates: Sequence[str] = (), antecedent: str | None = None, language: str | None = None
+    text: str,
+    pronoun: str | None = None,
+    candidates: Sequence[str] = (),
+    antecedent: str | None = None,
+    language: str | None = None,
 ) -> Example:
     """A sentence with its pronoun and candidates, each named by a word of it or by its characters as "start:end".
 
     Args:
         text: the sentence.
-        pronoun: the pronoun to resolve; one that stands there several times with its number, as "it:2".
+        pronoun: the pronoun to resolve; one that stands there several times with its number, as "it:2"; by default the
+            last third-person pronoun of the sentence.
         candidates: what it may refer to; one name of several, if a Chinese comma stands between them.
         antecedent: the right candidate, where that is known.
         language: "en" or "zh"; by default `language_of` decides.
 
     Raises:
         UserError: a word is not in the text, a span is outside it, a candidate overlaps the pronoun, the antecedent is
-            no candidate, or the pronoun stands there several times and no number says which one.
+            no candidate, the pronoun stands there several times and no number says which one, or none is given and the
+            sentence has no third-person pronoun.
     """
     candidates = split_names(_list_of_words(candidates))
     same = [unicodedata.normalize("NFC", name) for name in candidates]
@@ -42,7 +49,7 @@ def example_from_query(
     return Example(
         text=text,
         language=language or language_of(text),
-        pronoun=find_pronoun(text, pronoun),
+        pronoun=last_pronoun(text) if pronoun is None else find_pronoun(text, pronoun),
         candidates=ordered,
         antecedents=antecedents,
     )
@@ -51,16 +58,15 @@ def example_from_query(
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Return the example of `example_from_query`; None if no pronoun is given.
+    """Return the example of `example_from_query`; None if neither a pronoun nor candidates are given and none is found.
 
     Raises:
-        UserError: as there, or candidates are given without a pronoun.
+        UserError: as there.
     """
-    if pronoun is not None:
-        return example_from_query(text, pronoun, candidates, antecedent)
-    if antecedent is not None or (candidates is not None and _list_of_words(candidates)):
-        raise UserError("candidates need a pronoun")
-    return None
+    is_asked = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
+    if not is_asked and not third_person_pronouns(text):
+        return None
+    return example_from_query(text, pronoun, candidates, antecedent)
 
 
 def _list_of_words(candidates: Sequence[str]) -> list[str]:
@@ -76,6 +82,24 @@ def name_of_sentence(text: str, *question: object) -> str:
     return f"{words}_{hashlib.sha256(repr((text, question)).encode()).hexdigest()[:8]}"
 
 
+def last_pronoun(text: str) -> Span:
+    """Return the characters of the last third-person pronoun, which the most candidates precede.
+
+    Raises:
+        UserError: there is none.
+    """
+    spans = third_person_pronouns(text)
+    if not spans:
+        raise UserError(
+            N_(
+                "text ({text!r}) has no third-person pronoun of English or Chinese: choose the word to ask about "
+                "(pronoun=...)"
+            ),
+            text=text,
+        )
+    return spans[-1]
+
+
 def find_pronoun(text: str, pronoun: str) -> Span:
     """Return the characters of a pronoun: the word, the word and its number as "it:2", or characters as "start:end".
 
@@ -84,7 +108,7 @@ def find_pronoun(text: str, pronoun: str) -> Span:
     """
     every = list(occurrences_in_any_case(pronoun, text)) if isinstance(pronoun, str) and pronoun.strip() else []
     if len(every) > 1:
-        places = ", ".join(_written_span(text, span) for span in every[:5])
+        places = ", ".join(written_span(text, span) for span in every[:5])
         raise UserError(
             N_(
                 "pronoun ({pronoun!r}) appears {count} times in the text: write which one you mean as '{pronoun}:2', "
@@ -138,7 +162,7 @@ def find_span(text: str, words: str, setting: str) -> Span:
     raise UserError(message, setting=setting, words=words, text=text)
 
 
-def _written_span(text: str, span: Span) -> str:
+def written_span(text: str, span: Span) -> str:
     """Return a span as "start:end", with zeros in front where it would be words of the text."""
     written = "{}:{}".format(*span)
     while find_span(text, written, "characters") != span:

@@ -18,7 +18,7 @@ from anaphora.base.locale.translation import _, spoken_language
 from anaphora.base.special_tokens import UNKNOWN
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.example import Example
-from anaphora.data.own_sentence import find_span
+from anaphora.data.own_sentence import find_span, last_pronoun
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.explain.block import BlockSteps, token_matrix
 from anaphora.explain.matrices import MAX_TOKENS, row_index
@@ -29,6 +29,7 @@ from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
 from anaphora.model.layers import LayerPass
 from anaphora.model.pronoun_model import PronounModel
+from anaphora.report.page.answer_notes import pronoun_note
 from anaphora.report.wording import joined_sentences
 from anaphora.runs.directory import Run
 from anaphora.settings.data import ControlledCorpus
@@ -39,10 +40,17 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """A text, and where it has one, its pronoun with candidates."""
+    """A text with its pronoun and candidates.
+
+    Attributes:
+        text: the text.
+        example: its pronoun and candidates; None if it has no pronoun.
+        is_found: whether nobody named the pronoun, so that it was found in the text.
+    """
 
     text: str
     example: Example | None = None
+    is_found: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,11 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     """The walk-through of one head of a trained run, in the language of the enclosing `spoken_in`.
 
     Args:
-        row: the token that is followed, a word or a number; by default the pronoun, else the last word.
+        row: the token that is followed, a word or a number; by default the pronoun.
 
     Raises:
-        UserError: there is no such layer, head or row, the model has no attention, or the text is empty or too long.
+        UserError: there is no such layer, head or row, the model has no attention, the text is empty or too long, or
+            it has no pronoun and no row is given.
     """
     if not run.model.encoder.has_maps:
         kind = run.config.model.attention.kind
@@ -85,6 +94,8 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     if answer is not None:
         about = joined_sentences([about, _("The model answers: {answer}.").format(answer=answer)])
     notes = _unknown_word_notes(sentence.tokens, labels)
+    if query.example is not None and query.is_found and row is None:
+        notes += tuple(filter(None, [pronoun_note(query.text, query.example.pronoun)]))
     whole_words = isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary)
     if query.example is not None and whole_words:
         notes += _character_notes(sentence.tokens, labels, query.example)
@@ -191,11 +202,7 @@ def _followed_position(row: str | None, query: SentenceQuery, tokens: TokenizedT
         if any(map(str.isspace, query.text[start:end])):
             raise UserError(f"row ({row!r}) has several words; the steps follow one token, so name one word")
         return tokens.covering((start, end))[0]  # of a word that the model splits, its first subword
-    if query.example is not None:
-        return tokens.covering(query.example.pronoun)[0]
-    visible = [position for position, (start, end) in enumerate(tokens.spans) if start < end]  # [SEP] is no word
-    with_letters = [position for position in visible if any(map(str.isalnum, labels[position]))]
-    return (with_letters or visible)[-1]
+    return tokens.covering(query.example.pronoun if query.example else last_pronoun(query.text))[0]
 
 
 def _steps(

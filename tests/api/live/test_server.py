@@ -116,7 +116,7 @@ def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[
         ({"candidates": ["she"]}, "candidates[0]：[21, 24] 与代词 [21, 24] 重叠"),
         ({"cuts": [[0, 0, 1]]}, "cuts：[0, 0, 1] 必须是 4 个整数"),
         ({"off": [[9, 0]]}, "第 9 层第 0 个头不在 2 层、每层 2 个头之内"),
-        ({"model": "bert", "text": "a " * 1500, "pronoun": None}, "而 BertModel 最多容纳 64 个"),
+        ({"model": "bert", "text": "a " * 1500, "pronoun": None, "candidates": []}, "而 BertModel 最多容纳 64 个"),
     ],
 )
 def test_a_chinese_page_gets_its_errors_in_chinese(client: Client, changed: dict[str, Any], message: str) -> None:
@@ -221,3 +221,11 @@ def test_models_of_one_name_are_distinguished(finished: Path, own_run: Path) -> 
     assert list(open_models([str(finished)], Device())) == [finished.name]
     with pytest.raises(UserError, match="must name each run once"):
         open_models([str(finished), str(finished)], Device())
+
+
+@pytest.mark.parametrize("pronoun", [None, "", "she"])
+def test_the_pronoun_of_a_typed_sentence_is_found_by_itself(client: Client, pronoun: str | None) -> None:
+    _, reply = ask(client, pronoun=pronoun)
+    assert reply["pronoun"] == [TEXT.index("she"), TEXT.index("she") + 3] and len(reply["answers"]) == 2
+    _, bare = ask(client, pronoun=None, text="Anna left.", candidates=[])
+    assert bare["pronoun"] is None and bare["sentence"]["pronoun"] is None

@@ -19,6 +19,7 @@ from anaphora.base.files import write_text
 from anaphora.base.language import CHINESE_RANGES, LANGUAGES
 from anaphora.base.locale.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
+from anaphora.data.third_person import SCRIPT_PATTERN
 from anaphora.report.page.offline import (
     FONT_MARK,
     read_asset,
@@ -42,11 +43,6 @@ MOST_CHARACTERS = 1_000
 _TEMPLATES = Path(__file__).with_name("templates")
 _LIVE_TEMPLATES = _TEMPLATES.parent.parent / "live" / "templates"
 _SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "map.js", "try.js")
-_PRONOUNS = (
-    r"(?<![\p{L}\p{N}])(?:he|him|his|himself|she|her|hers|herself|it|its|itself|they|them|their|theirs|themselves)"
-    r"(?![\p{L}\p{N}])|(?<![其吉])(?:[他她它][们們]|[她它]|他(?!乡(?!下)|人(?:[的之或，。！？、；]|$)))"
-)
-"""The third-person pronouns, as a regular expression of the script; not those inside 其他, 吉他, 他人 and 他乡."""
 _EXAMPLES = (
     ("en", "Anna was rescued by Emma because she was weak.", "she", ("Anna", "Emma")),
     ("en", "The boy dropped the plate because it was hot.", "it", ("boy", "plate")),
@@ -97,7 +93,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         "rounded": weights.is_rounded,
         "tokenizer": tokenizer,
         "chinese": CHINESE_RANGES,
-        "pronouns": _PRONOUNS,
+        "pronouns": SCRIPT_PATTERN,
         "examples": _readable_examples(run),
         "head": None if head is None else {"layer": head.layer, "head": head.head},
         "most": slots_of(run.config.task.prediction) or None,

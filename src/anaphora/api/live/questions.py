@@ -24,7 +24,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
-from anaphora.data.own_sentence import example_from_query
+from anaphora.data.own_sentence import optional_example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.report.page.explorer import attention_entry
 from anaphora.settings.model.encoder import check_length
@@ -52,7 +52,7 @@ class LiveQuestion:
 
     Attributes:
         text: the sentence.
-        example: its pronoun and candidates, where they are named.
+        example: its pronoun and candidates; None if no pronoun is named or found.
         cuts: edges that are knocked out before the softmax.
         off: heads that put out zeros.
     """
@@ -81,7 +81,7 @@ def parse(message: Any) -> LiveQuestion:
         raise UserError(N_("pronoun ({pronoun!r}) must be a text"), pronoun=pronoun)
     if not isinstance(candidates, list) or not all(isinstance(one, str) for one in candidates):
         raise UserError(N_("candidates ({candidates!r}) must be a list of texts"), candidates=candidates)
-    example = None if not pronoun else example_from_query(text, pronoun, candidates)
+    example = optional_example(text, pronoun or None, candidates)
     return LiveQuestion(
         text,
         example,
@@ -109,6 +109,7 @@ def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[st
     return {
         "sentence": entry,
         "spans": [list(span) for span in attention.spans],
+        "pronoun": None if question.example is None else list(question.example.pronoun),
         "answers": answers,
         "chosen": None if head is None else [head.layer, head.head],
         "is_decoder": not isinstance(model, OpenRun) and model.is_decoder,

@@ -81,11 +81,9 @@ def check_sentence(
     Raises:
         ValueError: naming the setting, its value and what it needs.
     """
-    for name, value in (("pronoun", pronoun), ("language", language)):
+    for name, value in (("pronoun", pronoun), ("candidates", candidates or None), ("language", language)):
         if value is not None and text is None:
             raise ValueError(f"{name} ({value!r}) needs text=...")
-    if candidates and pronoun is None:
-        raise ValueError(f"candidates ({candidates}) need pronoun=...")
     named = [normalize("NFC", name) for name in split_names(candidates)]
     if antecedent is not None and normalize("NFC", antecedent) not in named:
         raise ValueError(f"antecedent ({antecedent!r}) must be one of candidates ({candidates})")

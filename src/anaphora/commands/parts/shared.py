@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 def sentence_of(settings: SentenceOrItems) -> Example:
     """The sentence that a command names, with its pronoun and candidates."""
     assert settings.text is not None
-    assert settings.pronoun is not None
     return example_from_query(
         settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
     )

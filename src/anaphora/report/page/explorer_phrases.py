@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anaphora.base.locale.translation import _
+from anaphora.report.page.answer_notes import no_pronoun_note
 
 
 def explorer_phrases() -> dict[str, str]:
@@ -68,6 +69,7 @@ def explorer_phrases() -> dict[str, str]:
         "weight": _("{place}, weight {share}"),
         "on_antecedent": _("{place}, {share} on the antecedent"),
         "most": _("Most: "),
+        "choose_word": no_pronoun_note(),
         "row": _("What {word} attends to"),
         "column": _("What attends to {word}"),
         "attends": _("“{from}” attends to “{to}”: {share}"),

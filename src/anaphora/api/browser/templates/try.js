@@ -65,7 +65,7 @@
   const unitsIn = ([start, end]) => [...read.units.keys()].filter((unit) => read.units[unit].start < end && start < read.units[unit].end);
   function pronounsOf() { // the third-person pronouns of the sentence: the span and the units of each
     const words = read.characters.join(""), lists = [];
-    for (const match of words.matchAll(new RegExp(data.pronouns, "giu"))) {
+    for (const match of words.matchAll(new RegExp(data.pronouns, "gu"))) {
       const begin = [...words.slice(0, match.index)].length;
       const span = [begin, begin + [...match[0]].length];
       lists.push({ span, units: unitsIn(span) });

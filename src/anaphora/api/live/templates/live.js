@@ -55,6 +55,10 @@
     words = reply.words ?? reply.sentence.words;
     spans = reply.spans;
     if (!edited) plain = reply;
+    if (reply.pronoun && !runs("pronoun").length) { // the server found it
+      const [start, end] = reply.pronoun;
+      for (const span of spans) if (start < span[1] && span[0] < end) question.roles.set(span.join(":"), "pronoun");
+    }
     const head = other ? reply.chosen : null; // another model opens at the head that was chosen on its development split
     other = false;
     if (reply.sentence) root.dispatchEvent(new CustomEvent("sentence", { detail: { ...reply.sentence, id: String(++number), head } }));
@@ -184,7 +188,6 @@
   // The page comes with the first sentence; its pronoun and candidates are those that the server marked.
   take(live.first, false);
   const first = JSON.parse(at("explorer-data").textContent).sentences[0];
-  if (first.pronoun !== null) question.roles.set(key(first.pronoun), "pronoun");
   for (const place of first.distractors.flat()) question.roles.set(key(place), "candidate");
   tellWords();
   tellAnswers(null);

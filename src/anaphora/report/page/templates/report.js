@@ -354,10 +354,8 @@
     const log = view.colours === "log";
     at("scale").replaceChildren(log ? say("log_low") : "0", bar, log ? say("log_high", { top }) : String(top));
   }
-  const selected = () => {
-    const asked = hovered ?? view.word ?? shown.sentence.pronoun ?? drawn.words[0];
-    return drawn.rows.has(asked) ? asked : drawn.rows.has(shown.sentence.pronoun) ? shown.sentence.pronoun : drawn.words[0];
-  };
+  // The word whose row is shown: the pronoun, until another is chosen; null where a text has none.
+  const selected = () => [hovered, view.word, shown.sentence.pronoun].find((place) => drawn.rows.has(place)) ?? null;
   function fill(words, weightOf, chosen) {
     for (const [place, one] of words) {
       const weight = weightOf(place);
@@ -374,6 +372,14 @@
   }
   function draw() {
     const { sentence } = shown, chosen = selected(), line = drawn.rows.get(chosen);
+    for (const name of ["column-title", "column-words", "arcs"]) at(name).hidden = chosen === null;
+    if (chosen === null) {
+      at("row-title").textContent = say("choose_word");
+      fill(rowWords, () => 0, null);
+      at("row-sums").replaceChildren();
+      canvas();
+      return;
+    }
     titled(at("row-title"), "row", chosen);
     titled(at("column-title"), "column", chosen);
     fill(rowWords, (place) => line[place], chosen);
@@ -498,8 +504,10 @@
     const order = new Map(words.map((place, n) => [place, n])), chosen = order.get(selected());
     pen.lineWidth = 1.5;
     pen.strokeStyle = "#1d2330";
-    pen.strokeRect(margin, tall + chosen * size, count * size, size);
-    pen.strokeRect(margin + chosen * size, tall, size, count * size);
+    if (chosen !== undefined) {
+      pen.strokeRect(margin, tall + chosen * size, count * size, size);
+      pen.strokeRect(margin + chosen * size, tall, size, count * size);
+    }
     const row = order.get(sentence.pronoun);
     if (row !== undefined) {
       pen.lineWidth = 2;
@@ -549,7 +557,7 @@
     const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!way) return;
     event.preventDefault();
-    const start = cell ?? [selected(), selected()];
+    const first = selected() ?? drawn.words[0], start = cell ?? [first, first];
     point(drawn.words.indexOf(start[0]) + way[0], drawn.words.indexOf(start[1]) + way[1]);
   });
   // A page that asks for more sentences hands each one over as an event.
