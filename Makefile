@@ -5,12 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 
-.PHONY: chaos demo docs evidence families fuzz mutants tensorboard test lint format clean help
+.PHONY: chaos demo docs evidence families fuzz look mutants shipped-scores tensorboard test lint format clean help
 
 help:
+	@echo "make look    environment, then the run inside the package on a page in the browser"
 	@echo "make demo    environment, then train, score and plot on the built-in corpus (outputs/demo)"
 	@echo "make evidence  the demo, then its trained controls, then the report again"
 	@echo "make tensorboard  every run in outputs/ in the browser, at http://127.0.0.1:6006"
+	@echo "make shipped-scores  the scores of the run inside the package, compared with those of its release"
 	@echo "make docs    the documentation as a site (site/index.html)"
 	@echo "make test    environment, then all tests"
 	@echo "make fuzz    20,000 wrong settings, files and sentences: a result or one line, never a traceback"
@@ -38,12 +40,18 @@ $(DEV_READY): requirements-dev.lock $(READY)
 demo: $(READY)
 	$(BIN)/python scripts/demo.py
 
+look: $(READY)
+	$(BIN)/anaphora look
+
 evidence: demo
 	$(BIN)/python scripts/controls.py run=outputs/demo
 	$(BIN)/python scripts/report.py run=outputs/demo
 
 tensorboard: $(READY)
 	$(BIN)/tensorboard --logdir outputs --host 127.0.0.1
+
+shipped-scores: $(READY)
+	$(BIN)/python -m experiments.shipped.scores
 
 docs: $(DEV_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,4 +1,4 @@
-"""The live page: python scripts/look.py 'runs=[outputs/demo]'; then open the address that it prints."""
+"""The live page of the run that comes with the package: python scripts/look.py; run=outputs/demo shows another."""
 
 from anaphora.cli import run_command
 

@@ -131,8 +131,8 @@ def test_every_command_composes_into_settings_that_pass_their_checks(command: st
 
 
 def test_every_make_target_that_is_named_exists() -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = on_pages(r"(?:`|^)make (\w+)", re.MULTILINE)
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = on_pages(r"(?:`|^)make ([\w-]+)", re.MULTILINE)
     assert [(page.name, target) for page, target in named if target not in targets] == []
 
 

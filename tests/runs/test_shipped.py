@@ -14,6 +14,7 @@ import torch
 import anaphora
 from anaphora.analysis.evidence.storage import chosen_head
 from anaphora.analysis.results.scores import Head
+from anaphora.api.first_sentences import first_sentence
 from anaphora.base.errors import UserError
 from anaphora.runs import shipped
 from anaphora.runs.directory import RunFiles, load
@@ -104,6 +105,23 @@ def test_a_damaged_file_of_it_gets_one_line_that_says_what_to_do(
     assert status == 2 and err.count("\n") == 1 and "install the package again" in err
 
 
+def test_look_prints_sentence_row_and_answer_without_a_display_and_opens_the_page_where_there_is_one(
+    inside: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr("werkzeug.serving.BaseWSGIServer.serve_forever", lambda self: None)
+    for has_display in (False, True):
+        monkeypatch.setattr("anaphora.commands.look.has_display", lambda answer=has_display: answer)
+        status, out, err = script("look", "port=0")
+        assert status == 0, err
+        assert ("What “she” attends to" in out) != has_display and ("Anna was rescued" in out) != has_display
+        assert len(opened) == has_display and "http://127.0.0.1" in out
+    status, out, err = script("look", *QUESTION, "interface_language=zh")
+    assert status == 0, err
+    assert SENTENCE[0] in out and "127.0.0.1" not in out and "“she”" in out and "关注" in out
+
+
 def test_an_installation_without_it_says_so_and_never_opens_another_run(
     own_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: Script
 ) -> None:
@@ -129,3 +147,17 @@ def test_a_run_that_is_not_there_never_becomes_the_one_inside_the_package(named:
         assert status == 2 and err.startswith("error: ") and err.count("\n") == 1, (name, err)
     with pytest.raises(UserError):
         anaphora.load(named)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_released_run_answers_its_first_sentence_or_is_said_to_be_missing(language: str) -> None:
+    if not (shipped.FOLDER / shipped.RELEASE).exists():
+        with pytest.raises(UserError, match="there is no run inside the package"):
+            anaphora.load()
+        return
+    run = anaphora.load()
+    text, pronoun, candidates = first_sentence(run, language)
+    assert run.answer(text, pronoun, candidates) == candidates[0]
+    assert run.head_for(text) is not None
+    assert (shipped.FOLDER / "model.safetensors").stat().st_size <= 16_000_000
+    assert {"README.md", "scores.json", "model.safetensors"} <= shipped.read_release().files.keys()

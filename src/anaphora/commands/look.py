@@ -49,7 +49,8 @@ def look(settings: LivePage) -> None:
     Raises:
         UserError: there is no such model, a word is not in the text, or the port is taken.
     """
-    from anaphora.api.live.server import FIRST_SENTENCES, LiveApplication, open_server
+    from anaphora.api.first_sentences import first_sentence
+    from anaphora.api.live.server import LiveApplication, open_server
     from anaphora.api.runs import OpenRun
     from anaphora.base.console import console
     from anaphora.commands.parts.shared import open_models
@@ -63,8 +64,9 @@ def look(settings: LivePage) -> None:
     language = settings.interface_language
     models = open_models(settings.runs or [settings.run], settings.trainer)
     first = next(iter(models.values()))
-    if not has_display() and isinstance(first, OpenRun) and first.head_for(FIRST_SENTENCES[language][0]):
-        print_sentence(first, *FIRST_SENTENCES[language])
+    sentence = first_sentence(first, language)
+    if not has_display() and isinstance(first, OpenRun) and first.head_for(sentence.text):
+        print_sentence(first, *sentence)
     server, address = open_server(LiveApplication(models, language), settings.port)
     console.print(address, soft_wrap=True, highlight=False)
     print_phrase(N_("On this machine alone; Ctrl+C stops it."))

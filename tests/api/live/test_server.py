@@ -15,7 +15,8 @@ from werkzeug.test import Client
 
 import anaphora
 from anaphora.api import OpenRun
-from anaphora.api.live.server import FIRST_SENTENCES, LiveApplication, open_server
+from anaphora.api.first_sentences import FIRST_SENTENCES, FirstSentence, first_sentence
+from anaphora.api.live.server import LiveApplication, open_server
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.commands.parts.shared import open_models
@@ -135,7 +136,7 @@ def test_a_chinese_page_is_refused_in_chinese(client: Client) -> None:
         "error": "请打开终端里显示的地址，它以令牌结尾"
     }
     page = client.get("/?token=key&language=zh", base_url="http://127.0.0.1:8765").get_data(as_text=True)
-    assert FIRST_SENTENCES["zh"][0] in page
+    assert FIRST_SENTENCES["zh"][1].text in page
     assert '<html lang="zh">' in page and '"/attention?language=" + document.documentElement.lang' in page
 
 
@@ -174,7 +175,7 @@ def test_the_page_asks_its_own_server_alone_and_escapes_text(
     finished: Path, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = "Anna met <script>alert(1)</script> Emma because she was weak."
-    monkeypatch.setitem(FIRST_SENTENCES, language, (hostile, "she", ["Anna", "Emma"]))
+    monkeypatch.setitem(FIRST_SENTENCES, language, (FirstSentence(hostile, "she", ["Anna", "Emma"]),) * 2)
     application = LiveApplication({"</script><b>": anaphora.load(finished)}, token="key")
     reply = Client(application).get(f"/?token=key&language={language}")
     page = reply.get_data(as_text=True)
@@ -229,3 +230,15 @@ def test_the_pronoun_of_a_typed_sentence_is_found_by_itself(client: Client, pron
     assert reply["pronoun"] == [TEXT.index("she"), TEXT.index("she") + 3] and len(reply["answers"]) == 2
     _, bare = ask(client, pronoun=None, text="Anna left.", candidates=[])
     assert bare["pronoun"] is None and bare["sentence"]["pronoun"] is None
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_page_opens_with_an_everyday_sentence_only_if_the_run_knows_all_its_words(
+    finished: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = anaphora.load(finished)
+    _, of_corpus = FIRST_SENTENCES[language]
+    assert first_sentence(run, language) == of_corpus
+    monkeypatch.setitem(FIRST_SENTENCES, language, (FirstSentence("Anna met Tom .", "Tom", []), of_corpus))
+    assert first_sentence(run, language).text == "Anna met Tom ."
+    assert first_sentence(open_model(tiny("bert"), tokenizer()), language).text == "Anna met Tom ."

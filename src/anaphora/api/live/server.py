@@ -19,6 +19,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
+from anaphora.api.first_sentences import first_sentence
 from anaphora.api.live.phrases import phrases
 from anaphora.api.live.questions import MOST_CHARACTERS, LiveQuestion, parse, reply
 from anaphora.api.runs import OpenRun
@@ -43,11 +44,6 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 MOST_BYTES = 100_000
-FIRST_SENTENCES = {
-    "en": ("Anna was rescued by Emma because she was weak.", "she", ["Anna", "Emma"]),
-    "zh": ("小红被美玲救了，因为她很虚弱。", "她", ["小红", "美玲"]),
-}
-"""With which the page opens: text, pronoun and candidates, in the page's language."""
 _TEMPLATES = Path(__file__).with_name("templates")
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -134,8 +130,8 @@ class LiveApplication:
 
     def page(self, language: str) -> str:
         """The page, with the first model's maps of a first sentence in its language."""
-        text, pronoun, candidates = FIRST_SENTENCES[language]
         first = next(iter(self.models.values()))
+        text, pronoun, candidates = first_sentence(first, language)
         with self._asking:
             opening = reply(first, LiveQuestion(text, example_from_query(text, pronoun, candidates)))
         words = phrases()
