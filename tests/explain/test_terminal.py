@@ -134,7 +134,7 @@ def test_the_sentence_of_an_example_may_be_walked_through_in_a_run(
     if name == "apple_to_eat":  # printing all of the steps takes longest
         status, out, err = script("explain", *arguments)
         assert status == 0, err
-        assert "".join(out.split()).startswith("".join(title.split()))
+        assert "".join(title.split()) in "".join(out.split())
 
 
 def test_ones_own_matrices_are_explained(tmp_path: Path, script: Script) -> None:
@@ -176,7 +176,7 @@ def test_a_wrong_question_is_one_line_and_exit_status_2(
 ) -> None:
     (tmp_path / "config.yaml").touch()
     status, out, err = script("explain", *(word.format(run=tmp_path) for word in arguments))
-    assert (status, out) == (2, "")
+    assert status == 2 and out in ("", f"run: {tmp_path}\n")
     assert err.startswith("error: ") and err.count("\n") == 1 and message in err
 
 
