@@ -27,7 +27,8 @@ class LivePage:
     run: str = "shipped"  # a run, a folder with a model, hf://owner/name, or `shipped`, which comes with the package
     runs: list[str] = field(default_factory=list)  # several of them instead
     text: str | None = None  # a sentence whose row and answer are printed; nothing is served then
-    pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
+    # A word of the text ("it:2" for the second "it"), or its characters; by default its last third-person pronoun.
+    pronoun: str | None = None
     candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
     port: int = 8765  # port of this machine's own address; 0 for any free one
     interface_language: str = field(default_factory=environment_language)  # language of the page (it has a switch)
