@@ -7,8 +7,8 @@ from experiments.shipped.settings import TrainingItems
 
 
 def work(settings: TrainingItems) -> None:
-    """Write the rows of both languages, each pair in one split; the same settings give the same file."""
-    from experiments.shipped.items import write_items
+    """Write the rows of both languages."""
+    from experiments.shipped.mixture import write_items
 
     write_items(settings)
 

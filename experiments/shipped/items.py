@@ -6,15 +6,11 @@ that comes first is meant in half of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from random import Random
-from typing import Any
 
-from anaphora.base.files import write_text
 from anaphora.base.language import LANGUAGES
 from experiments.shipped.lexicon import ANIMAL, GENDERS, PERSON, THING, Context, Lexicon, Noun, Reading, load
 from experiments.shipped.phrases import (
@@ -29,7 +25,7 @@ from experiments.shipped.phrases import (
     phrase,
     without_determiner,
 )
-from experiments.shipped.settings import TrainingItems
+from experiments.shipped.settings import Row, TrainingItems
 
 BYSTANDERS = {"en": ("I", "we", "somebody"), "zh": ("我", "我们", "有人")}
 NAMES = 0.4  # share of names among the participants that can have one
@@ -68,12 +64,12 @@ class Items:
             "role": self._role,
         }
 
-    def rows(self, shares: dict[str, float], pairs: int) -> Iterator[dict[str, Any]]:
+    def rows(self, shares: dict[str, float], pairs: int) -> Iterator[Row]:
         """Yield the rows of so many pairs, all texts different; each kind of cue has its share of the pairs."""
         seen: set[str] = set()
         for number in range(pairs):
             kind = self.chance.choices(list(shares), list(shares.values()))[0]
-            rows: list[dict[str, Any]] = []
+            rows: list[Row] = []
             while not rows or not seen.isdisjoint(row["text"] for row in rows):
                 pair = self.kinds[kind]()
                 rows = self._rows(pair) if pair else []
@@ -207,12 +203,12 @@ class Items:
 
     # Texts.
 
-    def _rows(self, pair: Pair) -> list[dict[str, Any]]:
+    def _rows(self, pair: Pair) -> list[Row]:
         """Return a row for each reading; none if a wording holds a slot that is not known."""
         frame = self._frame(pair)
         same = pair.readings[0] is pair.readings[1]
         said, link = "", ""
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         for meant, reading in enumerate(pair.readings):
             if reading is None:
                 continue
@@ -246,20 +242,18 @@ class Items:
         return self.chance.choice([noun for noun in self.lexicon.by_class["name"] if noun.genders == (free[0],)]).word
 
 
-def write_items(settings: TrainingItems) -> None:
-    """Write the items of both languages to a file, whole or not at all."""
-    lines = []
+def generated_items(settings: TrainingItems) -> Iterator[Row]:
+    """Yield the pairs that the lexicons give, each pair in one split."""
     for language in LANGUAGES:
         chance = Random(f"{settings.seed}/{language}")
         items = Items(load(language), chance)
         split: dict[str, str] = {}
         for row in items.rows(dict(zip(items.kinds, settings.shares, strict=True)), settings.pairs):
             in_dev = split.setdefault(row["group"], "dev" if chance.random() < settings.dev_share else "train")
-            lines.append(json.dumps({**row, "split": in_dev}, ensure_ascii=False))
-    write_text(Path(settings.output), "\n".join([*lines, ""]))
+            yield {**row, "split": in_dev}
 
 
-def _row(marked: str, meant: int, language: str) -> dict[str, Any] | None:
+def _row(marked: str, meant: int, language: str) -> Row | None:
     """Return text, pronoun, candidates and antecedents of a marked text; None if a slot or a mark is wrong."""
     if "{" in marked or any(marked.count(mark) != 1 for mark in (FIRST, SECOND, ASKED)):
         return None

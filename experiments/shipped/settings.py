@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from omegaconf import MISSING
 
 from anaphora.base import checks
 
+Row = dict[str, Any]
+"""A line of the file of items, in the format of own data."""
+
 
 @dataclass(kw_only=True)
 class TrainingItems:
-    """Pronoun items of both languages, in minimal pairs."""
+    """Pronoun items of both languages: generated pairs, repeated nouns of running text, and the built-in corpus."""
 
     output: str = "items.jsonl"  # file that is written
     pairs: int = 60_000  # number of pairs in each language
@@ -20,8 +24,13 @@ class TrainingItems:
     # Shares of the kinds of cue: gender, number, animacy, selection (what can be said of a thing), role (knowledge).
     shares: list[float] = field(default_factory=lambda: [0.13, 0.12, 0.12, 0.33, 0.3])
 
+    texts: list[str] = field(default_factory=list)  # files or folders of running text, if any
+    without: list[str] = field(default_factory=list)  # evaluation sets whose passages are left out of it
+    controlled: int = 40_000  # number of training items of the built-in corpus in each language at most
+
     def __post_init__(self) -> None:
         checks.at_least("pairs", self.pairs, 1)
+        checks.at_least("controlled", self.controlled, 0)
         checks.at_least("seed", self.seed, 0)
         checks.between("dev_share", self.dev_share, 0, 1)
         if len(self.shares) != 5 or min(self.shares) < 0 or not sum(self.shares):

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from anaphora.data.example import from_record
-from experiments.shipped.items import Items, write_items
+from experiments.shipped.items import Items
 from experiments.shipped.lexicon import ANIMAL, PERSON, THING, Noun, load
+from experiments.shipped.mixture import write_items
 from experiments.shipped.phrases import NEUTER, PRONOUNS, Frame, Participant
 from experiments.shipped.settings import TrainingItems
 
@@ -60,7 +61,7 @@ def test_english_rows_agree_and_take_the_right_article() -> None:
 def test_the_command_writes_the_same_file_each_time(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("one.jsonl", "two.jsonl")]
     for file in files:
-        write_items(TrainingItems(output=str(file), pairs=30, dev_share=0.2))
+        write_items(TrainingItems(output=str(file), pairs=30, dev_share=0.2, controlled=0))
     assert files[0].read_bytes() == files[1].read_bytes()
     rows = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
     assert {row["split"] for row in rows} == {"train", "dev"} and {row["language"] for row in rows} == {"en", "zh"}

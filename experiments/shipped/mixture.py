@@ -1,0 +1,45 @@
+"""Put the training items together: generated pairs, running text, and the built-in corpus."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+
+from anaphora.base.files import write_text
+from anaphora.data.controlled.corpus import generate
+from anaphora.data.example import Example
+from anaphora.settings.cue_types import COMPOSITION, SET_CUE_TYPES
+from anaphora.settings.data import ControlledCorpus
+from experiments.shipped.items import generated_items
+from experiments.shipped.running_text import running_items
+from experiments.shipped.settings import Row, TrainingItems
+
+_TYPES = [*SET_CUE_TYPES, "causality", "winograd", "binding", COMPOSITION]
+"""The types of cue of data=compositions."""
+
+
+def write_items(settings: TrainingItems) -> None:
+    """Write all items to a file, whole or not at all; the same settings and texts give the same file."""
+    rows = (*generated_items(settings), *running_items(settings), *controlled_items(settings))
+    write_text(Path(settings.output), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def controlled_items(settings: TrainingItems) -> Iterator[Row]:
+    """Yield training items of the built-in corpus, whole groups drawn at random; its other splits stay unseen."""
+    if not settings.controlled:
+        return
+    chance = Random(f"{settings.seed}/controlled")
+    groups: defaultdict[str, defaultdict[str, list[Example]]] = defaultdict(lambda: defaultdict(list))
+    for example in generate(ControlledCorpus(types=_TYPES, train_items=90_000))["train"]:
+        groups[example.language][example.group].append(example)
+    for of_language in groups.values():
+        drawn = 0
+        for group in chance.sample(sorted(of_language), len(of_language)):
+            drawn += len(of_language[group])
+            if drawn > settings.controlled:
+                break
+            yield from ({**asdict(example), "split": "train"} for example in of_language[group])
