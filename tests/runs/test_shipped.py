@@ -65,6 +65,14 @@ def test_what_is_measured_on_it_goes_to_outputs_and_nothing_is_written_into_the_
     assert {path: path.read_bytes() for path in inside.rglob("*") if path.is_file()} == before
 
 
+def test_scores_on_other_data_need_no_folder_of_their_own(inside: Path, table: Path, script: Script) -> None:
+    other = Path(shutil.copy(table, "other.jsonl"))
+    status, _, err = script("score", "run=shipped", "untrained=0", "data=jsonl", f"data.path={other}")
+    assert status == 0, err
+    assert Path("outputs/shipped/metrics.json").exists()
+    assert anaphora.load().chosen_head == Head(0, 1)  # still the one that was released
+
+
 def test_weights_of_16_bits_compute_in_32(inside: Path, own_run: Path) -> None:
     from anaphora.base.tensors import read_arrays, write_arrays
 

@@ -36,8 +36,8 @@ _JOINERS = "\u00ad\u200c\u200d\u2060"
 _BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
 
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
-_LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
-_CHINESE_SHARE = 0.2  # of them at least
+LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
+CHINESE_SHARE = 0.2  # of them at least
 
 
 def words_of(text: str) -> Iterator[tuple[int, int]]:
@@ -124,8 +124,8 @@ def split_names(names: Sequence[str]) -> list[str]:
 
 def language_of(text: str) -> str:
     """The language: "zh" where a fifth or more of the first thousand characters are Chinese, else "en"."""
-    sample = text[:_LANGUAGE_SAMPLE]
-    return "zh" if len(CHINESE_CHARACTER.findall(sample)) >= max(1, _CHINESE_SHARE * len(sample)) else "en"
+    sample = text[:LANGUAGE_SAMPLE]
+    return "zh" if len(CHINESE_CHARACTER.findall(sample)) >= max(1, CHINESE_SHARE * len(sample)) else "en"
 
 
 def is_contradicted(language: str, text: str) -> bool:

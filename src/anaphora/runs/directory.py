@@ -23,8 +23,8 @@ from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pretrained.families import CONFIG, encoder_settings
 from anaphora.model.pretrained.weights import load_pretrained
 from anaphora.model.pronoun_model import PronounModel
+from anaphora.runs import shipped
 from anaphora.runs.published import RUN_CONFIG, settings_of
-from anaphora.runs.shipped import SHIPPED, check_release
 from anaphora.runs.warm_start import is_pretrained, locate_model
 from anaphora.settings import stored
 from anaphora.settings.data import Data, NoData
@@ -104,6 +104,11 @@ class Run:
     @property
     def name(self) -> str:
         return self.directory.name or self.directory.resolve().name
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is the run inside the package."""
+        return self.origin == shipped.FOLDER
 
     @property
     def files(self) -> RunFiles:
@@ -186,9 +191,9 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
     """
     computes_on = torch_device((device or Device()).device)
     name = str(directory)
-    if directory == SHIPPED:
-        check_release()
-    is_published = directory == SHIPPED or name.startswith(HUB_PREFIX)
+    if directory == shipped.SHIPPED:
+        shipped.check_release()
+    is_published = directory == shipped.SHIPPED or name.startswith(HUB_PREFIX)
     folder = locate_model(name, "run") if is_published else Path(directory).expanduser()
     run = pretrained_run(folder) if is_pretrained(folder) else _stored_run(folder)
     if is_published:

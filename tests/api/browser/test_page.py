@@ -186,8 +186,8 @@ def test_a_typed_sentence_gets_its_pronoun_marks_maps_and_answer(run: Run, tmp_p
 def test_the_page_opens_at_the_head_that_the_scores_name(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda run: Head(0, 1))
-    monkeypatch.setattr(page_module, "chosen_head", lambda run: Head(0, 1))
+    monkeypatch.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda run, language: Head(0, 1))
+    monkeypatch.setattr(page_module, "chosen_head", lambda run, language: Head(0, 1))
     seen = use(
         run,
         """
@@ -205,9 +205,29 @@ def test_the_page_opens_at_the_head_that_the_scores_name(
     assert "layer 1 head 1" in seen["row"] and seen["line"] == opened["line"]
 
 
+@browser
+def test_a_sentence_opens_at_the_head_that_was_chosen_for_its_language(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heads = {"en": Head(0, 1), "zh": Head(1, 0)}
+    monkeypatch.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda run, language: heads[language])
+    monkeypatch.setattr(page_module, "chosen_head", lambda run, language: heads[language])
+    seen = use(
+        run,
+        """
+        await type("Anna met Mary before she was tired.");
+        const english = shown("row-title");
+        await type("小红见到小明，因为她累了。");
+        return [english, shown("row-title"), shown("heads-note")];
+        """,
+        tmp_path,
+    )
+    assert "layer 0 head 1" in seen[0] and "layer 1 head 0" in seen[1] and "layer 1 head 0" in seen[2]
+
+
 def test_a_chosen_head_that_is_not_there_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda run: Head(9, 0))
-    monkeypatch.setattr(page_module, "chosen_head", lambda run: Head(9, 0))
+    monkeypatch.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda run, language: Head(9, 0))
+    monkeypatch.setattr(page_module, "chosen_head", lambda run, language: Head(9, 0))
     with pytest.raises(UserError, match=r"metrics\.json"):
         browser_page(run)
 

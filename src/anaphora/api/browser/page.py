@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from anaphora.analysis.evidence.storage import chosen_head, stored_head
 from anaphora.api.browser.phrases import loading_phrase, phrases
 from anaphora.api.browser.shapes import check_supported, shape_of, stored_tokenizer
+from anaphora.api.first_sentences import FIRST_SENTENCES
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
-from anaphora.base.language import CHINESE_RANGES, LANGUAGES
+from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, LANGUAGE_SAMPLE, LANGUAGES
 from anaphora.base.locale.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.third_person import SCRIPT_PATTERN
@@ -43,7 +44,8 @@ MOST_CHARACTERS = 1_000
 _TEMPLATES = Path(__file__).with_name("templates")
 _LIVE_TEMPLATES = _TEMPLATES.parent.parent / "live" / "templates"
 _SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "map.js", "try.js")
-_EXAMPLES = (
+_EXAMPLES: tuple[tuple[str, str, str, Sequence[str]], ...] = (
+    *((language, *sentences[0]) for language, sentences in FIRST_SENTENCES.items()),
     ("en", "Anna was rescued by Emma because she was weak.", "she", ("Anna", "Emma")),
     ("en", "The boy dropped the plate because it was hot.", "it", ("boy", "plate")),
     ("zh", "小红被美玲救了，因为她很虚弱。", "她", ("小红", "美玲")),
@@ -83,7 +85,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         with spoken_in(language):
             words[language] = {name: with_units(text) for name, text in phrases().items()}
             loading.append(loading_phrase())
-    head = stored_head(run) if chosen_head(run) else None
+    heads = {language: stored_head(run, language) if chosen_head(run, language) else None for language in LANGUAGES}
     data = {
         "name": run.name,
         "phrases": words,
@@ -95,7 +97,11 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         "chinese": CHINESE_RANGES,
         "pronouns": SCRIPT_PATTERN,
         "examples": _readable_examples(run),
-        "head": None if head is None else {"layer": head.layer, "head": head.head},
+        "heads": {
+            language: None if head is None else {"layer": head.layer, "head": head.head}
+            for language, head in heads.items()
+        },
+        "language": {"sample": LANGUAGE_SAMPLE, "share": CHINESE_SHARE},
         "most": slots_of(run.config.task.prediction) or None,
         "longest": run.config.model.position.longest_text,
         "colours": weight_colours(),

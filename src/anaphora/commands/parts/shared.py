@@ -114,7 +114,7 @@ def asks_alike(run: Run, settings: RunItems) -> bool:
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
     """Check that what is measured on other data is not written among the files on the run's own data.
 
-    Published weights have no data of their own.
+    Published weights have no data of their own, and those of the run inside the package are not here.
 
     Args:
         place: an `output` of the command that the message gives as an example.
@@ -123,7 +123,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
         UserError: no output is named, or one among the run's own files.
     """
     other = settings.data
-    if other is None or other == run.config.data or isinstance(run.config.data, NoData):
+    if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.is_shipped:
         return
     what = f"files on {other.path_or_kind()} need a folder of their own beside those on the run's data"
     if settings.output is None:

@@ -29,7 +29,8 @@
 
   // What is read and marked: units are words as maps show them, by number.
   let model = null, read = null, pronoun = [], asked = null, marked = new Set(), found = [], edits = [], plain = null, edited = null;
-  let selected = data.head ?? { layer: layers - 1, head: 0 }, edge = null, cell = null, problem = null;
+  let chosen = data.heads[language]; // the head that was chosen for the language of the sentence
+  let selected = chosen ?? { layer: layers - 1, head: 0 }, edge = null, cell = null, problem = null;
 
   // ---- language
   function speak() {
@@ -77,6 +78,9 @@
     edits = [];
     marked = new Set();
     pronoun = [];
+    const former = chosen;
+    chosen = data.heads[languageOf(text)];
+    if (chosen && (chosen.layer !== former?.layer || chosen.head !== former?.head)) selected = chosen;
     problem = problemOf(text);
     if (!problem) {
       read = model.read(text);
@@ -92,6 +96,10 @@
     at("marking-names").checked = true;
     fillWords();
     compute();
+  }
+  function languageOf(text) { // as Python decides it
+    const sample = [...text].slice(0, data.language.sample), chinese = new RegExp(`[${data.chinese}]`, "u");
+    return sample.filter((each) => chinese.test(each)).length >= Math.max(1, data.language.share * sample.length) ? "zh" : "en";
   }
   function problemOf(text) {
     const letters = [...text.replace(/\[MASK\]/g, "")].filter((each) => /\p{L}/u.test(each));
@@ -226,12 +234,12 @@
   const weightOn = (units, { layer, head }) => units.reduce((sum, unit) => sum + shown().rows[layer][head][unit], 0);
   const best = (numbers) => numbers.indexOf(Math.max(...numbers));
   function compared(lists) { // whether the head points where the answer is; without edits, of the model as it is
-    const head = data.head ?? selected, { shares } = shown(), weights = lists.map((units) => weightOn(units, head));
+    const head = chosen ?? selected, { shares } = shown(), weights = lists.map((units) => weightOn(units, head));
     const answer = best(shares.slice(0, lists.length)), none = data.shape.prediction.none_of_them && shares[lists.length] > shares[answer];
     const pointed = best(weights), values = { layer: head.layer, head: head.head, pointed: quoted(textOf(lists[pointed])), weight: share(weights[pointed]),
       answer: none ? say("none") : quoted(textOf(lists[answer])) };
     const name = weights[pointed] < LEAST ? "nowhere" : !none && pointed === answer ? "agree" : "differ";
-    return say(name, values) + (data.head ? "" : say("no_head"));
+    return say(name, values) + (chosen ? "" : say("no_head"));
   }
 
   // ---- edits
@@ -315,9 +323,9 @@
       node.title = node.getAttribute("aria-label");
       node.tabIndex = isSelected ? 0 : -1;
       node.classList.toggle("off", isOff);
-      node.classList.toggle("chosen", Boolean(data.head) && layer === data.head.layer && head === data.head.head);
+      node.classList.toggle("chosen", Boolean(chosen) && layer === chosen.layer && head === chosen.head);
     }
-    at("heads-note").textContent = data.head ? say("chosen_head", data.head) : "";
+    at("heads-note").textContent = chosen ? say("chosen_head", chosen) : "";
   }
 
   // ---- the pronoun's row
