@@ -171,6 +171,19 @@ def test_the_quads_that_the_page_on_own_data_shows_are_complete() -> None:
     assert quads_of(examples) == ["1"] * 4 + ["2"] * 4
 
 
+def outline(page: Path) -> list[str]:
+    """The levels of a page's headings and its rows of tables, in order."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^(?:#+(?= )|\|)", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("chinese", sorted((ROOT / "docs").glob("*.zh.md")), ids=lambda page: page.name)
+def test_a_chinese_page_has_the_sections_and_tables_of_its_english_twin(chinese: Path) -> None:
+    english = chinese.with_name(chinese.name.replace(".zh.md", ".md"))
+    assert outline(chinese) == outline(english)
+    assert f"]({english.name})" in chinese.read_text("utf-8") and f"]({chinese.name})" in english.read_text("utf-8")
+
+
 def architecture() -> str:
     return (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
