@@ -96,6 +96,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
     from anaphora.api.models import attention as read_attention
     from anaphora.base.console import console, say
     from anaphora.data.own_sentence import name_of_sentence
+    from anaphora.report.page.answer_notes import unread_note
     from anaphora.report.terminal import print_phrase
 
     candidates = split_names(settings.candidates)
@@ -121,11 +122,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
     if maps.is_decoder:
         print_phrase(N_("A decoder: no word sees what follows it."))
     if maps.unread:
-        say(
-            _("Not in this model's vocabulary: {words}. The model reads its unknown token there, or nothing.").format(
-                words=", ".join(maps.unread)
-            )
-        )
+        say(unread_note(maps.unread))
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.interface_language).path
     console.print(str(written), soft_wrap=True)
 

@@ -12,15 +12,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.base.checks import at_least
+from anaphora.base.checks import at_least, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
 from anaphora.base.locale.translation import N_, _
 from anaphora.commands.parts.settings import RunHead
-from anaphora.settings.data import LabelledText, TextCorpus
+from anaphora.settings.data import SPLITS, LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction
 
 if TYPE_CHECKING:
+    from anaphora.data.batches.encoded import EncodedSplit
     from anaphora.data.example import Example
     from anaphora.runs.directory import Run
 
@@ -41,13 +42,22 @@ class Evaluation(RunHead):
     contrast: str | None = None
     # Of several runs, number of folds of the items, by group, for shortcuts that are fitted on them; by default 5.
     folds: int | None = None
+    # Split on which the probabilities of a run's answers are calibrated, such as dev: one temperature for each language
+    # goes to `calibration.json` in the run directory. The error is then that of `split`, before and after.
+    calibrate: str | None = None
     output: str | None = None  # folder for the files, by default in the run directory; of several runs a CSV file
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.folds is not None:
             at_least("folds", self.folds, 2)
-        one, several = ("layer", "head", "items"), ("by", "contrast", "folds")
+        if self.calibrate is not None:
+            one_of("calibrate", self.calibrate, SPLITS)
+        if self.calibrate == self.split:
+            raise ValueError(
+                f"calibrate ({self.calibrate!r}) must be another split than the one measured ({self.split})"
+            )
+        one, several = ("layer", "head", "items", "calibrate"), ("by", "contrast", "folds")
         for name in one if self.runs else several:
             if getattr(self, name) not in (None, []):
                 which = "run=... (one run)" if self.runs else "runs=[...] (several runs)"
@@ -72,6 +82,8 @@ def evaluate(settings: Evaluation) -> None:
         check_place_of_other_data(run, settings)
     with held_output(settings.output, run.directory / "evaluation", run) as folder:
         of_texts = isinstance(settings.data or run.config.data, TextCorpus)
+        if of_texts and settings.calibrate:
+            raise UserError(f"calibrate ({settings.calibrate}) needs pronoun questions, and these data are texts")
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
 
 
@@ -134,9 +146,43 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
         write_csv(folder / f"{material.split}_templates.csv", rows)
     print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
     print_undecided(answers)
+    calibrate_answers(run, settings, data)
     if material.split != "train" and settings.data in (None, run.config.data):
         print_shared_items(material.measured, material.split, material.training, "train")
     print_phrase(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
+
+
+def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
+    """Fit the temperatures if the settings say so, and print the calibration error of a run that has temperatures.
+
+    Raises:
+        UserError: the run answers no pronoun question, or the split to fit them on is empty.
+    """
+    from anaphora.analysis.evidence.storage import answer_temperatures, write_calibration
+    from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
+    from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
+    from anaphora.commands.parts.tables import print_calibration
+    from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import encode, evaluation_splits
+
+    batching, prediction = run.config.batching, run.config.task.prediction
+    if settings.calibrate and not answers_pronouns(prediction):
+        raise no_pronoun_answers(run)
+    temperatures = answer_temperatures(run)
+    if settings.calibrate:
+        fitted_on = encode(run, evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured)
+        logs = log_probabilities(run.model, fitted_on, batching, prediction)
+        temperatures = fit_temperatures(fitted_on.examples, logs)
+    if not temperatures:
+        return
+    logs = log_probabilities(run.model, measured, batching, prediction)
+    rows = calibration_by_language(measured.examples, logs, temperatures)
+    print_calibration(run.name, settings.split, rows)
+    if settings.calibrate:
+        source = (settings.data or run.config.data).kind
+        about = {"data": source, "fitted_on": settings.calibrate, "measured_on": settings.split}
+        path = write_calibration(run, temperatures, {**about, "measured": [asdict(row) for row in rows]})
+        print_phrase(N_("temperatures: {path}"), path=path)
 
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from anaphora.analysis.evidence.storage import answer_temperature, chosen_head
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
+from anaphora.base.language import language_of
 from anaphora.base.locale.translation import _, spoken_language
-from anaphora.base.special_tokens import UNKNOWN
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import find_span, last_pronoun
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
+from anaphora.data.tokens.unread import unknown_words
 from anaphora.explain.block import BlockSteps, token_matrix
 from anaphora.explain.matrices import MAX_TOKENS, row_index
 from anaphora.explain.steps import labelled_matrix
@@ -29,12 +31,12 @@ from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
 from anaphora.model.layers import LayerPass
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.report.page.answer_notes import pronoun_note
+from anaphora.report.page.answer_notes import head_note, pronoun_note, unknown_note
 from anaphora.report.wording import joined_sentences
 from anaphora.runs.directory import Run
 from anaphora.settings.data import ControlledCorpus
 from anaphora.settings.model.encoder import check_length
-from anaphora.settings.model.prediction import NoPrediction, reads_candidates, slots_of
+from anaphora.settings.model.prediction import Label, NoPrediction, reads_candidates, slots_of
 from anaphora.settings.vocabulary import WordVocabulary
 
 
@@ -85,20 +87,27 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         sentence = _encode(run, model, query)
         labels = token_labels(query.text, sentence.tokens, run.tokenizer)
         position = _followed_position(row, query, sentence.tokens, labels)
-        answers = not isinstance(run.config.task.prediction, NoPrediction)
-        steps, answer = _steps(model, blocks, sentence, query, labels, layer, head, answers)
+        unknown = unknown_words(query.text, run.tokenizer.encode(query.text), query.example)
+        is_answered = unknown.is_readable and _has_answers(run, query.example)
+        temperature = answer_temperature(run, language_of(query.text)) if is_answered else None
+        steps, answer = _steps(model, blocks, sentence, query, labels, layer, head, temperature)
     about = _(
         "Run {run}: {layers} layers, heads in each: {heads}, features a token: {width}. All numbers are the encoder's "
         "own, in 64-bit arithmetic."
     ).format(run=run.name, layers=len(blocks), heads=heads, width=run.config.model.width)
     if answer is not None:
         about = joined_sentences([about, _("The model answers: {answer}.").format(answer=answer)])
-    notes = _unknown_word_notes(sentence.tokens, labels)
-    if query.example is not None and query.is_found and row is None:
-        notes += tuple(filter(None, [pronoun_note(query.text, query.example.pronoun)]))
-    whole_words = isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary)
-    if query.example is not None and whole_words:
-        notes += _character_notes(sentence.tokens, labels, query.example)
+    notes = tuple(filter(None, [unknown_note(unknown)]))
+    if query.example is not None:
+        is_asked = query.is_found and row is None
+        notes += _question_notes(run, query.example, is_asked, unknown.is_readable)
+        chosen = chosen_head(run, language_of(query.text))
+        if answer is not None and chosen is not None and (chosen.layer, chosen.head) == (layer, head):
+            notes += (_chosen_head_note(steps, sentence.tokens, query.example, (layer, head), answer),)
+    if isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary):
+        notes += _split_word_notes(sentence.tokens, labels)
+        if query.example is not None:
+            notes += _character_notes(sentence.tokens, labels, query.example)
     if reads_candidates(run.config.task.prediction):
         notes += (
             _(
@@ -134,19 +143,43 @@ def _units(
     )
 
 
-def _unknown_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """A note on the words that the model's vocabulary does not have, and one on those that it splits."""
-    unknown = [labels[position] for position, token in enumerate(tokens.ids) if token == UNKNOWN]
+def _has_answers(run: Run, example: Example | None) -> bool:
+    """Whether the run can name a candidate of a question, or another, or "none of them"."""
+    prediction = run.config.task.prediction
+    if example is None or not example.candidates or isinstance(prediction, NoPrediction | Label):
+        return False
+    return len(example.candidates) + prediction.none_of_them > 1
+
+
+def _question_notes(run: Run, example: Example, is_found: bool, is_readable: bool) -> tuple[str, ...]:
+    """Notes on which pronoun was found, and on what an answer needs."""
+    notes = [pronoun_note(example.text, example.pronoun)] if is_found else []
+    can_answer = is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
+    if can_answer and not _has_answers(run, example):
+        notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
+    return tuple(note for note in notes if note)
+
+
+def _chosen_head_note(
+    steps: Sequence[Step], tokens: TokenizedText, example: Example, head: tuple[int, int], answer: str
+) -> str:
+    """Whether the head whose steps these are points where the answer is."""
+    weights = next(step for step in steps if step.name == "weights").result.values
+    row = weights[tokens.covering(example.pronoun)].mean(axis=0)
+    names = [example.words(number) for number in range(len(example.candidates))]
+    sums = [float(sum(row[tokens.covering(mention)].sum() for mention in mentions)) for mentions in example.candidates]
+    return head_note(*head, names, sums, names.index(answer) if answer in names else None)
+
+
+def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """A note on the words that a vocabulary of whole words splits."""
     subwords: dict[int, list[str]] = {}
     for number, label in zip(tokens.words, labels, strict=True):
         if number >= 0:
             subwords.setdefault(number, []).append(label)
     split = ["·".join(parts) for parts in subwords.values() if len(parts) > 1]
-    notes = (
-        (_("Not in this model's vocabulary: {words}. What the model does there means little."), unknown),
-        (_("Split into subwords that the model knows: {words}. What it does there means little."), split),
-    )
-    return tuple(note.format(words=", ".join(dict.fromkeys(listed))) for note, listed in notes if listed)
+    note = _("Split into subwords that the model knows: {words}. What it does there means little.")
+    return (note.format(words=", ".join(dict.fromkeys(split))),) if split else ()
 
 
 def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> tuple[str, ...]:
@@ -213,9 +246,9 @@ def _steps(
     labels: tuple[str, ...],
     layer: int,
     head: int,
-    answers: bool,
+    temperature: float | None,
 ) -> tuple[list[Step], str | None]:
-    """All steps in order, and the model's answer, or None where the query names no candidates."""
+    """All steps in order, and the model's answer; None for both without a temperature of its scores."""
     encoder = model.encoder
     context = encoder.make_context(sentence.row)
     steps = _embedding_steps(encoder, sentence.row, context.embeddings, labels)
@@ -257,10 +290,11 @@ def _steps(
         steps.append(
             Step("after", _("The encoder's output"), text, (current, *signs, "=", token_matrix("H", final, labels)))
         )
-    if not answers or query.example is None or not query.example.candidates:
+    if temperature is None:
         return steps, None
     assert sentence.batch is not None
-    step = _answer(model, sentence.batch, query.example)
+    assert query.example is not None
+    step = _answer(model, sentence.batch, query.example, temperature)
     best = int(step.result.values[0].argmax())
     return [*steps, step], step.result.columns[best]
 
@@ -301,7 +335,7 @@ def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, l
     return steps
 
 
-def _answer(model: PronounModel, batch: Batch, example: Example) -> Step:
+def _answer(model: PronounModel, batch: Batch, example: Example, temperature: float) -> Step:
     scores = model.prediction_head.scores(model(batch), batch)
     names = [example.words(index) for index in range(len(example.candidates))]
     answers = scores[:, : len(names)]
@@ -309,13 +343,14 @@ def _answer(model: PronounModel, batch: Batch, example: Example) -> Step:
         answers = torch.cat((answers, scores[:, -1:]), dim=1)
         names.append(_("none of them"))
     row = labelled_matrix(_("score"), answers, ("",), names, ("one", "tokens"), followed=False)
-    share = labelled_matrix(_("share"), masked_softmax(answers), ("",), names, ("one", "tokens"), False, True)
-    return Step(
-        "answer",
-        _("The model's answer"),
-        _(
-            "The prediction head reads the pronoun's vector and gives each candidate a score; the softmax of the "
-            "scores is the share of each."
-        ),
-        (row, "softmax", "=", share),
+    shares = masked_softmax(answers / temperature)
+    share = labelled_matrix(_("share"), shares, ("",), names, ("one", "tokens"), False, True)
+    text = _(
+        "The prediction head reads the pronoun's vector and gives each candidate a score; the softmax of the scores is "
+        "the share of each."
     )
+    if temperature == 1:
+        return Step("answer", _("The model's answer"), text, (row, "softmax", "=", share))
+    calibrated = _("Before it, the temperature {temperature} divides them, with which the shares are calibrated.")
+    text = joined_sentences([text, calibrated.format(temperature=f"{temperature:.3f}")])
+    return Step("answer", _("The model's answer"), text, (row, f"÷ {temperature:.4g}", "softmax", "=", share))

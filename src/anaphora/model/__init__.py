@@ -1,1 +1,1 @@
-"""The model, from token ids to hidden states to answers; independent of where the data come from."""
+"""Token ids -> hidden states -> answers; knows nothing of where the data come from."""

@@ -1,4 +1,4 @@
-"""One pass over the layers of an encoder, shared by everything that inspects them."""
+"""One pass over the layers of an encoder: whatever looks into them consumes it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from anaphora.model.recurrent import NO_MAPS
 
 
 class LayerPass:
-    """One layer applied to a batch; its outputs are computed on first access and cached.
+    """One layer at work on a batch; what it mixes is computed when first read, and once.
 
     Attributes:
         block: the layer.
-        context: shared by all layers.
-        hidden: (B, T, W) the input states.
+        context: what all layers share.
+        hidden: (B, T, W) the states that it reads.
         query, key, value: (B, H, T, D) their projections.
     """
 
@@ -30,13 +30,13 @@ class LayerPass:
 
     @property
     def mixed(self) -> Tensor:
-        """Return the attention output, heads concatenated, before the output projection: (B, T, W)."""
+        """What attention makes of the values, heads side by side, before the output projection: (B, T, W)."""
         if self._mixed is None:
             self._mixed = self.block.attention.mix(self.query, self.key, self.value, self.context)
         return self._mixed
 
     def rows(self, queries: Queries) -> Tensor:
-        """Return the weights of single queries: (Q, H, T).
+        """The weights of single queries: (Q, H, T).
 
         Raises:
             UserError: the layer has no attention.
@@ -44,7 +44,7 @@ class LayerPass:
         return self._attention().rows(self.query, self.key, self.context, queries)
 
     def maps(self) -> Tensor:
-        """Return the weights of every query: (B, H, T, T).
+        """The weights of every query: (B, H, T, T).
 
         Raises:
             UserError: the layer has no attention.
@@ -52,14 +52,13 @@ class LayerPass:
         return self._attention().maps(self.query, self.key, self.context)
 
     def output(self, needed: Tensor | None = None) -> Tensor:
-        """Return the output states of the layer.
+        """The states that it hands on.
 
         Args:
-            needed: (P,) different flat positions in order, row * T + token; the rest of the layer is computed for them
-                only.
+            needed: (P,) different flat positions in order, row * T + token; the rest of the layer is for them alone.
 
         Returns:
-            (B, T, W), or (P, W) if `needed` is given.
+            (B, T, W), or (P, W) where positions are named.
         """
         if needed is None:
             return self.block.complete(self.hidden, self.mixed)
@@ -77,7 +76,7 @@ class LayerPass:
 
 
 def layer_passes(blocks: Sequence[Block], context: AttentionContext) -> Iterator[LayerPass]:
-    """Yield one pass per layer, each reading the output of the previous one."""
+    """One layer after the other, each reading the output of the one before."""
     hidden = context.embeddings
     for block in blocks:
         layer = LayerPass(block, context, hidden)

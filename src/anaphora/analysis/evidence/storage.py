@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from anaphora.settings.model.attention import heads_of
 if TYPE_CHECKING:
     from anaphora.analysis.evidence.headline import Headline, Measurement
 
+_CALIBRATION = "calibration.json"
 _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),
     *("train_seconds", "reads_candidates", "levels", "encoder"),
@@ -67,6 +69,41 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
                 if (head := find_head(folder, split)) is not None:
                     return head
     return None
+
+
+def answer_temperature(run: Run, language: str) -> float:
+    """Return by what the scores of a run's answers in a language are divided before the softmax; 1 if uncalibrated.
+
+    Raises:
+        UserError: the file with the temperatures is damaged.
+    """
+    return answer_temperatures(run).get(language, 1.0)
+
+
+def answer_temperatures(run: Run) -> dict[str, float]:
+    """Return the temperature of each language that was calibrated, here or else by those who published the run.
+
+    Raises:
+        UserError: the file with the temperatures is damaged.
+    """
+    for path in (place / _CALIBRATION for place in (run.directory, run.origin) if place is not None):
+        way_out = f"delete it, or write it again with scripts/evaluate.py run={run.directory} calibrate=dev"
+        try:
+            temperatures = read_json(path, {"temperatures": {str: float}}, way_out)["temperatures"]
+        except FileNotFoundError:
+            continue
+        for language, temperature in temperatures.items():
+            if not 0 < temperature < float("inf"):
+                raise UserError(f"{path}: temperatures.{language} ({temperature}) must be above 0; {way_out}")
+        return dict(temperatures)
+    return {}
+
+
+def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
+    """Write the temperatures of a run's answers beside its scores, and what they were fitted and measured on."""
+    path = run.directory / _CALIBRATION
+    write_json(path, {"temperatures": temperatures, **about})
+    return path
 
 
 def stored_head(run: Run, language: str | None = None) -> Head:

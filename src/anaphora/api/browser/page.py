@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.storage import chosen_head, stored_head
+from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head, stored_head
 from anaphora.api.browser.phrases import loading_phrase, phrases
 from anaphora.api.browser.shapes import check_supported, shape_of, stored_tokenizer
 from anaphora.api.first_sentences import FIRST_SENTENCES
@@ -21,6 +21,7 @@ from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, LANGUAGE_SAMPL
 from anaphora.base.locale.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.third_person import SCRIPT_PATTERN
+from anaphora.report.page.answer_notes import LEAST_WEIGHT
 from anaphora.report.page.offline import (
     FONT_MARK,
     read_asset,
@@ -102,6 +103,8 @@ def _page(run: Run, weights: _PackedWeights) -> str:
             for language, head in heads.items()
         },
         "language": {"sample": LANGUAGE_SAMPLE, "share": CHINESE_SHARE},
+        "temperatures": answer_temperatures(run),
+        "least": LEAST_WEIGHT,
         "most": slots_of(run.config.task.prediction) or None,
         "longest": run.config.model.position.longest_text,
         "colours": weight_colours(),

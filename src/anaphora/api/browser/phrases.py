@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anaphora.base.locale.translation import _, pgettext
+from anaphora.report.page.answer_notes import answer_phrases
 
 
 def loading_phrase() -> str:
@@ -15,7 +16,7 @@ def loading_phrase() -> str:
 
 def phrases() -> dict[str, str]:
     """Return the phrases by name, in the language of the enclosing `spoken_in`."""
-    return _marking_phrases() | _answer_phrases() | _map_phrases()
+    return answer_phrases() | _marking_phrases() | _answer_phrases() | _map_phrases()
 
 
 def _marking_phrases() -> dict[str, str]:
@@ -33,19 +34,15 @@ def _marking_phrases() -> dict[str, str]:
         "marking_pronoun": _("the pronoun"),
         "neighbours": _("Neighbouring marked words count as one name."),
         "words": _("The words of the sentence"),
-        "comma": _(", "),
         "pronoun": _("pronoun"),
         "candidate": _("candidate"),
         "another_pronoun": _("another pronoun; a click asks about it"),
         "empty": _("Type a sentence first."),
         "language": _("Type an English or a Chinese sentence: this page reads no other language."),
         "too_long": _("This sentence has {tokens} tokens, and the model reads at most {most}: type a shorter one."),
-        "unknown": _("The model does not know {words}: do not trust this answer."),
-        "unreadable": _("The model cannot read {words}, so no answer is shown: use other words."),
         "no_pronoun": _(
             "There is no he, she, it or they here: choose “the pronoun” above and click the word you mean."
         ),
-        "too_few": _("Click at least two words that {pronoun} may mean; then the model answers."),
         "too_many": _("This model compares at most {most} candidates: click some of them again."),
     }
 
@@ -55,12 +52,6 @@ def _answer_phrases() -> dict[str, str]:
         "answer": _("The model’s answer"),
         "before": _("as it is"),
         "after": _("with the edits"),
-        "none": _("none of them"),
-        "agree": _("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
-        "differ": _(
-            "Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."
-        ),
-        "nowhere": _("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
         "no_head": _(" (No head was chosen for this model, so this is the one that you select.)"),
         "sums": _("Weight on the candidates: "),
         "edit": _("Change the model"),

@@ -19,8 +19,6 @@ def phrases() -> dict[str, str]:
         "took": pgettext("live page", "{seconds} s"),
         "answers": _("The model’s answer"),
         "none": _("none of them"),
-        "no_answer": _("This model gives maps and no answer about pronouns."),
-        "mark_first": _("Mark a pronoun and its candidates to ask for an answer."),
         "candidate": _("candidate"),
         "before": _("as it is"),
         "after": _("with the edits"),

@@ -15,17 +15,21 @@ import torch
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.interventions import Intervention, intervene, knockout_edges, replace_head_outputs
+from anaphora.analysis.evidence.storage import answer_temperature
 from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, text_maps, whole_maps
 from anaphora.analysis.maps.words import word_tokens
 from anaphora.analysis.results.scores import Head
-from anaphora.api.maps import labelled_attention
+from anaphora.analysis.scores.calibration import shares_at
+from anaphora.api.maps import SentenceAttention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.locale.translation import N_, _
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.example import Example
+from anaphora.data.example import Example, overlapping
 from anaphora.data.own_sentence import optional_example
 from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.data.tokens.unread import UnknownWords, unknown_words
+from anaphora.report.page.answer_notes import head_note, too_few_note, unknown_note
 from anaphora.report.page.explorer import attention_entry
 from anaphora.settings.model.encoder import check_length
 
@@ -98,9 +102,10 @@ def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[st
     """
     started = time.perf_counter()
     tokens = _tokens(model, question.text)
+    unknown = unknown_words(question.text, tokens, question.example)
     interventions = _interventions(question, word_tokens(tokens.words), (model.layers, model.heads))
     if isinstance(model, OpenRun):
-        maps, answers = _run_reply(model, question, interventions)
+        maps, answers = _run_reply(model, question, interventions, unknown.is_readable)
     else:
         maps, answers, tokens = model.token_maps(tokens, interventions), None, model.labels(tokens)
     attention = labelled_attention(question.text, tokens, maps, by="word", model=model.name, example=question.example)
@@ -111,6 +116,7 @@ def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[st
         "spans": [list(span) for span in attention.spans],
         "pronoun": None if question.example is None else list(question.example.pronoun),
         "answers": answers,
+        "notes": _notes(model, question, attention, unknown, answers),
         "chosen": None if head is None else [head.layer, head.head],
         "is_decoder": not isinstance(model, OpenRun) and model.is_decoder,
         "seconds": round(time.perf_counter() - started, 3),
@@ -118,7 +124,7 @@ def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[st
 
 
 def _run_reply(
-    model: OpenRun, question: LiveQuestion, interventions: Sequence[Intervention]
+    model: OpenRun, question: LiveQuestion, interventions: Sequence[Intervention], is_readable: bool
 ) -> tuple[NDArray[np.float32], list[dict[str, Any]] | None]:
     run, example = model.run, question.example
     prediction = run.config.task.prediction
@@ -126,15 +132,45 @@ def _run_reply(
         if example is None:
             return text_maps(run.model, run.tokenizer, question.text)[1], None
         maps = whole_maps(run.model, run.tokenizer, example, prediction)[1]
-        if not example.candidates or not answers_pronouns(prediction):
+        count = len(example.candidates) + prediction.none_of_them
+        if not is_readable or not example.candidates or count < 2 or not answers_pronouns(prediction):
             return maps, None
         data = EncodedSplit([example], run.tokenizer)
-        shares = np.exp(log_probabilities(run.model, data, run.config.batching, prediction))[0]
+        logs = log_probabilities(run.model, data, run.config.batching, prediction)[0]
+    shares = shares_at(logs, answer_temperature(run, example.language))
     named = [example.words(number) for number in range(len(example.candidates))]
     answers = [{"candidate": name, "share": float(share)} for name, share in zip(named, shares, strict=False)]
     if shares[-1] > 0:
         answers.append({"candidate": None, "share": float(shares[-1])})
     return maps, answers
+
+
+def _notes(
+    model: OpenRun | TransformersModel,
+    question: LiveQuestion,
+    attention: SentenceAttention,
+    unknown: UnknownWords,
+    answers: list[dict[str, Any]] | None,
+) -> list[str]:
+    """What a reader must know of the answer, or why there is none."""
+    example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
+    if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
+        notes.append(_("This model gives maps and no answer about pronouns."))
+    elif example is None:
+        notes.append(_("Mark a pronoun and its candidates to ask for an answer."))
+    elif answers is None and unknown.is_readable:
+        notes.append(too_few_note(question.text[slice(*example.pronoun)]))
+    elif answers is not None and (head := model.head_for(question.text)) is not None:
+        rows = overlapping(attention.spans, example.pronoun)
+        row = attention.weights[head.layer, head.head, rows].mean(axis=0)
+        weights = [
+            sum(float(row[overlapping(attention.spans, mention)].sum()) for mention in mentions)
+            for mentions in example.candidates
+        ]
+        names = [example.words(number) for number in range(len(weights))]
+        best = max(range(len(answers)), key=lambda number: answers[number]["share"])
+        notes.append(head_note(head.layer, head.head, names, weights, best if best < len(names) else None))
+    return notes
 
 
 def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:

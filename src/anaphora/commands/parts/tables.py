@@ -8,6 +8,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from anaphora.analysis.scores.calibration import LanguageCalibration
 from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM
 from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
 from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX
@@ -22,6 +23,7 @@ from anaphora.report.wording import (
     factor_names,
     factor_value_names,
     label,
+    language_name,
     name_policy_names,
     shortcut_names,
     split_names,
@@ -58,6 +60,20 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
     table = _empty_table(title, rows[0], rows[0].keys() - {"items", "accuracy"}, box.HEAVY_HEAD)
     for row in rows:
         table.add_row(*(value_cell(name, value) for name, value in row.items()))
+    console.print(table)
+
+
+@in_language_of_messages
+def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration]) -> None:
+    """Print how far confidence and accuracy are apart, without the temperatures and with them."""
+    title = _("{run}: expected calibration error, {split} split").format(run=run, split=label(split_names(), split))
+    table = Table(title=title, title_justify="left")
+    table.add_column(_("language"))
+    for column in (_("items"), _("temperature"), _("before"), _("after")):
+        table.add_column(column, justify="right")
+    for row in rows:
+        numbers = f"{row.temperature:.3f}", f"{row.before:.3f}", f"{row.after:.3f}"
+        table.add_row(language_name(row.language), str(row.items), *numbers)
     console.print(table)
 
 

@@ -1,1 +1,1 @@
-"""Pretrained encoders: their settings and weights."""
+"""Encoders of other people: their settings and their weights."""

@@ -1,11 +1,78 @@
-"""What a reader is told of a sentence: which pronoun it is about, in the language of the enclosing `spoken_in`."""
+"""What a reader must know of a model's answer, in the language of the enclosing `spoken_in`.
+
+The page without Python fills in the same phrases by its script.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Span
 from anaphora.data.own_sentence import occurrences_in_any_case
 from anaphora.data.third_person import third_person_pronouns
+from anaphora.data.tokens.unread import UnknownWords
+
+LEAST_WEIGHT = 0.1
+"""The weight from which on a head points at a candidate."""
+
+
+def answer_phrases() -> dict[str, str]:
+    """Return the phrases by name; names in braces are filled in."""
+    return {
+        "comma": _(", "),
+        "none": _("none of them"),
+        "unknown": _("Do not trust this answer: the run does not know {words}."),
+        "unreadable": _(
+            "Do not trust this run here: it does not know {words}, so no answer is shown: use other words."
+        ),
+        "too_few": _("Click at least two words that {pronoun} may mean; then the model answers."),
+        "agree": _("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
+        "differ": _(
+            "Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."
+        ),
+        "nowhere": _("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
+    }
+
+
+def unknown_note(unknown: UnknownWords) -> str | None:
+    """Return which words the model does not know and what follows from it; None if it knows all of them."""
+    if not unknown.words:
+        return None
+    phrases = answer_phrases()
+    return phrases["unknown" if unknown.is_readable else "unreadable"].format(words=quoted_words(unknown.words))
+
+
+def unread_note(words: Sequence[str]) -> str:
+    """Return which words of a text a model does not know, where its maps are shown and no answer."""
+    note = _("Do not trust the weights of {words}: the model does not know this part of the text.")
+    return note.format(words=quoted_words(words))
+
+
+def quoted_words(words: Sequence[str]) -> str:
+    """Return words in quotation marks, with commas between them."""
+    return answer_phrases()["comma"].join(f"“{word}”" for word in words)
+
+
+def head_note(layer: int, head: int, candidates: Sequence[str], weights: Sequence[float], answer: int | None) -> str:
+    """Return whether a head points where the answer is.
+
+    Args:
+        layer, head: the head.
+        candidates: the names of the M candidates.
+        weights: (M,) the pronoun's weight on each of them in this head.
+        answer: the number of the candidate that the model names; None for none of them.
+    """
+    strongest = max(range(len(candidates)), key=weights.__getitem__)
+    name = "nowhere" if weights[strongest] < LEAST_WEIGHT else "agree" if strongest == answer else "differ"
+    phrases = answer_phrases()
+    return phrases[name].format(
+        layer=layer,
+        head=head,
+        pointed=f"“{candidates[strongest]}”",
+        weight=f"{weights[strongest]:.2f}",
+        answer=phrases["none"] if answer is None else f"“{candidates[answer]}”",
+    )
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
@@ -21,6 +88,11 @@ def pronoun_note(text: str, pronoun: Span) -> str | None:
 def no_pronoun_note() -> str:
     """Return what to do with a sentence in which no pronoun was found."""
     return _("There is no third-person pronoun of English or Chinese here: click a word to see its row.")
+
+
+def too_few_note(pronoun: str) -> str:
+    """Return what to do with a sentence that has fewer candidates than an answer needs."""
+    return answer_phrases()["too_few"].format(pronoun=f"“{pronoun}”")
 
 
 def _typed(text: str, span: Span) -> str:

@@ -16,6 +16,7 @@ from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.locale.translation import spoken_language
+from anaphora.report.page.answer_notes import unread_note
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry
 from anaphora.report.page.explorer_phrases import explorer_phrases
@@ -143,7 +144,7 @@ def write_attention_page(
         explorer_phrases=explorer_phrases(),
         kinds=kind_names(),
         decoder=decoder,
-        unread=", ".join(unread),
+        unread=unread_note(unread) if unread else "",
         explorer=script_json({"sentences": [whole], "head": opening, **explorer_words(), **weight_colours()}),
         script=read_asset("report.js"),
     )  # fmt: skip

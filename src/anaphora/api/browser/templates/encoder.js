@@ -183,8 +183,8 @@ class Encoder {
 }
 
 // The share of each candidate, and of "none of them" last where that is an answer: query and candidates are lists of
-// tokens. The scores are those of model/prediction.py.
-function shares(encoder, read, { maps, hidden }, query, candidates) {
+// tokens. The scores are those of model/prediction.py; the temperature of the run's calibration divides them.
+function shares(encoder, read, { maps, hidden }, query, candidates, temperature) {
   const { prediction, width, heads } = encoder.shape, weights = encoder.weights, ids = read.ids, tokens = ids.length;
   const vector = mean(hidden, query, width), dot = (a, b) => a.reduce((sum, each, k) => sum + each * b[k], 0);
   const mass = (layer, head, token) => query.reduce((sum, row) => sum + maps[layer][(head * tokens + row) * tokens + token] / query.length, 0);
@@ -218,5 +218,5 @@ function shares(encoder, read, { maps, hidden }, query, candidates) {
   };
   const scores = kinds[prediction.kind]();
   if (!prediction.none_of_them) scores[scores.length - 1] = -Infinity;
-  return softmax(scores);
+  return softmax(scores.map((score) => score / temperature));
 }

@@ -51,7 +51,12 @@ class Model {
       read.units[from].tokens.flatMap((query) => read.units[to].tokens.map((key) => ({ layer, head, query, key }))));
     const output = this.encoder.run(read.ids, slots, { cuts, off: edits.off }), tokensOf = read.units.map((unit) => unit.tokens);
     const merged = (froms) => output.maps.map((map) => Array.from({ length: this.data.shape.heads }, (_, head) => merge(map, head, read.ids.length, froms, tokensOf)));
-    return { maps: merged(tokensOf), rows: merged([query]), shares: lists.length ? shares(this.encoder, read, output, query, lists) : null };
+    return { maps: merged(tokensOf), rows: merged([query]), shares: lists.length ? shares(this.encoder, read, output, query, lists, this.data.temperatures[this.languageOf(read.text)] ?? 1) : null };
+  }
+  languageOf(text) { // as Python decides it
+    const { sample, share } = this.data.language, chinese = new RegExp(`[${this.data.chinese}]`, "u");
+    const characters = [...text].slice(0, sample);
+    return characters.filter((each) => chinese.test(each)).length >= Math.max(1, share * characters.length) ? "zh" : "en";
   }
 }
 

@@ -7,7 +7,6 @@
   const say = (name, values = {}) => data.phrases[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
   const quoted = (text) => `“${text}”`;
   const share = (weight) => weight.toFixed(2);
-  const LEAST = 0.1; // the least weight with which a head points at a candidate
   function element(tag, className, text) {
     const node = document.createElement(tag);
     if (className) node.className = className;
@@ -79,7 +78,7 @@
     marked = new Set();
     pronoun = [];
     const former = chosen;
-    chosen = data.heads[languageOf(text)];
+    chosen = data.heads[model.languageOf(text)];
     if (chosen && (chosen.layer !== former?.layer || chosen.head !== former?.head)) selected = chosen;
     problem = problemOf(text);
     if (!problem) {
@@ -96,10 +95,6 @@
     at("marking-names").checked = true;
     fillWords();
     compute();
-  }
-  function languageOf(text) { // as Python decides it
-    const sample = [...text].slice(0, data.language.sample), chinese = new RegExp(`[${data.chinese}]`, "u");
-    return sample.filter((each) => chinese.test(each)).length >= Math.max(1, data.language.share * sample.length) ? "zh" : "en";
   }
   function problemOf(text) {
     const letters = [...text.replace(/\[MASK\]/g, "")].filter((each) => /\p{L}/u.test(each));
@@ -163,7 +158,7 @@
     tellRow();
     drawMap();
   }
-  const unreadUnits = () => [...read.units.keys()].filter(isUnread);
+  const unreadUnits = () => [...read.units.keys()].filter((unit) => isWord(unit) && isUnread(unit));
   function isReadable() { // whether enough is known to show how sure the answer is
     const named = [...pronoun, ...marked], words = [...read.units.keys()].filter(isWord);
     return !named.some(isUnread) && words.filter(isUnread).length <= words.length / 3;
@@ -238,7 +233,7 @@
     const answer = best(shares.slice(0, lists.length)), none = data.shape.prediction.none_of_them && shares[lists.length] > shares[answer];
     const pointed = best(weights), values = { layer: head.layer, head: head.head, pointed: quoted(textOf(lists[pointed])), weight: share(weights[pointed]),
       answer: none ? say("none") : quoted(textOf(lists[answer])) };
-    const name = weights[pointed] < LEAST ? "nowhere" : !none && pointed === answer ? "agree" : "differ";
+    const name = weights[pointed] < data.least ? "nowhere" : !none && pointed === answer ? "agree" : "differ";
     return say(name, values) + (chosen ? "" : say("no_head"));
   }
 
@@ -315,7 +310,7 @@
     for (const { layer, head, node } of pictures) {
       const isSelected = layer === selected.layer && head === selected.head, isOff = edits.some((one) => !("to" in one) && one.layer === layer && one.head === head);
       const weights = lists.map((units) => weightOn(units, { layer, head })), most = best(weights);
-      const name = say("layer_head", { layer, head }), pointed = weights[most] >= LEAST ? `${share(weights[most])} ${textOf(lists[most])}` : "";
+      const name = say("layer_head", { layer, head }), pointed = weights[most] >= data.least ? `${share(weights[most])} ${textOf(lists[most])}` : "";
       painter.small(node.firstChild, shown().maps[layer][head], read.units.length);
       node.lastChild.textContent = isOff ? say("off") : pointed;
       node.setAttribute("aria-checked", String(isSelected));

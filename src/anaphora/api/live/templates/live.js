@@ -86,10 +86,9 @@
   function again() { return ask(false).then((done) => done && (question.cuts.length || question.off.length) ? ask(true) : done); }
 
   function tellAnswers(edited) {
-    const box = at("live-answers");
+    const box = at("live-answers"), notes = (edited ?? plain).notes.map((text) => element("p", "note", text));
     if (!plain.answers) {
-      const marked = runs("pronoun").length && runs("candidate").length;
-      box.replaceChildren(element("p", "quiet", marked ? say.no_answer : say.mark_first));
+      box.replaceChildren(...notes);
       return;
     }
     const table = element("table"), head = element("tr");
@@ -109,7 +108,7 @@
       body.append(line);
     });
     table.append(top, body);
-    box.replaceChildren(table);
+    box.replaceChildren(table, ...notes);
   }
 
   // ---- edits

@@ -1,0 +1,107 @@
+"""Calibration of answers: one temperature for each language, and how far confidence and accuracy are apart.
+
+N items, M candidates at most. Log-probabilities (N, M + 1) have "none of them" last, and -inf where an item has no such
+answer. A temperature divides them before the softmax (Guo et al. 2017, section 4.2), so no answer changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.maps.answers import Bools, Floats, right_answers, shares_right
+from anaphora.data.example import Example
+
+_BINS = 10
+_LARGEST_LOG = 4.0
+"""Temperatures lie between e to the power of minus this and of this."""
+
+
+@dataclass(frozen=True)
+class LanguageCalibration:
+    """How well the answers in one language are calibrated.
+
+    Attributes:
+        language: "en" or "zh".
+        temperature: by what the scores are divided.
+        items: how many items were measured.
+        before, after: the expected calibration error without the temperature and with it.
+    """
+
+    language: str
+    temperature: float
+    items: int
+    before: float
+    after: float
+
+
+def shares_at(logs: Floats, temperature: float) -> Floats:
+    """Return the softmax of log-probabilities, (N, M + 1) or (M + 1,), divided by a temperature."""
+    scaled = logs / temperature
+    shares = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
+    normal: Floats = shares / shares.sum(axis=-1, keepdims=True)
+    return normal
+
+
+def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, float]:
+    """Return the temperature of each language that makes its right answers most likely."""
+    right = right_answers(examples, logs.shape[1])
+    return {
+        language: fit_temperature(logs[items], right[items]) for language, items in _items_by_language(examples).items()
+    }
+
+
+def fit_temperature(logs: Floats, right: Bools) -> float:
+    """Return the temperature that minimises the negative log-likelihood of the right answers, both (N, M + 1).
+
+    It is 1 if no item has a right answer that the model can give.
+    """
+    from scipy.optimize import minimize_scalar
+
+    answerable = (right & np.isfinite(logs)).any(axis=1)
+    if not answerable.any():
+        return 1.0
+    logs, right = logs[answerable], right[answerable]
+
+    def loss(log_temperature: float) -> float:
+        likelihood = np.where(right, shares_at(logs, float(np.exp(log_temperature))), 0.0).sum(axis=1)
+        return -float(np.log(np.maximum(likelihood, np.finfo(np.float64).tiny)).mean())
+
+    best = minimize_scalar(loss, bounds=(-_LARGEST_LOG, _LARGEST_LOG), method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(best.x))
+
+
+def calibration_by_language(
+    examples: Sequence[Example], logs: Floats, temperatures: Mapping[str, float]
+) -> list[LanguageCalibration]:
+    """Return how well the answers to some items are calibrated, a row for each of their languages."""
+    right = right_answers(examples, logs.shape[1])
+    rows = []
+    for language, items in _items_by_language(examples).items():
+        temperature = temperatures.get(language, 1.0)
+        before, after = (
+            expected_calibration_error(shares_at(logs[items], each), right[items]) for each in (1.0, temperature)
+        )
+        rows.append(LanguageCalibration(language, temperature, len(items), before, after))
+    return rows
+
+
+def expected_calibration_error(shares: Floats, right: Bools) -> float:
+    """Return the mean distance of confidence and accuracy over 10 bins of equal width, Guo et al. 2017, equation 3.
+
+    Args:
+        shares: (N, M + 1) the probability of each answer; the greatest is the confidence.
+        right: (N, M + 1) which answers are right; of several with the greatest probability, the share counts.
+    """
+    confidence, correct = shares.max(axis=1), shares_right(shares, right)
+    bins = np.clip(np.ceil(confidence * _BINS) - 1, 0, _BINS - 1).astype(np.int64)
+    distances = np.bincount(bins, correct - confidence, _BINS)  # the sum of a bin, which its share of the items weighs
+    return float(np.abs(distances).sum() / len(shares))
+
+
+def _items_by_language(examples: Sequence[Example]) -> dict[str, NDArray[np.int64]]:
+    languages = np.array([example.language for example in examples])
+    return {str(language): np.flatnonzero(languages == language) for language in np.unique(languages)}

@@ -1,0 +1,80 @@
+"""Temperatures make the right answers most likely, change no answer, and the calibration error is Guo et al.'s."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anaphora.analysis.scores.calibration import (
+    calibration_by_language,
+    expected_calibration_error,
+    fit_temperature,
+    fit_temperatures,
+    shares_at,
+)
+from anaphora.data.example import Example
+
+TEXTS = {"en": "Anna met Emma; she left.", "zh": "安娜见了小红，她走了。"}
+PLACES = {"en": ((0, 4), (9, 13), (15, 18)), "zh": ((0, 2), (4, 6), (7, 8))}
+
+
+def items(language: str, right: np.ndarray) -> list[Example]:
+    first, second, pronoun = PLACES[language]
+    return [
+        Example(
+            text=TEXTS[language],
+            language=language,
+            pronoun=pronoun,
+            candidates=((first,), (second,)),
+            antecedents=(int(answer),),
+        )
+        for answer in right
+    ]
+
+
+def drawn(temperature: float, language: str, seed: int) -> tuple[list[Example], np.ndarray]:
+    """20,000 items whose right answers are drawn with the shares at a temperature; nothing answers "none of them"."""
+    generator = np.random.default_rng(seed)
+    logs = np.full((20_000, 3), -np.inf)
+    logs[:, 0] = -np.logaddexp(0, generator.normal(0, 4, 20_000))
+    logs[:, 1] = np.log(-np.expm1(logs[:, 0]))
+    right = (generator.random(20_000) < shares_at(logs, temperature)[:, 1]).astype(int)
+    return items(language, right), logs
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
+def test_the_temperature_with_which_answers_were_drawn_is_found_and_calibrates_them(temperature: float) -> None:
+    examples, logs = drawn(temperature, "en", 0)
+    fitted = fit_temperatures(examples, logs)
+    assert fitted["en"] == pytest.approx(temperature, rel=0.1)
+    other_items, other_logs = drawn(temperature, "en", 1)
+    (row,) = calibration_by_language(other_items, other_logs, fitted)
+    assert row.after < 0.01 and (row.before > 0.03 or temperature == 1)
+
+
+def test_each_language_has_a_temperature_of_its_own_and_no_answer_changes() -> None:
+    english, english_logs = drawn(0.5, "en", 2)
+    chinese, chinese_logs = drawn(2.5, "zh", 3)
+    logs = np.concatenate([english_logs, chinese_logs])
+    fitted = fit_temperatures([*english, *chinese], logs)
+    assert fitted["en"] < 0.6 and fitted["zh"] > 2.2
+    for temperature in fitted.values():
+        shares = shares_at(logs, temperature)
+        assert (shares.argmax(axis=1) == logs.argmax(axis=1)).all() and (shares[:, 2] == 0).all()
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+def test_items_without_a_right_answer_that_can_be_given_are_left_out() -> None:
+    logs = np.log([[0.9, 0.1, 1e-300], [0.9, 0.1, 1e-300]])
+    logs[:, 2] = -np.inf
+    nothing = np.array([[False, False, True]] * 2)
+    assert fit_temperature(logs, nothing) == 1
+    one = np.array([[True, False, False], [False, False, True]])
+    assert fit_temperature(logs, one) == pytest.approx(fit_temperature(logs[:1], one[:1]))
+
+
+def test_the_calibration_error_weighs_ten_bins_by_their_items() -> None:
+    shares = np.array([[0.95, 0.05], [0.95, 0.05], [0.6, 0.4], [0.55, 0.45]])
+    right = np.array([[True, False], [False, True], [True, False], [True, False]])
+    # 0.9 to 1: confidence 0.95, accuracy 0.5, two items; 0.5 to 0.6: confidence 0.575, accuracy 1, two items.
+    assert expected_calibration_error(shares, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.425)

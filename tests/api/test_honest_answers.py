@@ -1,0 +1,120 @@
+"""Wherever an answer stands, so does what makes it doubtful: unknown words, another head's choice, calibration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anaphora
+from anaphora.analysis.results.scores import Head
+from anaphora.api.live.questions import parse, reply
+from anaphora.api.runs import OpenRun
+from anaphora.base.errors import UserError
+from anaphora.data.own_sentence import example_from_query
+from anaphora.explain.walk import Walkthrough
+
+TEXT = "Anna met Emma before she went to the park."
+CHINESE = "王芳碰到李强以后,她去了商店。"
+UNKNOWN = TEXT.replace("park", "ЖЖЖ")
+UNREADABLE = TEXT.replace("Emma", "ЖЖЖ")
+
+
+def explained(run: OpenRun, text: str, *names: str, head: int = 0) -> Walkthrough:
+    return run.explain(text, candidates=names, layer=1, head=head, language="en")
+
+
+def replied(run: OpenRun, text: str, *names: str) -> dict[str, Any]:
+    return reply(run, parse({"text": text, "candidates": list(names)}))
+
+
+def answer_of(walk: Walkthrough) -> dict[str, float]:
+    result = walk.step("answer").result
+    return dict(zip(result.columns, result.values[0].tolist(), strict=True))
+
+
+def test_unknown_words_are_named_beside_the_answer_and_an_unreadable_sentence_gets_none(own_run: Path) -> None:
+    run = anaphora.load(own_run)
+    walk, live = explained(run, UNKNOWN, "Anna", "Emma"), replied(run, UNKNOWN, "Anna", "Emma")
+    for notes in (walk.notes, live["notes"]):
+        assert any("Do not trust" in note and "“ЖЖЖ”" in note for note in notes)
+    assert len(live["answers"]) == 2 and walk.step("answer")
+    walk, live = explained(run, UNREADABLE, "Anna", "ЖЖЖ"), replied(run, UNREADABLE, "Anna", "ЖЖЖ")
+    for notes in (walk.notes, live["notes"]):
+        assert any("no answer is shown" in note and "“ЖЖЖ”" in note for note in notes)
+    assert live["answers"] is None and "answers:" not in walk.about
+    with pytest.raises(UserError):
+        walk.step("answer")
+    for notes in (explained(run, TEXT, "Anna", "Emma").notes, replied(run, TEXT, "Anna", "Emma")["notes"]):
+        assert not any("trust" in note for note in notes)
+
+
+@pytest.mark.parametrize("names", [(), ("Anna",)])
+def test_too_few_candidates_get_a_line_and_no_answer(own_run: Path, names: tuple[str, ...]) -> None:
+    run = anaphora.load(own_run)
+    walk, live = explained(run, TEXT, *names), replied(run, TEXT, *names)
+    assert any("at least two" in note for note in walk.notes) and any("at least two" in note for note in live["notes"])
+    assert live["answers"] is None and all(step.name != "answer" for step in walk.steps)
+
+
+def test_a_line_says_whether_the_chosen_head_points_where_the_answer_is(
+    own_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = anaphora.load(own_run)
+    maps = run.attention(TEXT, candidates=["Anna", "Emma"])
+    for head in (0, 1):
+        with monkeypatch.context() as patched:
+            patched.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda *_, head=head: Head(1, head))
+            patched.setattr("anaphora.explain.encoding.chosen_head", lambda *_, head=head: Head(1, head))
+            opened = anaphora.load(own_run)
+            live, walk = replied(opened, TEXT, "Anna", "Emma"), explained(opened, TEXT, "Anna", "Emma", head=head)
+            other = explained(opened, TEXT, "Anna", "Emma", head=1 - head)
+        row = maps.row("she", 1, head)
+        weights = {name: row.to(name) for name in ("Anna", "Emma")}
+        strongest = max(weights, key=weights.__getitem__)
+        is_same = strongest == run.answer(TEXT, "she", ["Anna", "Emma"])
+        words = "at none of them" if weights[strongest] < 0.1 else "there too" if is_same else "elsewhere"
+        (line,) = [note for note in live["notes"] if f"Layer 1 head {head}" in note]
+        assert line in walk.notes and words in line and f"{weights[strongest]:.2f}" in line and strongest in line
+        assert not any("points" in note for note in other.notes)
+    assert not any("points" in note for note in replied(run, TEXT, "Anna", "Emma")["notes"])  # no head was chosen
+
+
+@pytest.mark.parametrize(("text", "names"), [(TEXT, ("Anna", "Emma")), (CHINESE, ("王芳", "李强"))])
+def test_shares_are_calibrated_with_the_temperature_of_their_language(
+    own_run: Path, text: str, names: tuple[str, ...]
+) -> None:
+    before = answer_of(explained(anaphora.load(own_run), text, *names))
+    temperatures = {"en": 0.25, "zh": 4.0}
+    (own_run / "calibration.json").write_text(json.dumps({"temperatures": temperatures}), encoding="utf-8")
+    run = anaphora.load(own_run)
+    powers = np.array(list(before.values())) ** (1 / temperatures[example_from_query(text).language])
+    expected = dict(zip(before, powers / powers.sum(), strict=True))
+    assert answer_of(explained(run, text, *names)) == pytest.approx(expected)
+    shown = {one["candidate"]: one["share"] for one in replied(run, text, *names)["answers"]}
+    assert shown == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("content", ['{"temperatures": {"en": 0}}', '{"temperatures": {"en": "1"}}', "{}", "["])
+def test_a_damaged_calibration_is_one_line(own_run: Path, content: str) -> None:
+    (own_run / "calibration.json").write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=r"calibration\.json.*calibrate=dev"):
+        replied(anaphora.load(own_run), TEXT, "Anna", "Emma")
+
+
+def test_evaluate_calibrates_on_one_split_and_measures_another(own_run: Path, script: Any) -> None:
+    status, out, err = script("evaluate", f"run={own_run}", "calibrate=dev")
+    assert status == 0, err
+    assert "expected calibration error" in out
+    stored = json.loads((own_run / "calibration.json").read_text(encoding="utf-8"))
+    assert stored["fitted_on"] == "dev" and stored["measured_on"] == "test"
+    for row in stored["measured"]:
+        assert row["temperature"] == stored["temperatures"][row["language"]]
+        assert f"{row['before']:.3f}" in out and f"{row['after']:.3f}" in out
+    again = script("evaluate", f"run={own_run}")
+    assert again.out.split("expected calibration error")[0] == out.split("expected calibration error")[0]
+    status, _, err = script("evaluate", f"run={own_run}", "calibrate=test")
+    assert status == 2 and "must be another split" in err

@@ -1,0 +1,33 @@
+"""Words that a vocabulary lacks are named; those that it can spell are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from anaphora.data.own_sentence import example_from_query
+from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.data.tokens.unread import unknown_words
+from anaphora.data.tokens.vocabulary import character_vocabulary, wordpiece_vocabulary
+
+TEXTS = ["the old man met the woman because she was kind and he was not", "她和他去了小红的家，明天再来"] * 9
+
+
+@pytest.mark.parametrize("tokenizer", [wordpiece_vocabulary(TEXTS, 300), character_vocabulary(TEXTS, 1)])
+@pytest.mark.parametrize(
+    ("text", "unknown", "is_readable"),
+    [
+        ("the mannish woman met a thesis because she was kind.", [], True),
+        ("红天明去了家，她来。", [], True),
+        ("the woman met the man because she was ЖЖ and kind.", ["ЖЖ"], True),
+        ("ЖЖ met the woman because she was kind.", ["ЖЖ"], False),
+        ("Ж ЖЖ ЖЖЖ, she was kind.", ["Ж", "ЖЖ", "ЖЖЖ"], False),
+        ("龘和他去了家，她来了。", ["龘"], False),
+    ],
+)
+def test_what_cannot_be_spelled_is_unknown(
+    tokenizer: Tokenizer, text: str, unknown: list[str], is_readable: bool
+) -> None:
+    first = text[0] if text.endswith("。") else text.split()[0]
+    example = example_from_query(text, None, [first])
+    found = unknown_words(text, tokenizer.encode(text), example)
+    assert (list(found.words), found.is_readable) == (unknown, is_readable)
