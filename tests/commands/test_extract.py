@@ -222,6 +222,6 @@ def test_what_does_not_go_together_is_refused(settings: dict[str, Any], message:
 
 def test_words_of_items_with_pronouns_are_refused(finished: Path, tmp_path: Path, script: Callable[..., Any]) -> None:
     result = script("extract", f"run={finished}", "words=[park]", f"output={tmp_path / 'out'}")
-    assert (result.status, result.out) == (2, "")
+    assert (result.status, result.out) == (2, f"run: {finished}\n")
     assert "words (['park']) is only for texts; the items of data=jsonl have pronouns" in result.err
     shutil.rmtree(tmp_path / "out", ignore_errors=True)

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from anaphora.analysis.evidence.storage import chosen_head
 from anaphora.analysis.results.scores import Head
 from anaphora.api.first_sentences import first_sentence
 from anaphora.base.errors import UserError
+from anaphora.cli import COMMANDS
 from anaphora.runs import shipped
 from anaphora.runs.directory import RunFiles, load
+from anaphora.runs.warm_start import with_start_model
 
 Script = Callable[..., tuple[int, str, str]]
 SENTENCE = ("Anna met Tom before she went to the park.", "she", ["Anna", "Tom"])
@@ -71,6 +74,15 @@ def test_scores_on_other_data_need_no_folder_of_their_own(inside: Path, table: P
     assert status == 0, err
     assert Path("outputs/shipped/metrics.json").exists()
     assert anaphora.load().chosen_head == Head(0, 1)  # still the one that was released
+
+
+def test_a_run_may_start_from_it(
+    inside: Path, table: Path, settings: Callable[..., Any], tiny_settings: tuple[str, ...]
+) -> None:
+    untouched = [name for name in tiny_settings if not name.startswith("model")]
+    config = settings("start=shipped", "data=jsonl", f"data.path={table}", "name=own", "output=own", *untouched)
+    COMMANDS["train"].run(with_start_model(config))
+    assert load("own/own").config.model == anaphora.load().run.config.model
 
 
 def test_weights_of_16_bits_compute_in_32(inside: Path, own_run: Path) -> None:
