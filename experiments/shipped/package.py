@@ -13,7 +13,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, write_json, write_text
 from anaphora.cli import run_program
 from anaphora.runs.shipped import SHIPPED, write_release
-from experiments.shipped.scores import SCORES, SentenceScore, print_scores, score_sentences, shown_interval
+from experiments.shipped.scores import SCORES, RunScores, edge_sentence, print_scores, score_sentences, shown_interval
 from experiments.shipped.settings import Packaging
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def work(settings: Packaging) -> None:
         write_run(run, draft)
         scores = score_sentences(str(draft), Path(settings.sentences), draft)
         keep_only_heads(draft)
-        write_json(draft / SCORES, {"scores": [asdict(row) for row in scores]})
+        write_json(draft / SCORES, asdict(scores))
         write_text(draft / "README.md", card(run, facts, scores))
         check_free_of_paths(draft, (str(run.directory.resolve().parent), run.config.output, *data_folders(run)))
         release = write_release(draft)
@@ -156,7 +156,7 @@ def check_free_of_paths(folder: Path, places: Sequence[str]) -> None:
                 raise UserError(f"{path.relative_to(folder)} holds the path {place.decode()} of this machine")
 
 
-def card(run: Run, facts: Facts, scores: Sequence[SentenceScore]) -> str:
+def card(run: Run, facts: Facts, scores: RunScores) -> str:
     """Return the model card as Markdown."""
     from anaphora.runs.directory import training_record
     from anaphora.settings.model.attention import heads_of
@@ -181,6 +181,7 @@ def card(run: Run, facts: Facts, scores: Sequence[SentenceScore]) -> str:
         "and on which nothing was chosen, in % with the 95 % interval over minimal pairs. The head of each language "
         "was chosen on the dev split. `make shipped-scores` measures them again.",
         score_table(scores),
+        "\n".join(f"- {edge_sentence(edge)}" for edge in scores.edges),
         "## What it cannot do",
         "\n".join(f"- {limit}" for limit in facts.limits),
         f"## Licence\n\n{facts.licence}",
@@ -205,10 +206,10 @@ def training_facts(seed: int, record: dict[str, Any]) -> dict[str, str]:
     return facts
 
 
-def score_table(scores: Sequence[SentenceScore]) -> str:
+def score_table(scores: RunScores) -> str:
     """Return the scores as a table in Markdown."""
     lines = ["| language | type | sentences | answer | | head | |", "|---|---|---|---|---|---|---|"]
-    for row in scores:
+    for row in scores.sentences:
         answer, head = shown_interval(row.answer_interval), shown_interval(row.head_interval)
         cells = (row.language, row.type, row.sentences, row.answer, answer, row.head, head)
         lines.append(f"| {' | '.join(map(str, cells))} |")

@@ -52,19 +52,45 @@ class SentenceScore:
     head_interval: tuple[float, float] | None
 
 
+@dataclass(frozen=True)
+class EdgeScore:
+    """What the answers lose if the edge from the pronoun to the antecedent is knocked out in the chosen head.
+
+    Attributes:
+        language: of the sentences.
+        layer, head: the head that was chosen on the dev split of the language.
+        points: percentage points that are lost beyond those of a matched edge; None without a matched edge.
+        interval: the 95 % interval over minimal pairs.
+    """
+
+    language: str
+    layer: int
+    head: int
+    points: float | None
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class RunScores:
+    """All scores of a run: by type of sentence, and of the chosen head's edge in each language."""
+
+    sentences: tuple[SentenceScore, ...]
+    edges: tuple[EdgeScore, ...]
+
+
 def work(settings: SentenceScores) -> None:
     """Measure, print and write the scores; the exit status is 1 if they are not those of the release."""
     from anaphora.base.console import say
 
     folder = Path(settings.output)
-    rows = score_sentences(settings.run, Path(settings.sentences), folder)
+    scores = score_sentences(settings.run, Path(settings.sentences), folder)
     release = read_release().digest if settings.run == SHIPPED else None
-    write_json(folder / SCORES, {"release": release, "scores": [asdict(row) for row in rows]})
-    print_scores(rows)
+    write_json(folder / SCORES, {"release": release, **asdict(scores)})
+    print_scores(scores)
     say(str(folder / SCORES))
     if settings.run != SHIPPED:
         return
-    differing = differences(rows, released_scores())
+    differing = differences(scores, released_scores())
     for line in differing:
         say(line)
     if differing:
@@ -72,7 +98,7 @@ def work(settings: SentenceScores) -> None:
     say(f"as released ({release})")
 
 
-def score_sentences(run: str, sentences: Path, folder: Path) -> list[SentenceScore]:
+def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
     """Choose a head on the dev split of each language, and measure it and the run's answers on the test split.
 
     Args:
@@ -83,11 +109,13 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> list[SentenceSco
     from anaphora.commands.score import Scoring, score
     from anaphora.settings.data import OwnExamples
 
-    rows = []
+    rows, edges = [], []
     for language in LANGUAGES:
         data = OwnExamples(path=str(sentences / f"{language}.jsonl"))
-        rows += score_rows(score(Scoring(run=run, data=data, output=str(folder / language), untrained=0)))
-    return rows
+        measured = score(Scoring(run=run, data=data, output=str(folder / language), untrained=0))
+        rows += score_rows(measured)
+        edges.append(knock_out_edge(run, measured, language))
+    return RunScores(tuple(rows), tuple(edges))
 
 
 def score_rows(measured: Measurement) -> list[SentenceScore]:
@@ -106,6 +134,25 @@ def score_rows(measured: Measurement) -> list[SentenceScore]:
     return rows
 
 
+def knock_out_edge(run: str, measured: Measurement, language: str) -> EdgeScore:
+    """Knock out the edge from the pronoun to the antecedent in the chosen head, and a matched one."""
+    import numpy as np
+
+    from anaphora.analysis.causal.battery import CausalTests
+    from anaphora.analysis.causal.causal_tests import run_subject, testable_items
+    from anaphora.analysis.causal.cells import knockout_cell
+    from anaphora.analysis.evidence.headline import no_progress
+    from anaphora.analysis.scores.heads import ranked_heads
+    from anaphora.runs.directory import load
+
+    subject = run_subject(load(run), testable_items(measured.measured.examples))
+    tests = CausalTests(subject, measured.head, ranked_heads(measured.development), no_progress)
+    lost = knockout_cell(tests, tests.knockout(), np.ones(len(subject.examples), dtype=bool))["head"].gold_minus_matched
+    points = None if lost.value is None else round(100 * lost.value, 1)
+    interval = None if lost.interval is None else (round(100 * lost.interval[0], 1), round(100 * lost.interval[1], 1))
+    return EdgeScore(language, measured.head.layer, measured.head.head, points, interval)
+
+
 def _percent(right: NDArray[np.floating], pairs: Sequence[str]) -> tuple[float, tuple[float, float] | None]:
     """Return how many are right, in %, with the interval over pairs."""
     from anaphora.analysis.scores.statistics import cluster_interval
@@ -115,19 +162,31 @@ def _percent(right: NDArray[np.floating], pairs: Sequence[str]) -> tuple[float, 
     return round(100 * float(right.mean()), 1), rounded
 
 
-def print_scores(rows: Sequence[SentenceScore]) -> None:
-    """Print the scores as a table."""
+def print_scores(scores: RunScores) -> None:
+    """Print the scores as a table, and a line for the edge of each language."""
     from rich.table import Table
 
-    from anaphora.base.console import print_table
+    from anaphora.base.console import print_table, say
 
     table = Table()
     for column in ("language", "type", "sentences", "answer, %", "95 %", "head, %", "95 %"):
         table.add_column(column)
-    for row in rows:
+    for row in scores.sentences:
         cells = (row.language, row.type, str(row.sentences), f"{row.answer:.1f}", shown_interval(row.answer_interval))
         table.add_row(*cells, f"{row.head:.1f}", shown_interval(row.head_interval))
     print_table(table)
+    for edge in scores.edges:
+        say(edge_sentence(edge))
+
+
+def edge_sentence(edge: EdgeScore) -> str:
+    """Return what an edge's score says, as a sentence."""
+    head = f"{edge.language}, layer {edge.layer} head {edge.head}"
+    if edge.points is None:
+        return f"{head}: there is no matched edge to compare with"
+    shown = f" [{edge.interval[0]:.0f}, {edge.interval[1]:.0f}]" if edge.interval else ""
+    lost = f"{edge.points:.1f}{shown} points more than without a matched one"
+    return f"{head}: without its edge from pronoun to antecedent, the answers lose {lost}"
 
 
 def shown_interval(interval: tuple[float, float] | None) -> str:
@@ -135,7 +194,7 @@ def shown_interval(interval: tuple[float, float] | None) -> str:
     return "" if interval is None else f"{interval[0]:.0f} to {interval[1]:.0f}"
 
 
-def released_scores() -> list[dict[str, Any]]:
+def released_scores() -> dict[str, Any]:
     """Return the scores that come with the run inside the package.
 
     Raises:
@@ -143,26 +202,32 @@ def released_scores() -> list[dict[str, Any]]:
     """
     path = shipped_folder() / SCORES
     try:
-        stored: list[dict[str, Any]] = read_json(path, {"scores": [{str: object}]})["scores"]
+        stored: dict[str, Any] = read_json(path, {"sentences": [{str: object}], "edges": [{str: object}]})
     except FileNotFoundError:
         raise UserError(f"{path} is missing; the run inside the package was released without scores") from None
     return stored
 
 
-def differences(rows: Sequence[SentenceScore], released: Sequence[dict[str, Any]]) -> list[str]:
+def differences(scores: RunScores, released: dict[str, Any]) -> list[str]:
     """Return a line for each score that is not the released one."""
-    before = {(one["language"], one["type"]): one for one in released}
-    lines = []
-    for row in rows:
-        other = before.pop((row.language, row.type), None)
-        if other is None:
-            lines.append(f"{row.language} {row.type}: not among the released scores")
-            continue
-        for name in ("sentences", "answer", "head"):
-            now, then = getattr(row, name), other[name]
-            if abs(now - then) > (0 if name == "sentences" else _TOLERANCE):
-                lines.append(f"{row.language} {row.type}: {name} is {now}, released was {then}")
-    return lines + [f"{language} {kind}: released, but not measured here" for language, kind in before]
+    now, then = _by_name(asdict(scores)), _by_name(released)
+    lines = [f"{name}: not among the released scores" for name in now.keys() - then.keys()]
+    lines += [f"{name}: released, but not measured here" for name in then.keys() - now.keys()]
+    for name in now.keys() & then.keys():
+        one, other = now[name], then[name]
+        if one != other and (one is None or other is None or abs(one - other) > _TOLERANCE):
+            lines.append(f"{name} is {one}, released was {other}")
+    return sorted(lines)
+
+
+def _by_name(scores: dict[str, Any]) -> dict[str, float | None]:
+    """Return the numbers of stored scores, each under its language, type and name."""
+    named: dict[str, float | None] = {}
+    for row in scores["sentences"]:
+        named |= {f"{row['language']} {row['type']}: {name}": row[name] for name in ("sentences", "answer", "head")}
+    for edge in scores["edges"]:
+        named |= {f"{edge['language']} edge: {name}": edge[name] for name in ("layer", "head", "points")}
+    return named
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def test_scores_measured_again_are_those_of_the_release_and_a_difference_is_name
     assert measured["release"] == shipped.read_release().digest
     stored = packaged / "scores.json"
     changed = json.loads(stored.read_text(encoding="utf-8"))
-    changed["scores"][0]["answer"] = 12.5
+    changed["sentences"][0]["answer"] = 12.5
     stored.write_text(json.dumps(changed), encoding="utf-8")
     shipped.write_release(packaged)
     with pytest.raises(SystemExit):

@@ -1,1 +1,1 @@
-"""Token ids -> hidden states -> answers; knows nothing of where the data come from."""
+"""The model, from token ids to hidden states to answers; independent of where the data come from."""

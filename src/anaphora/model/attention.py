@@ -1,6 +1,6 @@
-"""Self-attention: one definition of mixing, one of the weights, and the projections that the variants choose.
+"""Self-attention: one function that mixes values, one that gives the weights, and variants of the projections.
 
-B batch, T tokens, H heads, D features a head, W width, Q queries.
+B batch, T tokens, H heads, D features per head, W width, Q queries.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def attend(
         query: (B, H, Q, D).
         key: (B, H, T, D).
         value: (B, H, T, V) for any V.
-        bias: broadcastable to (B, H, Q, T); -inf forbids a pair. None adds nothing, in half the time that zeros take.
+        bias: broadcastable to (B, H, Q, T); -inf forbids a pair. None adds nothing and takes half the time of zeros.
         dropout: share of the weights set to zero; the caller passes 0 in evaluation.
-        scale: what scores are multiplied by instead of 1 / sqrt(D).
+        scale: factor of the scores, by default 1 / sqrt(D).
 
     Returns:
         (B, H, Q, V). A query that may attend to nothing gets zeros, not NaN.
@@ -40,7 +40,7 @@ def attend(
         scores = _scaled_products(query, key, scale)
         if bias is None:
             return functional.dropout(scores.softmax(dim=-1), dropout) @ value
-        # What `masked_softmax` does for rows without an allowed key, on the bias, which all heads share.
+        # Handle rows without an allowed key as `masked_softmax` does, but on the bias, which all heads share.
         nothing = bias.amax(dim=-1, keepdim=True) == -math.inf
         weights = (scores + bias.masked_fill(nothing, 0.0)).softmax(dim=-1)
         return (functional.dropout(weights, dropout) @ value).masked_fill(nothing, 0.0)
@@ -48,10 +48,10 @@ def attend(
 
 
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
-    """Whether torch's fused kernel is the slower way: in bfloat16 on the CPU, up to some 256 tokens.
+    """Check whether torch's fused kernel is slower: in bfloat16 on the CPU, for up to about 256 tokens.
 
-    There it takes two to eight times as long, forward and backward, as two products and a softmax; at 512 tokens both
-    take the same.
+    There its forward and backward pass takes two to eight times as long as two products and a softmax; at 512
+    tokens both take the same time.
     """
     if query.device.type != "cpu" or key.shape[-2] > 256:
         return False
@@ -60,7 +60,7 @@ def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
 
 
 def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
-    """The weights with which `attend` mixes, before dropout: softmax(query @ key.T / sqrt(D) + bias).
+    """Return the weights with which `attend` mixes, before dropout: softmax(query @ key.T / sqrt(D) + bias).
 
     Args:
         query: (B, H, Q, D).
@@ -75,12 +75,12 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | N
 
 
 def attention_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
-    """What the softmax sees, query @ key.T / sqrt(D) + bias; shapes and `scale` as in `attention_weights`."""
+    """Return the input of the softmax, query @ key.T / sqrt(D) + bias; shapes and `scale` as in `attention_weights`."""
     return _scaled_products(query, key, scale) + bias.to(query.dtype)
 
 
 def dot_products(query: Tensor, key: Tensor) -> Tensor:
-    """Every query with every key, query @ key.T: (..., Q, D), (..., T, D) -> (..., Q, T)."""
+    """Multiply every query with every key, query @ key.T: (..., Q, D), (..., T, D) -> (..., Q, T)."""
     return query @ key.transpose(-2, -1)
 
 
@@ -89,31 +89,31 @@ def _scaled_products(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
 
 
 def score_divisor(query: Tensor) -> float:
-    """What the products are divided by, sqrt(D), so that their variance does not grow with D (section 3.2.1)."""
+    """Return the divisor sqrt(D) of the products, which keeps their variance independent of D (section 3.2.1)."""
     return math.sqrt(query.shape[-1])
 
 
 def masked_softmax(scores: Tensor) -> Tensor:
-    """The softmax over keys: (..., T) -> (..., T), rows summing to 1; a row of -inf alone gives zeros."""
+    """Apply the softmax over keys: (..., T) -> (..., T), rows summing to 1; a row of -inf only gives zeros."""
     nothing = scores.amax(dim=-1, keepdim=True) == -math.inf
-    # Rows without any allowed key are softmaxed over zeros and then emptied, so that no NaN reaches a gradient.
+    # Rows without an allowed key get a softmax over zeros and are then set to zero, so that no gradient is NaN.
     return scores.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
 
 
 def split_heads(features: Tensor, heads: int) -> Tensor:
-    """The features as so many heads: (B, T, W) -> (B, H, T, D)."""
+    """Split the features into heads: (B, T, W) -> (B, H, T, D)."""
     return features.view(*features.shape[:-1], heads, -1).transpose(1, 2)
 
 
 def merge_heads(mixed: Tensor) -> Tensor:
-    """The heads' features in one row again: (B, H, T, D) -> (B, T, W)."""
+    """Concatenate the heads' features: (B, H, T, D) -> (B, T, W)."""
     return mixed.transpose(1, 2).flatten(2)
 
 
 class Attention(Mixer):
-    """Multi-head attention with projections of its own for query, key and value.
+    """Multi-head attention with separate projections for query, key and value.
 
-    Subclasses change one thing each: which projections there are, or which bias counts.
+    Each subclass changes one thing: the projections or the bias.
     """
 
     def __init__(
@@ -126,14 +126,14 @@ class Attention(Mixer):
         self.make_projections(width)
 
     def make_projections(self, width: int) -> None:
-        """Create what is trained."""
+        """Create the trained parameters."""
         self.query = Linear(width, width)
         self.key = Linear(width, width)
         self.value = Linear(width, width)
         self.output = Linear(width, width)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Query and key of `hidden`, value of `content`, positions applied: (B, T, W) twice -> (B, H, T, D) thrice."""
+        """Project with positions applied, `content` to the value: (B, T, W) twice -> (B, H, T, D) thrice."""
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -142,11 +142,11 @@ class Attention(Mixer):
         return query, key, value
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What `project` gives before positions turn it: (B, T, W) twice -> (B, H, T, D) thrice."""
+        """Return the projections before rotation by position: (B, T, W) twice -> (B, H, T, D) thrice."""
         return self._split(self.query(hidden)), self._split(self.key(hidden)), self._split(self.value(content))
 
     def score_bias(self, context: AttentionContext) -> Tensor:
-        """What is added to the scores: broadcastable to (B, H, T, T)."""
+        """Return the bias added to the scores: broadcastable to (B, H, T, T)."""
         return context.bias
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
@@ -182,12 +182,12 @@ class Attention(Mixer):
         return self.dropout if self.training else 0.0
 
     def finish(self, mixed: Tensor) -> Tensor:
-        """The output projection over the heads side by side: (..., W) -> (..., W)."""
+        """Apply the output projection to the concatenated heads: (..., W) -> (..., W)."""
         output: Tensor = self.output(mixed)
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
-        """The weights of single queries, as the edits leave them.
+        """Return the weights of single queries after all edits.
 
         Args:
             query, key: (B, H, T, D) as `project` gave them.
@@ -202,7 +202,7 @@ class Attention(Mixer):
         return query_rows(query, key, self.score_bias(context), queries, self.scale)
 
     def maps(self, query: Tensor, key: Tensor, context: AttentionContext) -> Tensor:
-        """The weights of every query, as the edits leave them: (B, H, T, T)."""
+        """Return the weights of all queries after all edits: (B, H, T, T)."""
         scores = attention_scores(query, key, self.score_bias(context), self.scale)
         for edit in self.edits:
             scores = edit.scores(scores)
@@ -216,26 +216,26 @@ class Attention(Mixer):
 
     def _drop_heads(self, mixed: Tensor) -> Tensor:
         kept = torch.rand(mixed.shape[0], self.heads, 1, 1, device=mixed.device) >= self.head_dropout
-        # The heads that stay speak louder, so that the sum keeps its scale (Zhou et al. 2020, section 3).
+        # Rescale the kept heads so that the sum keeps its scale (Zhou et al. 2020, section 3).
         share = kept.float().mean(dim=1, keepdim=True).clamp(min=1.0 / self.heads)
         return mixed * (kept / share).to(mixed.dtype)
 
 
 def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale: float | None = None) -> Tensor:
-    """The attention weights of single queries.
+    """Return the attention weights of single queries.
 
     Args:
         query, key: (B, H, T, D).
-        bias: what is added to the scores; broadcasts to (B, H, T, T).
+        bias: added to the scores; broadcasts to (B, H, T, T).
         queries: row and token of each, two of (Q,).
-        scale: of the scores; None for 1 over the root of D.
+        scale: factor of the scores; None for 1 / sqrt(D).
 
     Returns:
         (Q, H, T).
     """
     row, token = queries
-    # Side by side with the other queries of its row, each reads the keys where they lie: a copy for each query took
-    # longer than all else but the projections.
+    # Queries are grouped by row and read the keys in place: a copy of the keys for each query took
+    # longer than everything except the projections.
     order = row.argsort(stable=True)
     within, most = _places_within_rows(row[order])
     tokens = _tokens_by_row((row[order], token[order]), within, most, len(query))
@@ -247,13 +247,13 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _places_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Of each entry its number among those of its row, and the most of any row: sorted rows (Q,) -> (Q,)."""
+    """Number the entries within each row and return the most entries of any row: sorted rows (Q,) -> (Q,)."""
     within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
     return within, int(within.max()) + 1 if len(row) else 0
 
 
 def _tokens_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> Tensor:
-    """The tokens of each row's queries side by side, (B, most); filled up with token 0."""
+    """Gather the query tokens of each row: (B, most), padded with token 0."""
     row, token = queries
     tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
     tokens[row, within] = token
@@ -261,7 +261,7 @@ def _tokens_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> T
 
 
 class SharedQueryKey(Attention):
-    """One projection serves as query and as key, so that raw scores are symmetric."""
+    """Attention with one projection for both query and key, so that raw scores are symmetric."""
 
     def make_projections(self, width: int) -> None:
         self.query = Linear(width, width)
@@ -274,7 +274,7 @@ class SharedQueryKey(Attention):
 
 
 class Uniform(Attention):
-    """Every score is zero and no position bias counts: each token takes the mean of its sentence's values."""
+    """Attention with all scores zero and no position bias: each token gets the mean of its sentence's values."""
 
     def make_projections(self, width: int) -> None:
         self.value = Linear(width, width)
@@ -290,10 +290,10 @@ class Uniform(Attention):
 
 
 class ParameterFree(Attention):
-    """softmax(X X^T / sqrt(D)) X on each head's slice of the features; positions still turn the scores."""
+    """Attention without parameters, softmax(X X^T / sqrt(D)) X on each head's slice; positions still rotate X."""
 
     def make_projections(self, width: int) -> None:
-        """Nothing is trained."""
+        """Create no parameters."""
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         features = self._split(hidden)

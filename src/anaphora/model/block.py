@@ -10,7 +10,7 @@ from anaphora.settings.model import encoder as model_settings
 
 
 class Block(nn.Module):
-    """x + attention(norm(x)), then + feed-forward(norm(x)) (pre), or the norm after each sum (post)."""
+    """A layer: x + attention(norm(x)), then + feed-forward(norm(x)) (pre-norm), or norms after the sums (post-norm)."""
 
     def __init__(self, chosen: model_settings.Model) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Block(nn.Module):
         self.value_norm = chosen.norm.build(chosen.width) if chosen.values == "token" else None
 
     def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
-        """The input of queries and keys, and that of values: (B, T, W) -> two of (B, T, W)."""
+        """Return the input of queries and keys, and that of values: (B, T, W) -> two of (B, T, W)."""
         read = self._attention_input(hidden)
         if self.value_norm is not None:
             return read, self.value_norm(context.embeddings)
@@ -32,16 +32,16 @@ class Block(nn.Module):
         return read, self._attention_input(torch.lerp(context.embeddings, hidden, context.hidden_share))
 
     def _attention_input(self, states: Tensor) -> Tensor:
-        """What attention reads of states: (B, T, W) -> (B, T, W), normed where the norm comes first."""
+        """Return the input of attention: (B, T, W) -> (B, T, W), normalised for pre-norm."""
         read: Tensor = self.attention_norm(states) if self.is_pre_norm else states
         return read
 
     def project(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Query, key and value of this layer: (B, T, W) -> three of (B, H, T, D)."""
+        """Project the hidden states to query, key and value: (B, T, W) -> three of (B, H, T, D)."""
         return self.attention.project(*self.attention_inputs(hidden, context), context)
 
     def add_attention(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """The first sum: what the layer read, plus what attention brought; two of (..., W) -> (..., W)."""
+        """Add the attention output to the residual stream; two of (..., W) -> (..., W)."""
         summed: Tensor = hidden + self.dropout(self.attention.finish(mixed))
         if self.is_pre_norm:
             return summed
@@ -49,7 +49,7 @@ class Block(nn.Module):
         return normed
 
     def add_feed_forward(self, hidden: Tensor) -> Tensor:
-        """The second sum: plus what the feed-forward network makes of each token; (..., W) -> (..., W)."""
+        """Add the output of the feed-forward network to the residual stream; (..., W) -> (..., W)."""
         if self.is_pre_norm:
             summed: Tensor = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
             return summed
@@ -57,5 +57,5 @@ class Block(nn.Module):
         return output
 
     def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """The rest of the layer, once attention has mixed, token by token: two of (..., W) -> (..., W)."""
+        """Compute the rest of the layer after attention, token by token: two of (..., W) -> (..., W)."""
         return self.add_feed_forward(self.add_attention(hidden, mixed))

@@ -1,4 +1,4 @@
-"""The encoder: token ids -> hidden states. Knows nothing of pronouns."""
+"""The encoder: token ids -> hidden states, independent of the task."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from anaphora.settings.model import encoder as model_settings
 
 
 class Encoder(nn.Module):
-    """Token embedding (+ position, + norm where the settings have one), blocks, and for pre-norm a last norm.
+    """Token embedding (with optional position and norm), blocks, and a final norm for pre-norm.
 
-    Rows are packed: several sentences stand in one row, `segments` says which token belongs to which (-1 is padding)
-    and `positions` count anew in each. A padded batch is the case of one sentence a row.
+    Rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 is padding) and
+    `positions` restart at 0 in each sentence. In a padded batch each row holds one sentence.
 
     Attributes:
-        hidden_share: how much of the values that attention mixes comes from a layer's own input, the rest from the
-            tokens' embeddings. Below 1 in the earlier part of a training with `optimizer.value_curriculum` alone.
+        hidden_share: share of the values that comes from the layer's own input; the rest comes from the token
+            embeddings. Below 1 only early in a training with `optimizer.value_curriculum`.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:
@@ -43,20 +43,20 @@ class Encoder(nn.Module):
 
     @property
     def layers(self) -> list[Block]:
-        """The blocks, from below."""
+        """Return the blocks, from first to last."""
         return [block for block in self.blocks if isinstance(block, Block)]
 
     @property
     def has_maps(self) -> bool:
-        """Whether there are attention weights to look at."""
+        """Check whether the encoder has attention weights."""
         return all(isinstance(block.attention, Attention) for block in self.layers)
 
     def make_context(self, tokens: EncoderInput) -> AttentionContext:
-        """What all layers share, the embedding included."""
+        """Compute what all layers share, including the embedding."""
         ids, positions, segments = tokens.ids, tokens.positions, tokens.segments
         whole = tokens.second is None and _one_sentence_a_row(segments)
         if whole:
-            # Of a mask of zeros one is enough to hold.
+            # A single copy of an all-zero mask is enough.
             mask = torch.zeros((), device=ids.device).expand(len(ids), 1, ids.shape[1], ids.shape[1])
         else:
             mask = same_sentence_mask(segments)
@@ -75,7 +75,7 @@ class Encoder(nn.Module):
         )
 
     def embed(self, tokens: EncoderInput) -> Tensor:
-        """What the first block reads: (B, T, W)."""
+        """Return the input of the first block: (B, T, W)."""
         hidden = self.token_embeddings(tokens.ids)
         if tokens.marks is not None:
             hidden = hidden + tokens.marks
@@ -83,36 +83,36 @@ class Encoder(nn.Module):
         return output
 
     def token_embeddings(self, ids: Tensor) -> Tensor:
-        """The tokens' own vectors, nothing added: (B, T) -> (B, T, W)."""
+        """Return the token embeddings, with nothing added: (B, T) -> (B, T, W)."""
         vectors: Tensor = self.tokens(ids)
         return vectors if self.position.scale == 1 else vectors * self.position.scale
 
     def passes(self, tokens: EncoderInput) -> Iterator[LayerPass]:
-        """One layer after the other at work on these tokens."""
+        """Run the layers one after the other on these tokens."""
         yield from layer_passes(self.layers, self.make_context(tokens))
 
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:
-        """Hidden states.
+        """Compute hidden states.
 
         Args:
-            tokens: what is read.
+            tokens: the input.
             needed: (P,) different flat positions in order, row * T + token, whose states are needed, or None for all.
-                The last block's work on a token is done for these alone; the other states are zeros.
+                The last block is computed for these tokens only; the other states are zeros.
 
         Returns:
             (B, T, W).
         """
-        for layer in self.passes(tokens):  # one at a time: what a layer mixed is let go with it
+        for layer in self.passes(tokens):  # one at a time, so that each layer's output is freed
             last = layer
         return self._last_states(last, needed)
 
     def forward_with_rows(
         self, tokens: EncoderInput, queries: Queries, needed: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Hidden states, and the attention rows of single queries, from the same projections.
+        """Compute hidden states and the attention rows of single queries from the same projections.
 
         Args:
-            tokens: what is read.
+            tokens: the input.
             queries: row and token of each, two of (Q,).
             needed: as in `forward`.
 
@@ -122,13 +122,13 @@ class Encoder(nn.Module):
         rows = []
         for layer in self.passes(tokens):
             rows.append(layer.rows(queries))
-        # Nobody reads the last states; an edit may want to see what the heads mix all the same.
+        # The last states are not needed, but an edit may need the output of the heads.
         if needed is not None and not len(needed) and not layer.block.attention.edits:
             return torch.zeros_like(layer.hidden), torch.stack(rows)
         return self._last_states(layer, needed), torch.stack(rows)
 
     def maps(self, tokens: EncoderInput) -> Iterator[Tensor]:
-        """The whole attention map of one layer after the other, each (B, H, T, T); only one is held at a time."""
+        """Yield the whole attention map of each layer, (B, H, T, T), keeping only one in memory."""
         for layer in self.passes(tokens):
             yield layer.maps()
 
@@ -146,14 +146,14 @@ class Encoder(nn.Module):
 
 
 def _one_sentence_a_row(segments: Tensor) -> bool:
-    """Whether every row is one sentence without padding: (B, T). Not asked while compiling."""
+    """Check whether every row is one sentence without padding: (B, T). False while compiling."""
     if torch.compiler.is_compiling():
         return False
     return bool(((segments == segments[:, :1]) & (segments >= 0)).all())
 
 
 def initialiser(chosen: model_settings.Initialisation) -> Callable[[nn.Module], None]:
-    """The function that sets a module's first weights; biases begin at zero."""
+    """Return the function that initialises a module's weights; biases start at zero."""
 
     def initialise(module: nn.Module) -> None:
         if isinstance(module, nn.Linear | nn.Embedding):

@@ -1,4 +1,4 @@
-"""One pass over the layers of an encoder: whatever looks into them consumes it."""
+"""One pass over the layers of an encoder, shared by everything that inspects them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from anaphora.model.recurrent import NO_MAPS
 
 
 class LayerPass:
-    """One layer at work on a batch; what it mixes is computed when first read, and once.
+    """One layer applied to a batch; its outputs are computed on first access and cached.
 
     Attributes:
         block: the layer.
-        context: what all layers share.
-        hidden: (B, T, W) the states that it reads.
+        context: shared by all layers.
+        hidden: (B, T, W) the input states.
         query, key, value: (B, H, T, D) their projections.
     """
 
@@ -30,13 +30,13 @@ class LayerPass:
 
     @property
     def mixed(self) -> Tensor:
-        """What attention makes of the values, heads side by side, before the output projection: (B, T, W)."""
+        """Return the attention output, heads concatenated, before the output projection: (B, T, W)."""
         if self._mixed is None:
             self._mixed = self.block.attention.mix(self.query, self.key, self.value, self.context)
         return self._mixed
 
     def rows(self, queries: Queries) -> Tensor:
-        """The weights of single queries: (Q, H, T).
+        """Return the weights of single queries: (Q, H, T).
 
         Raises:
             UserError: the layer has no attention.
@@ -44,7 +44,7 @@ class LayerPass:
         return self._attention().rows(self.query, self.key, self.context, queries)
 
     def maps(self) -> Tensor:
-        """The weights of every query: (B, H, T, T).
+        """Return the weights of every query: (B, H, T, T).
 
         Raises:
             UserError: the layer has no attention.
@@ -52,13 +52,14 @@ class LayerPass:
         return self._attention().maps(self.query, self.key, self.context)
 
     def output(self, needed: Tensor | None = None) -> Tensor:
-        """The states that it hands on.
+        """Return the output states of the layer.
 
         Args:
-            needed: (P,) different flat positions in order, row * T + token; the rest of the layer is for them alone.
+            needed: (P,) different flat positions in order, row * T + token; the rest of the layer is computed for them
+                only.
 
         Returns:
-            (B, T, W), or (P, W) where positions are named.
+            (B, T, W), or (P, W) if `needed` is given.
         """
         if needed is None:
             return self.block.complete(self.hidden, self.mixed)
@@ -76,7 +77,7 @@ class LayerPass:
 
 
 def layer_passes(blocks: Sequence[Block], context: AttentionContext) -> Iterator[LayerPass]:
-    """One layer after the other, each reading the output of the one before."""
+    """Yield one pass per layer, each reading the output of the previous one."""
     hidden = context.embeddings
     for block in blocks:
         layer = LayerPass(block, context, hidden)

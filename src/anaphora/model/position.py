@@ -1,7 +1,7 @@
-"""Where the order of the tokens enters the encoder: six small classes, three named points.
+"""Position encodings: six classes that act at three points (embedding, rotation, bias).
 
-`positions` count from 0 anew in every sentence, so packed rows need nothing special. B batch, T tokens, H heads,
-D features a head, W width, Q queries, K keys.
+`positions` restart at 0 in every sentence, so packed rows need no special case. B batch, T tokens, H heads,
+D features per head, W width, Q queries, K keys.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from anaphora.base.errors import UserError
 
 
 class Position(nn.Module):
-    """No position at all: the encoder sees a bag of tokens.
+    """No position encoding: the encoder sees a bag of tokens.
 
     Attributes:
-        scale: what the tokens' embeddings are multiplied by, before anything is added to them.
+        scale: factor of the token embeddings, applied before anything is added.
     """
 
     scale: float = 1.0
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add to the embedding: (B, T, W) -> (B, T, W), unchanged here."""
+        """Add positions to the embedding: (B, T, W) -> (B, T, W), unchanged here."""
         return hidden
 
     def rotate(self, heads: Tensor, positions: Tensor) -> Tensor:
-        """Turn queries or keys: (B, H, T, D) -> (B, H, T, D), unchanged here."""
+        """Rotate queries or keys: (B, H, T, D) -> (B, H, T, D), unchanged here."""
         return heads
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
-        """`rotate` at these positions for all layers of a pass: what depends on positions alone is computed once."""
+        """Return `rotate` at these positions, with what depends on positions alone computed once for all layers."""
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
-        """What is added to the scores: broadcastable to (B, H, Q, K), or None for nothing, as here."""
+        """Return the bias added to the scores: broadcastable to (B, H, Q, K), or None for no bias, as here."""
         return None
 
 
 class Sinusoidal(Position):
-    """Fixed waves added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines).
+    """Fixed sinusoids added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines).
 
-    Embeddings are multiplied by sqrt(W) before, as in section 3.4: their first entries are small, those of the waves
-    are not, and without that a small encoder sees positions and no words.
+    Embeddings are first multiplied by sqrt(W), as in section 3.4. Their initial entries are small compared with the
+    sinusoids; without the factor a small encoder hardly sees the words.
     """
 
     frequencies: Tensor
@@ -61,14 +61,14 @@ class Sinusoidal(Position):
 
 
 class Learned(Position):
-    """One trained vector a position, added to the embedding."""
+    """One trained vector per position, added to the embedding."""
 
     def __init__(self, width: int, max_length: int) -> None:
         super().__init__()
         self.table = nn.Embedding(max_length, width)
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add the positions' vectors.
+        """Add the position vectors.
 
         Raises:
             UserError: a sentence is longer than `model.position.max_length`.
@@ -83,7 +83,7 @@ class Learned(Position):
 
 
 class Rotary(Position):
-    """Turn each pair of features by an angle that grows with the position, Su et al. 2021, eq. 34.
+    """Rotation of each pair of features by an angle proportional to the position, Su et al. 2021, eq. 34.
 
     Feature i is paired with feature i + D/2, as in the authors' later code; the pairing is a fixed relabelling.
     """
@@ -110,7 +110,7 @@ class Rotary(Position):
 
 
 class Alibi(Position):
-    """A penalty that grows with the distance, one slope a head, Press et al. 2022, section 3; symmetric here."""
+    """A penalty that grows with the distance, one slope per head, Press et al. 2022, section 3; symmetric here."""
 
     slopes: Tensor
 
@@ -125,10 +125,10 @@ class Alibi(Position):
 
 
 class T5Relative(Position):
-    """A trained score for each bucket of distances and head, Raffel et al. 2020, section 2.1, both directions.
+    """A trained score for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
-    Half of the buckets serve each direction; of these, half are single distances and the rest grow logarithmically up
-    to `max_distance`. All layers share the table.
+    Each direction has half of the buckets; half of these are single distances, the rest grow logarithmically up to
+    `max_distance`. All layers share the table.
     """
 
     def __init__(self, heads: int, buckets: int, max_distance: int) -> None:
@@ -137,7 +137,7 @@ class T5Relative(Position):
         self.max_distance = max_distance
 
     def bucket(self, offset: Tensor) -> Tensor:
-        """The bucket of key position - query position: long -> long, same shape, in [0, buckets)."""
+        """Return the bucket of key position - query position: long -> long, same shape, in [0, buckets)."""
         side = self.table.num_embeddings // 2
         exact = side // 2
         distance = offset.abs()

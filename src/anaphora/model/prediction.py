@@ -1,7 +1,7 @@
-"""How the answer leaves the encoder: from the query's vector, from one attention row, or from pairs of vectors.
+"""Prediction heads: answers from the query's vector, from one attention row, or from pairs of vectors.
 
-R rows, T tokens a row, N items, M candidates at most, W width, V vocabulary, S slots, L layers, H heads. The query of
-an item is the token (or tokens) at which the question stands.
+R rows, T tokens per row, N items, M candidates at most, W width, V vocabulary, S slots, L layers, H heads. The query of
+an item is the token (or tokens) of the pronoun or mask.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class EncoderOutput:
     """The encoder's output for a batch.
 
     Attributes:
-        hidden: (R * T, W), zeros where neither the prediction head nor a masked token looks.
-        rows: (L, K, H, T) attention rows of the query tokens, or None where nothing needs them.
+        hidden: (R * T, W), zeros at tokens that neither the prediction head nor a masked token needs.
+        rows: (L, K, H, T) attention rows of the query tokens, or None if not needed.
     """
 
     hidden: Tensor
@@ -33,31 +33,31 @@ class EncoderOutput:
 
 
 def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """The mean of each owner's values: (K, ...), (K,) -> (size, ...); an owner of nothing gets zeros."""
+    """Average the values of each owner: (K, ...), (K,) -> (size, ...); zeros for an owner without values."""
     total = values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
     count = values.new_zeros(size).index_add(0, owners, values.new_ones(len(owners)))
     return total / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
 
 
 def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """The sum of each owner's values: (K, ...), (K,) -> (size, ...)."""
+    """Sum the values of each owner: (K, ...), (K,) -> (size, ...)."""
     return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
 
 
 def query_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
-    """One vector an item, the mean over its query tokens: (N, W)."""
+    """Return one vector per item, the mean over its query tokens: (N, W)."""
     return group_mean(output.hidden[batch.query_positions], batch.query_items, len(batch.present))
 
 
 def candidate_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
-    """One vector a candidate, the mean over the tokens of all its mentions: (N, M, W)."""
+    """Return one vector per candidate, the mean over the tokens of all its mentions: (N, M, W)."""
     items, most = batch.present.shape
     vectors = output.hidden[batch.candidate_positions]
     return group_mean(vectors, batch.candidate_owners, items * most).view(items, most, -1)
 
 
 def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
-    """The weight that each item's query puts on each candidate, tokens summed and query tokens averaged.
+    """Return the attention mass of each item's query on each candidate, summed over tokens, averaged over query tokens.
 
     Args:
         rows: (K, H, T), attention rows of one layer.
@@ -74,16 +74,16 @@ def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
 
 
 def full_precision(values: Tensor) -> Tensor:
-    """Values of half precision in float32, others as they are.
+    """Convert values of half precision to float32; leave others unchanged.
 
-    Products may be in bfloat16; logarithms and sums of what they give may not: a log-probability of -9 would be off by
-    up to 0.03.
+    Products may be in bfloat16, but logarithms and sums of them may not: the error of a log-probability of -9 is up
+    to 0.03.
     """
     return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 class PredictionHead(nn.Module):
-    """No answer at all; the subclasses give one.
+    """Base class of prediction heads; gives no answer itself.
 
     The last column of the scores is "none of them", at -inf where the settings do not allow it.
     """
@@ -93,26 +93,26 @@ class PredictionHead(nn.Module):
         self.none_of_them = none_of_them
 
     def needs_rows(self) -> bool:
-        """Whether the head reads `EncoderOutput.rows`."""
+        """Check whether the head reads `EncoderOutput.rows`."""
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """The flat positions whose hidden states it reads; none here."""
+        """Return the flat positions whose hidden states the head reads; none here."""
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
-        """What is added to the embedding: (R, T) -> (R, T, W), or None for nothing, as here."""
+        """Return vectors added to the embedding: (R, T) -> (R, T, W), or None for nothing, as here."""
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """How well each candidate answers: (N, M + 1), -inf for absent ones; in `full_precision`."""
+        """Score the candidates: (N, M + 1), -inf for absent ones; in `full_precision`."""
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """The loss of each item: (N,); -log of the share of the right answers among all.
+        """Return the loss of each item: (N,); -log of the total probability of the right answers.
 
         Args:
-            scores: (N, M + 1) as `scores` gave them: once for all losses, for over a vocabulary they cost much.
+            scores: (N, M + 1) as returned by `scores`, computed once because they are expensive over a vocabulary.
             batch: the items.
         """
         return scores.logsumexp(dim=1) - scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
@@ -146,12 +146,12 @@ class Word(PredictionHead):
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
         right = batch.right_answers
-        # Scores are log-probabilities over the vocabulary already: nothing is normalised over the candidates.
+        # Scores already are log-probabilities over the vocabulary, so they are not normalised over candidates.
         return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
 
 
 class Slot(PredictionHead):
-    """The antecedent's slot at the query's vector; the slots' vectors mark the candidates in the input."""
+    """The antecedent's slot at the query's vector; slot vectors in the input mark the candidates."""
 
     def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -171,7 +171,7 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """One attention row is the answer: a candidate scores the log of its mass, "none of them" that of [CLS]."""
+    """One attention row as the answer: a candidate scores the log of its mass, "none of them" that of [CLS]."""
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -186,19 +186,19 @@ class Pointer(PredictionHead):
         row = full_precision(row)
         masses = candidate_masses(row, batch)[:, 0]
         items, length = len(batch.present), row.shape[-1]
-        # A row has no weight outside its own sentence, and so none on the [CLS] of another.
+        # A row has no weight outside its sentence, so none on the [CLS] of another.
         openings = (batch.ids == CLS)[batch.query_positions // length]  # (K, T)
         none = group_mean((row[:, 0] * openings).sum(dim=1), batch.query_items, items)
         tiny = torch.finfo(masses.dtype).tiny
         return self._only_present(masses.clamp(min=tiny).log(), none.clamp(min=tiny).log(), batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        # The whole row sums to one already, so its mass on anything else is a wrong answer too.
+        # The whole row already sums to one, so mass on other tokens counts as a wrong answer.
         return -scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
 
 class Bilinear(PredictionHead):
-    """query @ A @ candidate for each pair of vectors; "none of them" is a vector of its own."""
+    """A bilinear score, query @ A @ candidate, for each pair of vectors; "none of them" has a vector of its own."""
 
     def __init__(self, width: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -215,10 +215,10 @@ class Bilinear(PredictionHead):
 
 
 class Pair(PredictionHead):
-    """A network with one hidden layer over [p; c; p * c], the pronoun's vector p and each candidate's vector c.
+    """A network with one hidden layer on [p; c; p * c], with vector p of the pronoun and c of the candidate.
 
-    After the mention-pair scorer of Lee et al. 2017, section 4. "None of them" is a candidate with a vector of its own.
-    With `heads` the network also reads the logarithm of the weight that each of so many heads puts on the candidate.
+    Follows the mention-pair scorer of Lee et al. 2017, section 4. "None of them" is a candidate with a vector of its
+    own. With `heads` the network also reads the logarithm of the weight that each of these heads puts on the candidate.
     """
 
     def __init__(self, width: int, hidden: int, heads: int, dropout: float, none_of_them: bool) -> None:
@@ -246,14 +246,14 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """The decimal logarithm of every head's weight on each candidate: (N, M, L * H), 0 for one percent."""
+        """Return the decimal logarithm of every head's weight on each candidate: (N, M, L * H), 0 for one percent."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
 
 
 class Label(PredictionHead):
-    """The label of a whole text, from the mean of its tokens' states or the first one; labels are the candidates."""
+    """The label of a whole text, from the mean of its token states or the first one; labels are the candidates."""
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:
         super().__init__()

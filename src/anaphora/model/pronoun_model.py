@@ -1,4 +1,4 @@
-"""Encoder and prediction head together: what is trained, stored and evaluated."""
+"""The encoder and prediction head together, as trained, stored and evaluated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anaphora.settings.model import prediction as prediction_settings
 
 
 class VocabularyOutput(nn.Module):
-    """Logits over the vocabulary: (..., W) -> (..., V), with weights of its own or the embedding's (tied)."""
+    """Logits over the vocabulary: (..., W) -> (..., V), with separate weights or those of the embedding (tied)."""
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int, tied_to: nn.Embedding | None) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class VocabularyOutput(nn.Module):
 
 
 class OutputTransform(nn.Module):
-    """What BERT puts before its vocabulary logits: a dense layer, an activation and a norm; (..., W) -> same.
+    """The transform before BERT's vocabulary logits: a dense layer, an activation and a norm; (..., W) -> same.
 
     Not in the paper; it is in the authors' code (Devlin et al. 2019, run_pretraining.py). The activation is that of the
     feed-forward network, GELU for a gated one.
@@ -51,7 +51,7 @@ class OutputTransform(nn.Module):
 
 
 class PronounModel(nn.Module):
-    """An encoder, the prediction head that reads it, and the vocabulary's logits where a loss needs them."""
+    """An encoder with a prediction head, and vocabulary logits if a loss needs them."""
 
     def __init__(
         self, chosen: model_settings.Model, predicted: prediction_settings.Prediction, vocabulary: int
@@ -63,16 +63,16 @@ class PronounModel(nn.Module):
         self.prediction_head = predicted.build(chosen, self.output)
         initialise = initialiser(chosen.initialisation)
         self.prediction_head.apply(initialise)
-        # Tied weights have begun as the embedding's.
+        # Tied weights are already initialised as the embedding's.
         (self.output if tied_to is None else self.output.transform).apply(initialise)
 
     @property
     def device(self) -> torch.device:
-        """Where it computes."""
+        """Return the device of the parameters."""
         return next(self.parameters()).device
 
     def forward(self, batch: Batch) -> EncoderOutput:
-        """Encode a batch; attention rows only if the prediction head is one."""
+        """Encode a batch, with attention rows only if the prediction head is a row."""
         if self.prediction_head.needs_rows():
             return self.forward_with_rows(batch)
         hidden = self.encoder(self.encoder_input(batch), self._needed_positions(batch))
@@ -87,12 +87,12 @@ class PronounModel(nn.Module):
         return EncoderOutput(hidden=hidden.flatten(0, 1), rows=rows)
 
     def encoder_input(self, batch: Batch) -> EncoderInput:
-        """What the encoder reads of a batch, with what the prediction head adds to the candidates' tokens."""
+        """Return the encoder input of a batch, with the vectors that the prediction head adds to candidate tokens."""
         marks = self.prediction_head.marks(batch.slots)
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Which tokens query as a sequence of their own: (R, T), or None where all are one sequence."""
+        """Return which tokens query as a separate sequence: (R, T), or None if all are one sequence."""
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()
@@ -100,7 +100,7 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Refuse a text without a query where the query is a sequence of its own.
+        """Check that a text has a query if the query is a separate sequence.
 
         Raises:
             UserError: `model.second_sequence` is set.
@@ -111,7 +111,7 @@ class PronounModel(nn.Module):
             )
 
     def _needed_positions(self, batch: Batch) -> Tensor:
-        """Where the prediction head and the output layer read: (P,) flat positions, each once."""
+        """Return the flat positions that the prediction head and the output layer read: (P,), each once."""
         predicted = (batch.masked_positions, batch.own_positions)
         read: Tensor = torch.cat((*self.prediction_head.read_positions(batch), *predicted))
         positions: Tensor = torch.unique(read)

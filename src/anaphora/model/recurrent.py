@@ -1,4 +1,4 @@
-"""Recurrent networks instead of attention: they mix a sentence's tokens and have no attention maps."""
+"""Recurrent networks as an alternative to attention; they have no attention maps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NO_MAPS = N_("model.attention is a recurrent network, which has no attention map
 
 
 class Recurrent(Mixer):
-    """A recurrent network in each direction: it reads each sentence word by word, and has no attention maps.
+    """A bidirectional recurrent network; it reads each sentence separately and has no attention maps.
 
-    Each direction has half of the width, so that a layer has about as many weights as one of attention.
+    Each direction has half the width, so that a layer has about as many weights as an attention layer.
     """
 
     network_class: type[nn.GRU] | type[nn.LSTM]
@@ -26,12 +26,12 @@ class Recurrent(Mixer):
         self.network = self.network_class(width, width // 2, batch_first=True, bidirectional=True)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """What the network reads, in the shape of queries, keys and values: (B, T, W) -> (B, 1, T, W) thrice."""
+        """Return the input of the network as queries, keys and values: (B, T, W) -> (B, 1, T, W) thrice."""
         read = split_heads(hidden, self.heads)
         return read, read, read
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """The network's states, every sentence read alone: three of (B, 1, T, W) -> (B, T, W), zeros for padding."""
+        """Run the network on each sentence separately: three of (B, 1, T, W) -> (B, T, W), zeros for padding."""
         if self.edits:
             raise UserError(NO_MAPS)
         rows = value.squeeze(1)

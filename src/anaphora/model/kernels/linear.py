@@ -1,8 +1,8 @@
-"""Linear layers whose products take oneDNN's kernels where torch's own are the slower ones.
+"""Linear layers that use oneDNN's kernels if torch's own are slower.
 
 On AMD processors with AVX-512 the library behind torch's float32 products uses half the width of the vector registers;
-oneDNN uses all of it, with the same error. The operator that reaches it is private to torch, so it is tried once, and
-without it everything runs as in `nn.Linear`.
+oneDNN uses all of it, with the same error. The operator that calls it is private to torch, so it is tried once; if it
+fails, layers run as `nn.Linear`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LEAST_ROWS = 16
 
 
 class Linear(nn.Linear):
-    """`nn.Linear`, by the faster of two kernels; the results differ in rounding."""
+    """`nn.Linear` with the faster of two kernels; the results differ in rounding."""
 
     def forward(self, vectors: Tensor) -> Tensor:
         return linear(vectors, self.weight, self.bias)
 
 
 def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The linear map vectors @ weight.T + bias.
+    """Compute the linear map vectors @ weight.T + bias.
 
     Args:
         vectors: (..., K).
@@ -46,7 +46,7 @@ def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether torch would multiply this tensor itself, in float32 on the processor."""
+    """Check whether torch itself can multiply this tensor, in float32 on the CPU."""
     return (
         tensor.device.type == "cpu"
         and tensor.dtype == torch.float32
@@ -57,7 +57,7 @@ def _is_plain(tensor: Tensor) -> bool:
 
 @cache
 def has_faster_kernel() -> bool:
-    """Whether this processor and this torch have the faster kernel, and it computes what torch computes."""
+    """Check whether this processor and torch have the faster kernel, and whether its results equal torch's."""
     try:
         if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
             return False
@@ -80,7 +80,7 @@ def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 class _OneDnnLinear(torch.autograd.Function):
-    """oneDNN's product with its gradients, which are products too."""
+    """oneDNN's matrix product with its gradients."""
 
     @staticmethod
     def forward(context: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

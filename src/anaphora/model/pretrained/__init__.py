@@ -1,1 +1,1 @@
-"""Encoders of other people: their settings and their weights."""
+"""Pretrained encoders: their settings and weights."""

@@ -1,4 +1,4 @@
-"""Published encoders: their config.json as our settings, and the names of their tensors. Imports nothing heavy."""
+"""Published encoders: their config.json as our settings, and the names of their tensors; no heavy imports."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """How one kind of published encoder differs from another.
+    """The differences between kinds of published encoders.
 
     Attributes:
-        prefix: what tensor names begin with where the file holds a head beside the encoder.
+        prefix: prefix of tensor names if the file contains a head besides the encoder.
         fields: our name of each number of the shape -> the field of config.json.
         defaults: fields that config.json may leave out.
-        block: what the names of block n begin with.
+        block: prefix of the names of block n.
         tensors: our name of each module of a block -> theirs; every one has a weight and a bias.
         output: our name of each part of the vocabulary's output -> their tensor or module; the decoder may be tied.
-        output_activation: of that output where it is not the encoder's own.
-        padded_positions: whether the first rows of the position table are left for padding.
+        output_activation: of that output, if it differs from the encoder's.
+        padded_positions: whether the first rows of the position table are reserved for padding.
     """
 
     prefix: str
@@ -41,7 +41,7 @@ class Family:
     padded_positions: bool = False
 
     def first_position(self, config: Mapping[str, Any]) -> int:
-        """RoBERTa counts positions from the number of its padding token on; its earlier rows are never read."""
+        """Return the first position: RoBERTa starts after its padding token's number and never reads earlier rows."""
         return int(config.get("pad_token_id", 1)) + 1 if self.padded_positions else 0
 
 
@@ -150,10 +150,10 @@ ACTIVATIONS: dict[str, type[model_settings.FeedForward]] = {"gelu": model_settin
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config.json of a folder of pretrained weights.
+    """Read the config.json of a folder of pretrained weights.
 
     Raises:
-        UserError: it is missing, is no JSON object or names a model of another kind.
+        UserError: it is missing, not a JSON object, or names an unsupported kind of model.
     """
     path = folder / CONFIG
     try:
@@ -167,10 +167,10 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def encoder_settings(folder: Path) -> model_settings.Model:
-    """The encoder that a folder of pretrained weights holds, as our settings.
+    """Return the settings of the encoder in a folder of pretrained weights.
 
     Raises:
-        UserError: config.json lacks a field or names something that this encoder does not have.
+        UserError: config.json lacks a field or names a feature that this encoder does not support.
     """
     path, config = folder / CONFIG, read_config(folder)
     family = FAMILIES[config["model_type"]]
@@ -208,12 +208,12 @@ def encoder_settings(folder: Path) -> model_settings.Model:
 
 
 def is_tied(config: Mapping[str, Any]) -> bool:
-    """Whether the vocabulary's output uses the embedding's weights, by a config.json."""
+    """Check whether the vocabulary output shares the embedding's weights, according to config.json."""
     return bool(config.get("tie_word_embeddings", True))
 
 
 def has_vocabulary_output(folder: Path) -> bool:
-    """Whether a folder of pretrained weights holds the vocabulary's output beside the encoder, one that ours can be."""
+    """Check whether a folder of pretrained weights includes a vocabulary output that we support."""
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
     activation = family.fields["activation"]
@@ -228,7 +228,7 @@ _LEGACY_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".L
 
 
 def current_tensor_name(name: str, family: Family) -> str:
-    """A tensor's name without prefix, in old files made new."""
+    """Return a tensor's name without prefix, with names of old files updated."""
     plain = name.removeprefix(family.prefix)
     for old, new in _LEGACY_NAMES.items():
         plain = plain.replace(old, new)
@@ -236,8 +236,8 @@ def current_tensor_name(name: str, family: Family) -> str:
 
 
 def _tensor_names(path: Path) -> list[str]:
-    """The names of a safetensors file's tensors; none where it cannot be read, which reading the tensors reports."""
-    from safetensors import SafetensorError, safe_open  # most commands read no weights
+    """Return the tensor names of a safetensors file; none if it is unreadable, which loading reports later."""
+    from safetensors import SafetensorError, safe_open  # many commands do not read weights
 
     try:
         with safe_open(path, framework="numpy") as file:

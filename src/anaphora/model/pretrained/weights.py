@@ -1,4 +1,4 @@
-"""Published weights as the weights of our encoder, and back: renamed, and folded where ours has no module for them."""
+"""Conversion of published weights to our encoder and back: renaming, and folding of modules that ours lacks."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ from anaphora.settings.model import position as position_settings
 
 
 def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None]) -> None:
-    """Give a model of the settings that `encoder_settings` reads from a folder of pretrained weights those weights.
+    """Load pretrained weights into a model built from the settings that `encoder_settings` returns for the folder.
 
-    The vector of token type 0, which every token of a single text has, is folded into the token embedding; with an
-    output tied to it, that adds the same to all logits of a token. The rows of the position table that stand before a
-    text's first position are dropped.
+    The vector of token type 0, which every token of a single text has, is folded into the token embedding; with a
+    tied output, this adds a constant to all logits of a token. Rows of the position table before the first position
+    of a text are dropped.
 
     Args:
-        model: its encoder takes the weights, and its vocabulary output where the folder has one.
+        model: receives the weights, and those of the vocabulary output if the folder has one.
         folder: with config.json and model.safetensors.
-        rows: for each of our tokens the row of the published table; None gets the mean of all rows.
+        rows: the row of the published table for each of our tokens; None means the mean of all rows.
 
     Raises:
-        UserError: a file is missing or broken, or the tensors do not fit config.json; named by file and tensor.
+        UserError: a file is missing or broken, or the tensors do not fit config.json; the message names file and
+            tensor.
     """
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
@@ -64,13 +65,13 @@ def _load_state(module: nn.Module, state: Mapping[str, Tensor], folder: Path) ->
 
 
 def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
-    """The file's tensors in single precision, by name without prefix; names of old files made new."""
+    """Read the file's tensors in single precision, by name without prefix, with names of old files updated."""
     try:
         loaded = load_file(path)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: missing, broken or cut off ({error})") from None
     for name, value in loaded.items():
-        if not value.is_floating_point() and not name.endswith("_ids"):  # old files hold the numbers of positions too
+        if not value.is_floating_point() and not name.endswith("_ids"):  # old files also contain the position numbers
             raise UserError(f"{path}: {name} holds numbers of type {value.dtype}, not of a floating point type")
         if not value.isfinite().all():
             raise UserError(f"{path}: {name} holds numbers that are not finite; fetch the file again")
@@ -113,13 +114,13 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """The rows of a published table in the order of our tokens; one that was not there gets the mean of all."""
+    """Reorder the rows of a published table to match our tokens; a token without a row gets the mean of all."""
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 
 
 def _module_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
-    """Our name and theirs of every module with a weight and a bias."""
+    """Return our name and the published name of every module with a weight and a bias."""
     yield "embedding_norm", "embeddings.LayerNorm"
     for layer in range(layers):
         for ours, theirs in family.tensors.items():
@@ -127,15 +128,15 @@ def _module_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
 
 
 def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[dict[str, object], dict[str, Tensor]]:
-    """An encoder as a BERT of `transformers`: config.json and the tensors of BertModel.
+    """Convert an encoder to a BERT of `transformers`: config.json and the tensors of BertModel.
 
     Args:
         encoder: the encoder.
         output: the vocabulary's output, which makes it a BertForMaskedLM; None for the encoder alone.
 
     Raises:
-        UserError: the encoder or the output lacks what BERT has, or has something that BERT has not; every such
-            setting is named, with those of a run that can be exported.
+        UserError: the encoder or the output differs from BERT in structure; the message names every such setting and
+            the values that can be exported.
     """
     settings = encoder.settings
     attention, feed_forward = settings.attention, settings.feed_forward
@@ -205,7 +206,7 @@ def _output_tensors(output: VocabularyOutput, tied: bool) -> dict[str, Tensor]:
     }
     tensors[names["bias"]] = state["linear.bias"]
     if not tied:
-        # Where weights are not tied, transformers looks for the bias under the decoder's name.
+        # If weights are not tied, transformers expects the bias under the decoder's name.
         tensors[names["decoder"].replace("weight", "bias")] = state["linear.bias"]
         tensors[names["decoder"]] = state["linear.weight"]
     return tensors
