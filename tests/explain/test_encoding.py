@@ -211,8 +211,8 @@ def test_a_text_without_a_word_is_refused_where_special_tokens_surround_it(run: 
     tokenizer = Tokenizer(backend)
     model = randomly_initialised(run.config, tokenizer.size, seed=0)
     ending = dataclasses.replace(run, tokenizer=tokenizer, model=model)
-    walk = walk_of(ending, SentenceQuery("Tom met her."))
-    assert walk.queries[0] == "[CLS]" and walk.queries[-1] == "[SEP]" and walk.queries[walk.row] == "her"
+    walk = walk_of(ending, SentenceQuery("Tom met Anna before she left."))
+    assert walk.queries[0] == "[CLS]" and walk.queries[-1] == "[SEP]" and walk.queries[walk.row] == "she"
     with pytest.raises(UserError, match="has no word"):
         walk_of(ending, SentenceQuery("   "))
 
