@@ -1,1 +1,1 @@
-"""Settings -> a run directory, through Lightning."""
+"""Training with Lightning: from settings to a run directory."""

@@ -1,4 +1,4 @@
-"""What happens around training steps: a progress bar, the history of validations, and the checkpoints."""
+"""Callbacks of a training: a progress bar, the history of validations, and the checkpoints."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fm
 
 
 class ProgressBar(lightning.Callback):
-    """One progress bar over all steps."""
+    """A single progress bar over all steps."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
@@ -66,10 +66,10 @@ class ProgressBar(lightning.Callback):
 
 
 class StopTogether(lightning.Callback):
-    """A signal to stop that reaches one rank stops all of them at the same step.
+    """Coordinated stop: a signal that reaches one rank stops all ranks at the same step.
 
-    Lightning's own handler broadcasts from inside the signal handler, in the middle of whatever is being reduced.
-    Here the module notes the signal, and the ranks compare their notes at every step; a second signal stops at once.
+    Lightning's own handler broadcasts from inside the signal handler, possibly during a reduction. Here the module
+    records the signal, and the ranks exchange it at every step; a second signal stops at once.
     """
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
@@ -80,21 +80,21 @@ class StopTogether(lightning.Callback):
                 raise KeyboardInterrupt
             module.stop_requested = True
 
-        # Here and not sooner: Lightning has set its own handlers just now.
+        # This must happen after Lightning has set its own handlers.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, note)
 
 
 class ValidationCheckpoint(lightning.Callback):
-    """After each validation: record its metrics, keep the best weights, and leave a checkpoint to resume from.
+    """Actions after each validation: record its metrics, keep the best weights, write a checkpoint to resume from.
 
-    Everything is written whole or not at all, so a killed run resumes from its last validation. Of several ranks the
-    first one validates and writes; all hold its validations, so that they decide alike.
+    All writes are atomic, so a killed run resumes from its last validation. With several ranks, the first one validates
+    and writes; all ranks hold its validations, so that they decide the same.
 
     Attributes:
         validations: the step and the metrics of each.
-        seconds: that training took, its resumed parts included.
-        curves_seconds: how many of them the loggers took.
+        seconds: duration of training, including resumed parts.
+        curves_seconds: the part of `seconds` spent in the loggers.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ValidationCheckpoint(lightning.Callback):
 
     @property
     def best_validation(self) -> dict[str, float]:
-        """The validation whose weights are kept."""
+        """Return the validation whose weights are kept."""
         return self.validations[self._best()]
 
     def state_dict(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class ValidationCheckpoint(lightning.Callback):
             raise UserError(other_training_items(self.data, self.layout.directory.name))
 
     def setup(self, trainer: lightning.Trainer, module: lightning.LightningModule, stage: str) -> None:
-        # Here and not where training starts, which a run that is resumed after its last step never does.
+        # Not at the start of training: a run that is resumed after its last step never starts it.
         self._writes = trainer.is_global_zero
         self._computed_with = computed_with(trainer, compiled=self.compiled)
 
@@ -146,16 +146,16 @@ class ValidationCheckpoint(lightning.Callback):
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
-        # A resumed run first ends the round that its checkpoint was written in, perhaps the last of all.
+        # A resumed run first ends the round of its checkpoint, which may be the last.
         if not self.validations or self.validations[-1]["step"] != trainer.global_step:
             self._record(trainer, module)
         if self.patience and self._since_best() >= self.patience:
             trainer.should_stop = True
 
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
-        """Keep what a validation measured, and write the weights and the checkpoint of its step."""
+        """Record a validation, and write the weights and the checkpoint of its step."""
         numbers = validation_metrics(trainer).items()
-        metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no others
+        metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no other numbers
         metrics = trainer.strategy.broadcast(metrics)
         self.validations.append({"step": trainer.global_step, **metrics})
         if self._since_best() == 0 and self._writes:
@@ -170,7 +170,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.finish()
 
     def finish(self, *, diverged: bool = False) -> None:
-        """Write what training reached, and whether it ended because the loss diverged."""
+        """Write the result of training, and whether it ended because the loss diverged."""
         if not self._writes:
             return
         record = {
@@ -189,16 +189,16 @@ class ValidationCheckpoint(lightning.Callback):
         write_json(self.layout.training, record)
 
     def keep_best_weights(self) -> None:
-        """Make the best weights the run's weights, and leave nothing to resume from.
+        """Make the best weights the run's weights and remove the checkpoints.
 
-        It comes last: a run that has weights has finished and is not resumed, so its curves must be complete by then.
+        Call it last: a run with weights counts as finished and is not resumed, so its curves must be complete.
         """
         if self._writes:
             self.layout.best_weights.replace(self.layout.weights)
             self.forget()
 
     def keep_what_there_is(self) -> str:
-        """What of a training that diverged can be read: the best weights become the run's. Says so in words."""
+        """Keep the best weights of a training that diverged; return a sentence that says so."""
         best = self.validations[self._best()] if self.validations else {}
         if self.keep == "last" or "validation/loss" not in best:
             return "no weights are kept"
@@ -207,16 +207,16 @@ class ValidationCheckpoint(lightning.Callback):
         return f"the best weights before, of step {best['step']:.0f}, are kept in {self.layout.weights}"
 
     def forget(self) -> None:
-        """Remove the checkpoints, which take two to three times the room of the weights."""
-        shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # what stays is in nobody's way
+        """Remove the checkpoints, which take two to three times the space of the weights."""
+        shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # remaining files do no harm
 
     def _best(self) -> int:
-        """The validation whose weights are kept: the lowest loss, or the last one (also without a prediction head)."""
+        """Return the validation whose weights are kept: the lowest loss, or the last one."""
         if self.keep == "last":
             return len(self.validations) - 1
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
         if min(losses) == math.inf:
-            return len(losses) - 1  # without a prediction head there is none
+            return len(losses) - 1  # None without a prediction head
         return losses.index(min(losses))
 
     def _since_best(self) -> int:
@@ -224,12 +224,12 @@ class ValidationCheckpoint(lightning.Callback):
 
 
 def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
-    """What the last validation measured, by name; what training logs for the progress bar stands beside it."""
+    """Return the metrics of the last validation by name; values logged for the progress bar are left out."""
     return {name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")}
 
 
 def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
-    """Return layer and head with the highest candidate accuracy of a validation; None where no head was measured."""
+    """Return layer and head with the highest candidate accuracy of a validation; None if no head was measured."""
     accuracies = {name: value for name, value in metrics.items() if name.startswith("attention_candidate_accuracy/")}
     if not accuracies:
         return None
@@ -238,11 +238,11 @@ def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
 
 
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
-    """What decides the rounding of a run besides its settings.
+    """Return what determines the rounding of a run besides its settings.
 
     Returns:
         The version of torch, the device, the precision, whether the model is compiled, the threads and processes, and
-        whose matrix products the linear layers take (`oneDNN` or `torch`).
+        the library of the linear layers' matrix products (`oneDNN` or `torch`).
     """
     device = trainer.strategy.root_device.type
     plain = device == "cpu" and trainer.precision == "32-true" and not compiled

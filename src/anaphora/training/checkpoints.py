@@ -1,4 +1,4 @@
-"""Checkpoints of unfinished runs: written, read and checked, also those that were begun under older names."""
+"""Checkpoints of unfinished runs: writing, reading and checking."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from anaphora.settings.run import Config
 
 
 class CheckpointFile(TorchCheckpointIO):
-    """How Lightning writes and reads a run's checkpoint: into the file that it is given, and never code out of it."""
+    """Lightning's access to a run's checkpoint: one given file, loaded without running code."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        """Write a checkpoint; a full disk is an OSError, which torch does not raise."""
+        """Write a checkpoint; raise OSError if the disk is full, which torch does not."""
         content = io.BytesIO()
         torch.save(checkpoint, content)
         Path(path).write_bytes(content.getbuffer())
@@ -33,15 +33,15 @@ class CheckpointFile(TorchCheckpointIO):
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """What a run's checkpoint holds, on the processor.
+    """Read a run's checkpoint into CPU memory.
 
     Raises:
-        UserError: it is damaged, or no checkpoint of a run.
+        UserError: it is damaged, or not a checkpoint of a run.
     """
     way_out = f"delete {path.parent}, and resume={path.parent.parent} trains from the first step again"
     try:
         with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()  # torch does not look at the checksums that it writes
+            damaged = archive.testzip()  # torch does not check the checksums that it writes
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # zipfile, pickle and torch raise unrelated classes
         raise UserError(f"{path}: broken or cut off ({one_line(error)[:200]}); {way_out}") from None
@@ -53,7 +53,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def check_resumable(layout: RunFiles, config: Config) -> None:
-    """Refuse, before any long work, a run whose checkpoint or best weights cannot be used; its first steps may.
+    """Check, before any long work, that a run's checkpoint and best weights can be used.
 
     Raises:
         UserError: a file is damaged or missing, or does not fit the run's settings.

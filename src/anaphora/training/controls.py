@@ -1,4 +1,4 @@
-"""What a control takes from training: right labels, or weights that learn."""
+"""Control trainings: other labels, or frozen weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AGREEMENT_TYPES = ("gender", "number", "animacy")
 
 
 def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
-    """Give a split the labels that `task.labels` names; the examples keep the true ones."""
+    """Replace the labels of a split as `task.labels` says; the examples keep the true ones."""
     match labels:
         case "shuffled":
             shuffle_labels(data, seed)
@@ -24,10 +24,9 @@ def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> No
 
 
 def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
-    """Draw the antecedents of every item anew among its candidates, as many as there were.
+    """Draw new antecedents for every item among its candidates, with the number unchanged.
 
-    The labels are a function of the seed and the items, so that every epoch has the same ones and a resumed run those
-    that it began with.
+    The labels are a function of the seed and the items, so that they are the same in every epoch and in a resumed run.
     """
     generator = np.random.default_rng([*seed, 3])
     keys = generator.random(data.gold.shape) + ~data.present  # absent candidates come last
@@ -45,10 +44,10 @@ def label_nearest(data: EncodedSplit) -> None:
 
 
 def nearest_compatible(example: Example) -> int:
-    """The compatible candidate mentioned last before the pronoun; behind it where none is before, the first one there.
+    """Return the compatible candidate mentioned last before the pronoun; if none is before it, the first one after it.
 
-    Compatible is what agrees with the pronoun in gender, number and animacy. Items do not say so of each candidate, but
-    their type of cue does: where agreement itself is the cue the antecedent alone agrees, elsewhere all candidates do.
+    A candidate is compatible if it agrees with the pronoun in gender, number and animacy. The type of cue decides this:
+    if agreement itself is the cue, only the antecedent agrees; otherwise all candidates do.
     """
     agree = range(len(example.candidates))
     compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree
@@ -61,12 +60,12 @@ def nearest_compatible(example: Example) -> int:
 
 
 def freeze(model: PronounModel, projections: Sequence[str], layers: int | None) -> None:
-    """Leave some weights as they are.
+    """Freeze some weights.
 
     Args:
-        model: what is trained.
+        model: the model to be trained.
         projections: of every layer's attention: "query", "key", "value" or "output".
-        layers: the embedding and so many blocks from below; None for neither.
+        layers: freezes the embedding and this many lowest blocks; None freezes neither.
     """
     if layers is not None:
         encoder = model.encoder

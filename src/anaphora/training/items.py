@@ -1,4 +1,4 @@
-"""The items of a training run: texts or examples encoded under the vocabulary of the training split, in batches."""
+"""The items of a training run: texts or examples, encoded with the training split's vocabulary, in batches."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from anaphora.training.losses import share_of_rank
 
 
 class TrainingData(NamedTuple):
-    """What a run is trained on: its settings, with what the data decide filled in, and both splits encoded.
+    """The training data of a run: its settings, completed by values from the data, and both encoded splits.
 
-    `items_digest` is that of the corpus's training items, which may change after training.
+    `items_digest` is the digest of the corpus's training items, which may change after training.
     """
 
     config: Config
@@ -45,12 +45,12 @@ class TrainingData(NamedTuple):
 
 
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
-    """The texts that the settings name; the vocabulary is learned where none is known.
+    """Prepare the texts that the settings name; learn the vocabulary if none is given.
 
-    A prediction head of labels gets those of the training split.
+    A label prediction head gets the labels of the training split.
 
     Raises:
-        UserError: a split is empty, or has no labels though the task asks for them, or a text has none of the labels
+        UserError: a split is empty, or has no labels though the task needs them, or a text has none of the labels
             of training.
     """
     corpus = load_corpus(config.data)
@@ -73,7 +73,7 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     longest = config.batching.row_tokens
     encoded = EncodedTexts(training, _training_tokenizer(config, tokenizer), longest, labels)
     validation = EncodedTexts(development, tokenizer, longest, labels)
-    if labels:  # evaluation should not be the first to find that a test text has none of them
+    if labels:  # report test texts with unknown labels now, not in evaluation
         test = evenly_sampled(corpus.texts("test"), config.trainer.limit_items)
         encoded_test = EncodedTexts(test, tokenizer, longest, labels)
         check_length(config.model, max(validation.max_tokens(), encoded_test.max_tokens()))
@@ -82,7 +82,7 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
-    """The examples of pronouns that the settings name; the vocabulary is learned where none is known.
+    """Prepare the pronoun examples that the settings name; learn the vocabulary if none is given.
 
     Raises:
         UserError: a split to learn from is empty, or the model cannot answer an item of any split.
@@ -91,7 +91,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     training, development = (_examples(corpus, split, config) for split in ("train", "dev"))
     exchanged = [with_exchanged_names(example) for example in training] if config.task.exchanged_names else []
     training += [*exchanged, *with_other_names(training, config.task.other_names, config.seed)]
-    test = _limited(corpus.examples("test"), config)  # evaluation should not be the first to find what is wrong there
+    test = _limited(corpus.examples("test"), config)  # report errors in the test split now, not in evaluation
     check_candidates(config, [*training, *development, *test])
     tokenizer = known or config.vocabulary.build([example.text for example in training], corpus.words)
     check_lengths(config, [*training, *development, *test], tokenizer)
@@ -107,7 +107,7 @@ def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
 
 
 class TrainingDataModule(lightning.LightningDataModule):
-    """Training in rounds of `validation.every` steps, each followed by a validation.
+    """Training data in rounds of `validation.every` steps, each followed by a validation.
 
     A Lightning epoch is a round, so that every checkpoint stands between two rounds and resuming needs to know only
     the number of steps done.
@@ -145,12 +145,12 @@ class TrainingDataModule(lightning.LightningDataModule):
         if isinstance(self.config.data, TextCorpus) and isinstance(self.config.task.prediction, NoPrediction):
             batches = masked_for_evaluation(batches, self.config.task.masked_lm, self.validation.vocabulary)
         assert self.trainer is not None
-        # The first rank measures; Lightning wants a batch of the others too.
+        # The first rank measures; Lightning needs a batch from the other ranks too.
         return _ValidationBatches(list(batches) if self.trainer.is_global_zero else list(islice(batches, 1)))
 
 
 class _StepBatches:
-    """The batches of some steps, as often as one iterates; of several ranks the share of one."""
+    """The batches of some steps, for any number of iterations; with several ranks the share of one."""
 
     def __init__(self, batches: TrainingBatches, first: int, last: int, rank: int, ranks: int) -> None:
         self.batches, self.first, self.last = batches, first, last
@@ -165,7 +165,7 @@ class _StepBatches:
 
 
 class _ValidationBatches:
-    """Batches read once through; Lightning would take a plain list of them for a list of loaders."""
+    """Validation batches for one pass; Lightning would treat a plain list as a list of loaders."""
 
     def __init__(self, batches: list[Batch]) -> None:
         self.batches = batches
@@ -178,7 +178,7 @@ class _ValidationBatches:
 
 
 def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:
-    """A split's examples, evenly thinned to the limit."""
+    """Return a split's examples, thinned evenly to the limit."""
     examples = corpus.examples(split)
     if not examples:
         raise _empty_split(config.data, split)
@@ -191,10 +191,10 @@ def _limited(examples: list[Example], config: Config) -> list[Example]:
 
 
 def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
-    """The minimal pairs of the training split; those whose labels are the nearest candidates may all have one answer.
+    """Return the minimal pairs of the training split; nearest-candidate labels may give both items the same answer.
 
     Raises:
-        UserError: there are none with different answers.
+        UserError: no pair has different answers.
     """
     minimal_pairs = MinimalPairs(training)
     if not len(minimal_pairs.pairs) and config.task.labels != "nearest":
@@ -207,7 +207,7 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
 
 
 def check_candidates(config: Config, examples: Sequence[Example]) -> None:
-    """Refuse items that the prediction head cannot answer: without an antecedent, or of more candidates than slots."""
+    """Check that every item has an antecedent and no more candidates than the prediction head has slots."""
     prediction = config.task.prediction
     has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
     slots = slots_of(prediction)
@@ -225,7 +225,7 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
 
 
 def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
-    """Refuse items of more tokens than the model has positions for."""
+    """Check that no item has more tokens than the model has positions."""
     position = config.model.position
     if not isinstance(position, Learned):
         return

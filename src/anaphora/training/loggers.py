@@ -1,4 +1,4 @@
-"""Where a run's numbers go while it trains: Lightning loggers, one for each name in `trainer.loggers`."""
+"""Lightning loggers of a run, one for each name in `trainer.loggers`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ PROJECT = "anaphora"
 
 
 def check_loggers(names: Sequence[str]) -> None:
-    """Refuse a logger whose package is not there.
+    """Check that the packages of the loggers are installed.
 
     Raises:
-        UserError: naming the package to install.
+        UserError: a package is missing; the message names it.
     """
     for name in names:
         if name in SERVICES and importlib.util.find_spec(name) is None:
@@ -40,11 +40,11 @@ def check_loggers(names: Sequence[str]) -> None:
 
 
 def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:
-    """The loggers of a run; those of a resumed run go on with its curves where its checkpoint stands.
+    """Build the loggers of a run; those of a resumed run continue its curves at the checkpoint.
 
-    W&B and MLflow keep what an interrupted run wrote beyond its checkpoint. Where their curves go is said by the
-    variables that they read themselves, such as WANDB_MODE and MLFLOW_TRACKING_URI; by default MLflow's database lies
-    beside the run.
+    W&B and MLflow keep what an interrupted run wrote after its checkpoint. Their own environment variables, such as
+    WANDB_MODE and MLFLOW_TRACKING_URI, decide where curves are stored; by default MLflow's database is in the directory
+    of runs.
     """
     resumed_at = checkpoint_step(layout) if resumed else None
     loggers: list[Logger] = []
@@ -87,7 +87,7 @@ def _mlflow_logger(layout: RunFiles, resumed: bool) -> Logger:
 
 
 def _service_ids(layout: RunFiles) -> dict[str, str]:
-    """A run's id at each service; none where the file is missing.
+    """Return a run's id at each service; empty if the file is missing.
 
     Raises:
         UserError: the file is damaged.
@@ -104,10 +104,10 @@ def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
 
 
 class RunCSVLogger(Logger):
-    """Every number in `curves/metrics.csv` of a run's directory, under TensorBoard's tags.
+    """A CSV logger that writes every number to `curves/metrics.csv` of the run, under TensorBoard's tags.
 
-    The file is written whole or not at all, which Lightning's own is not; it grows by a row for every ten steps. A
-    resumed run keeps the rows up to its checkpoint, but for what it said about its end.
+    Unlike Lightning's logger, it writes the file atomically; the file grows by a row every ten steps. A resumed run
+    keeps the rows up to its checkpoint, except those about its end.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
@@ -129,7 +129,7 @@ class RunCSVLogger(Logger):
         return ""
 
     def log_hyperparams(self, params: dict[str, Any] | Namespace, *_: Any, **__: Any) -> None:
-        """Nothing: the settings lie in config.yaml."""
+        """Do nothing: the settings are in config.yaml."""
 
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
         self._rows.append({"step": step or 0, **{tag: float(value) for tag, value in metrics.items()}})
@@ -143,12 +143,12 @@ class RunCSVLogger(Logger):
 
 
 def curves_file(directory: Path) -> Path:
-    """Where the numbers of a run's CSV logger stand."""
+    """Return the path of a run's CSV curves."""
     return directory / "curves" / "metrics.csv"
 
 
 def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
-    """The step and the numbers by tag of every row.
+    """Return the step and the numbers by tag of every row.
 
     Raises:
         UserError: the file is damaged.
@@ -164,7 +164,7 @@ def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
 
 
 def checkpoint_step(layout: RunFiles) -> int:
-    """Training steps done at a run's checkpoint, 0 where there is none."""
+    """Return the training steps done at a run's checkpoint, 0 if it has none."""
     if not layout.last_checkpoint.exists():
         return 0
     return int(torch.load(layout.last_checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"])

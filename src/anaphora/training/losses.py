@@ -1,4 +1,4 @@
-"""What training minimises: losses of the prediction head, of masked and own tokens, minimal pairs and supervision."""
+"""Training losses: of the prediction head, masked tokens, own tokens, minimal pairs and supervision."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from anaphora.settings.training import Supervision, Task
 
 @dataclass(frozen=True)
 class BatchShare(Batch):
-    """The rows of a batch that one of several ranks takes.
+    """The rows of a batch that one of several ranks processes.
 
     Attributes:
-        weights: (5,) for each of `PARTS` the share's count of what that is a mean over, times the number of ranks,
-            divided by the whole batch's: the mean over ranks of the weighted parts is the part of the whole batch.
-        tokens: (), real tokens of the whole batch.
+        weights: (5,) for each of `PARTS`, the share's number of averaged elements times the number of ranks, divided by
+            the number in the whole batch. The mean over ranks of the weighted parts equals the part of the whole batch.
+        tokens: (), tokens of the whole batch without padding.
     """
 
     weights: Tensor
@@ -30,13 +30,13 @@ class BatchShare(Batch):
 
     @property
     def real_tokens(self) -> int:
-        """How many tokens of the whole batch are not padding: the speed of a run is that of all its ranks."""
+        """Count the tokens of the whole batch without padding; the speed of a run includes all its ranks."""
         return int(self.tokens)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """The parts of a step's loss, each a mean over what it concerns, and their weighted sum."""
+    """The parts of a step's loss, each a mean over its elements, and their weighted sum."""
 
     total: Tensor
     parts: dict[str, Tensor]
@@ -47,17 +47,17 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 
 
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
-    """What one rank computes of a batch. Where no row is left for it, it takes the first one, which counts nothing."""
+    """Return what one rank computes of a batch; a rank without a row takes the first one with weight 0."""
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
     if not len(share.ids):
-        # The same computation as everywhere, so that all ranks have the same gradients to reduce.
+        # All ranks do the same computation, so that all have the same gradients to reduce.
         share = take_share(batch, 0, len(batch.ids))
     return BatchShare(**vars(share), weights=weights, tokens=torch.tensor(batch.real_tokens))
 
 
 def _part_counts(batch: Batch) -> Tensor:
-    """What each of `PARTS` is a mean over: (5,) counts."""
+    """Count the elements that each of `PARTS` averages over: (5,)."""
     gold = batch.gold.flatten()[batch.candidate_owners]
     with_antecedent = torch.unique(batch.candidate_owners[gold] // batch.gold.shape[1])
     counted = (batch.items, batch.minimal_pairs, batch.masked_positions, batch.own_positions, with_antecedent)
@@ -65,7 +65,7 @@ def _part_counts(batch: Batch) -> Tensor:
 
 
 def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
-    """The loss of one batch; of a rank's share, what the rank adds to it."""
+    """Compute the loss of one batch, or of a rank's share the part that the rank adds."""
     output = model.forward_with_rows(batch) if task.supervision.weight else model(batch)
     parts: dict[str, Tensor] = {}
     if task.prediction.kind != "none":
@@ -95,19 +95,19 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
 
 
 def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positions: Tensor) -> Tensor:
-    """The mean cross-entropy of the true tokens at some flat positions, in nats."""
+    """Compute the mean cross-entropy of the true tokens at some flat positions, in nats."""
     logits = full_precision(model.output(output.hidden[positions]))
     return functional.cross_entropy(logits, batch.ids.flatten()[positions])
 
 
 def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
-    """How likely the items of a minimal pair get the same answer, each by itself, mean over the pairs; in [0, 1].
+    """Compute the probability that both items of a minimal pair get the same answer, mean over pairs; in [0, 1].
 
-    The sum over the answers of one item's share times the other's; after the mutual exclusivity of twin sentences in
-    Klein and Nabi 2020. No label is read but that the answers differ.
+    It is the sum over answers of the product of both items' probabilities, after the mutual exclusivity of twin
+    sentences in Klein and Nabi 2020. The only label used is that the answers differ.
 
     Args:
-        scores: (N, M + 1) as prediction heads give them.
+        scores: (N, M + 1) from the prediction head.
         minimal_pairs: (Q, 2) items, at least one pair of different answers.
     """
     shares = scores.softmax(dim=1)
@@ -115,9 +115,9 @@ def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
 
 
 def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision) -> Tensor:
-    """KL(target || row) of the chosen layers and heads, in nats, mean over the items that have an antecedent.
+    """Compute KL(target || row) of the chosen layers and heads, in nats, mean over the items with an antecedent.
 
-    The target spreads evenly over the antecedent's tokens; the row is the mean over the pronoun's tokens.
+    The target is uniform over the antecedent's tokens; the row is the mean over the pronoun's tokens.
     """
     assert output.rows is not None
     rows = output.rows[settings.layers][:, :, settings.heads]  # (layers, K, heads, T)
@@ -136,5 +136,5 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
 
 
 def group_sizes(owners: Tensor, size: int) -> Tensor:
-    """How many values each owner has: (K,) -> (size,)."""
+    """Count the values of each owner: (K,) -> (size,)."""
     return torch.zeros(size, device=owners.device).index_add(0, owners, torch.ones(len(owners), device=owners.device))

@@ -1,4 +1,4 @@
-"""The LightningModule: one step and one validation."""
+"""The LightningModule with one training step and one validation."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from anaphora.training.tensorboard.layout import ValidationPredictions
 
 
 class DivergedError(UserError):
-    """A loss or a gradient that is not finite: nothing can be learned from there on."""
+    """A loss or gradient that is NaN or infinite."""
 
 
 class TrainingModule(lightning.LightningModule):
-    """What Lightning drives: a model, its task and its optimizer.
+    """A LightningModule with a model, its task and its optimizer.
 
-    Randomness is a function of (seed, step, rank): the generator is set anew before every step, so a resumed run draws
-    what an unbroken one would have drawn.
+    Randomness is a function of (seed, step, rank): the generator is seeded before every step, so a resumed run draws
+    the same numbers as an uninterrupted one.
 
     Attributes:
-        step_metrics: of the last step: its loss, the parts of that where there are several, the norm of the gradient
-            before it was clipped, and the highest learning rate of any weight.
-        predictions: of the last validation; None before it and without a prediction head.
-        stop_requested: whether this process was asked to stop; of several ranks all stop at the next step.
+        step_metrics: of the last step: its loss, the parts if there are several, the gradient norm before clipping, and
+            the highest learning rate.
+        predictions: of the last validation; None before the first one and without a prediction head.
+        stop_requested: whether this process received a request to stop; all ranks stop at the next step.
     """
 
     def __init__(self, model: PronounModel, task: Task, optimizer: Optimizer, seed: int) -> None:
@@ -64,7 +64,7 @@ class TrainingModule(lightning.LightningModule):
         return step_losses.total
 
     def _losses_of_all_ranks(self, own: Losses) -> Losses:
-        """The losses of the whole batch, the same on every rank; a request to stop on any of them stops all here."""
+        """Return the losses of the whole batch, the same on every rank; stop on all ranks if one received a request."""
         shares = [own.parts[name].detach() if name in own.parts else 0.0 for name in PARTS]
         stop, total, *parts = mean_over_ranks([self.stop_requested, own.total.detach(), *shares])
         if stop:
@@ -86,7 +86,7 @@ class TrainingModule(lightning.LightningModule):
             self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
 
     def _check_finite(self) -> None:
-        """Stop at the first loss or gradient that is not finite, before it is written into the weights."""
+        """Raise at the first loss or gradient that is not finite, before it changes the weights."""
         loss, norm = (float(self.step_metrics[name]) for name in ("loss", "gradient_norm"))
         if not (math.isfinite(loss) and math.isfinite(norm)):
             rate = self.step_metrics["learning_rate"]
@@ -96,7 +96,7 @@ class TrainingModule(lightning.LightningModule):
             )
 
     def _set_hidden_share(self) -> None:
-        """Set how much of the values at this step is hidden states; the share ends at exactly 1."""
+        """Set the share of hidden states in the values at this step; the last share is exactly 1."""
         self.model.encoder.hidden_share = self.optimizer_settings.value_curriculum.hidden_share(
             self.global_step, self.trainer.max_steps
         )
@@ -136,7 +136,7 @@ class TrainingModule(lightning.LightningModule):
         right = batch.gold[torch.arange(items, device=best.device)[:, None], best]
         self._add("attention_candidate_accuracy", right.float().sum(dim=1))
         self._add("attention_mass", (masses * batch.gold[:, None]).sum(dim=(1, 3)))
-        # Padding and other sentences, which have no words here either, get no weight.
+        # Padding and other sentences have no words and get no weight.
         special = (batch.words < 0)[batch.query_positions // batch.words.shape[1]].unsqueeze(1)  # (K, 1, T)
         on_special = torch.stack(
             [group_mean((layer * special).sum(-1), batch.query_items, items) for layer in output.rows]
@@ -167,7 +167,7 @@ class TrainingModule(lightning.LightningModule):
         self.predictions = self._validation_predictions() if "predicted" in self._collected else None
 
     def _validation_predictions(self) -> ValidationPredictions:
-        """The predictions of a validation in the order of the split."""
+        """Return the predictions of a validation in the order of the split."""
         columns = {name: torch.cat(parts).cpu().numpy() for name, parts in self._collected.items()}
         order = columns["items"].argsort()
         head_choices = columns["head_choices"][order] if "head_choices" in columns else None
@@ -185,7 +185,7 @@ class TrainingModule(lightning.LightningModule):
             self._collected.setdefault(name, []).append(values)
 
     def _add(self, name: str, value: Tensor) -> None:
-        value = full_precision(value.detach())  # a sum in bfloat16 stops growing
+        value = full_precision(value.detach())  # a long sum in bfloat16 stops growing
         self._sums[name] = self._sums[name] + value if name in self._sums else value
 
 
@@ -195,10 +195,10 @@ HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_sp
 
 
 def seed_generator(seed: int, device: torch.device) -> None:
-    """Set the generator that a device draws from.
+    """Seed the random generator of a device.
 
-    `torch.manual_seed` sets those of all devices; for one that was never used it notes a stack trace each time, which
-    takes a hundredth of a step.
+    `torch.manual_seed` seeds all devices; for an unused device it records a stack trace each time, which takes 1 % of a
+    step.
     """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
@@ -207,5 +207,5 @@ def seed_generator(seed: int, device: torch.device) -> None:
 
 
 def step_seed(seed: int, step: int, rank: int = 0) -> int:
-    """The generator's seed of one step on one rank; neighbours differ in all bits' worth of mixing."""
+    """Return the generator's seed of one step on one rank; the seeds of neighbouring steps differ in many bits."""
     return (seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9 + rank * 0x94D049BB133111EB) % 2**63

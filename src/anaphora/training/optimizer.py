@@ -1,4 +1,4 @@
-"""AdamW, Muon for the blocks' matrices, and the course of the learning rate."""
+"""AdamW, Muon for the blocks' matrices, and the learning rate schedule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEWTON_SCHULZ_STEPS = 3
 def build_optimizer(
     model: nn.Module, settings: Optimizer, products: torch.dtype = torch.float32
 ) -> torch.optim.Optimizer:
-    """The optimizer that the settings name, over all weights that are trained; Muon multiplies in type `products`."""
+    """Build the optimizer of the settings over all trained weights; `products` is the data type of Muon's products."""
     matrices, others = split_parameters(model, settings.matrices)
     shares = layer_learning_rate_factors(model, settings.layer_decay)
     defaults: dict[str, Any] = {"lr": settings.learning_rate, "betas": (0.9, settings.beta2), "fused": True}
@@ -52,10 +52,10 @@ def build_optimizer(
 
 
 def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Parameter, float]:
-    """The share of the learning rate of every weight: 1 above the blocks, less by `decay` with each layer below.
+    """Return the learning rate factor of every weight: 1 above the blocks, multiplied by `decay` per layer below.
 
-    The last block has `decay`, the first of L `decay` to the power L, the embedding one power more (Clark et al. 2020,
-    ELECTRA, appendix B). A weight that is shared between embedding and output counts as the embedding's.
+    The last block has `decay`, the first of L blocks `decay` ** L, the embedding `decay` ** (L + 1) (Clark et al. 2020,
+    ELECTRA, appendix B). A weight shared by embedding and output counts as the embedding's.
     """
     named = list(model.named_parameters())
     blocks = [int(match.group(1)) for name, _ in named if (match := _BLOCK_NAME.search(name))]
@@ -70,7 +70,7 @@ def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Param
 
 
 def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """The weights that Muon updates, and the rest: none and all where `matrices` is "adamw"."""
+    """Split the weights into those that Muon updates and the rest; Muon gets none if `matrices` is "adamw"."""
     orthogonal: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for name, weight in model.named_parameters():
@@ -82,12 +82,12 @@ def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter
 
 
 class Muon(torch.optim.AdamW):
-    """AdamW, with orthogonalised Nesterov momentum for groups marked `orthogonal` (Jordan et al. 2024, "Muon").
+    """AdamW with orthogonalised Nesterov momentum for groups marked `orthogonal` (Jordan et al. 2024, "Muon").
 
     The update is scaled by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning
     rates compare (Liu et al. 2025, "Muon is scalable for LLM training", section 2.2). `torch.optim.Muon` multiplies in
     bfloat16, one matrix after the other: 20 times slower than batched float32 on a CPU that emulates it. A run in
-    bfloat16 is on a machine that is made for it, and has `products` in it too.
+        bfloat16 uses hardware that supports it, so its `products` are in bfloat16 too.
     """
 
     def __init__(self, params: Any, products: torch.dtype = torch.float32, **settings: Any) -> None:
@@ -101,10 +101,10 @@ class Muon(torch.optim.AdamW):
     @overload
     def step(self, closure: Callable[[], float]) -> float: ...
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """One step on every group; the closure, if given, is evaluated first."""
+        """Take one step on every group; the closure, if given, is evaluated first."""
         loss = None
         if closure is not None:
-            # Here and not in AdamW's step: Lightning's closure clears and clips the gradients of all groups.
+            # Not in AdamW's step, because Lightning's closure clears and clips the gradients of all groups.
             with torch.enable_grad():
                 loss = closure()
         all_groups = self.param_groups
@@ -136,18 +136,18 @@ class Muon(torch.optim.AdamW):
     def _momentum(self, weight: Tensor) -> Tensor:
         state = self.state[weight]
         if not state:
-            # AdamW looks for a count of steps in every state that it loads.
+            # AdamW expects a step count in every state that it loads.
             state.update(momentum=torch.zeros_like(weight), step=torch.zeros(()))
         momentum: Tensor = state["momentum"]
         return momentum
 
 
 def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
-    """Matrices with their singular values drawn towards 1, by Newton-Schulz steps: (K, M, N) -> (K, M, N).
+    """Bring the singular values of matrices close to 1 by Newton-Schulz steps: (K, M, N) -> (K, M, N).
 
-    The products have the type `products`; the result has that of `matrices`.
+    The products have the data type `products`; the result has that of `matrices`.
 
-    The polynomial is steep at 0 and ends between about 0.5 and 1.2 rather than at 1, which training does not mind
+    The singular values end between about 0.5 and 1.2, not at 1, which does not harm training
     (Jordan et al. 2024).
     """
     first, second, third = NEWTON_SCHULZ_COEFFICIENTS
@@ -162,7 +162,7 @@ def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps
 
 
 def learning_rate_schedule(settings: Optimizer) -> Callable[[int], float]:
-    """The learning rate of a step as a share of the highest."""
+    """Return the learning rate of a step as a fraction of the highest."""
     warmup = max(1, round(settings.steps * settings.warmup))
 
     def share(step: int) -> float:

@@ -1,6 +1,6 @@
-"""Several processes that train one run: how they find one another, what they agree on, and how they stop.
+"""Distributed training: how the processes of one run connect, agree and stop.
 
-Each is a rank. The batches are planned as for a single process and every rank takes its rows of each
+Each is a rank. Batches are planned as for a single process and every rank takes its rows of each batch
 (`data/batches/shares.py`); gradients are reduced by torch's DistributedDataParallel. Rank 0 alone writes.
 """
 
@@ -29,10 +29,10 @@ Outcome = TypeVar("Outcome")
 
 @contextmanager
 def joined(processes: Processes, device: torch.device) -> Iterator[None]:
-    """A block in which the ranks can talk to one another; nothing where there is a single process.
+    """Join the ranks in a process group inside the block; do nothing for a single process.
 
     Raises:
-        UserError: the device cannot be shared among processes.
+        UserError: processes cannot share the device.
     """
     if processes.count == 1:
         yield
@@ -45,14 +45,14 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
         torch.cuda.set_device(local_device(processes, device))
     distributed.init_process_group("gloo", rank=processes.rank, world_size=processes.count)
     yield
-    distributed.barrier()  # what rank 0 wrote is there for all
+    distributed.barrier()  # all ranks see what rank 0 wrote
     distributed.destroy_process_group()
 
 
 def name_meeting_point() -> None:
-    """Set where the ranks of a job step meet, which torchrun would: on its first machine, at a port of its own.
+    """Set the address at which the ranks of a job step meet, as torchrun does: its first machine, a port of its own.
 
-    `MASTER_ADDR` and `MASTER_PORT` stay where they are set.
+    `MASTER_ADDR` and `MASTER_PORT` are kept if they are set.
     """
     hosts = os.environ.get("SLURM_STEP_NODELIST", "127.0.0.1")
     step = int(os.environ.get("SLURM_JOB_ID", "0")) + int(os.environ.get("SLURM_STEP_ID", "0"))
@@ -61,17 +61,17 @@ def name_meeting_point() -> None:
 
 
 def local_device(processes: Processes, device: torch.device) -> torch.device:
-    """Where this rank computes: GPUs are assigned by the number of the process on its machine."""
+    """Return the device of this rank: GPUs are assigned by the process number on its machine."""
     if device.type != "cuda":
         return device
     return torch.device("cuda", processes.local_rank % torch.cuda.device_count())
 
 
 def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
-    """What `work` gives on this rank. A user's mistake that one rank meets is raised on all, so that none waits.
+    """Return the result of `work` on this rank, and raise a user error of any rank on all, so that none waits.
 
     Raises:
-        UserError: that of the lowest rank that has one.
+        UserError: the error of the lowest rank that raised one.
     """
     outcome, error = _attempt(work)
     if distributed.is_initialized():
@@ -80,14 +80,14 @@ def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
         error = next((each for each in errors if each is not None), None)
     if error is not None:
         raise error
-    return outcome  # type: ignore[return-value]  # without an error there is an outcome
+    return outcome  # type: ignore[return-value]  # there is an outcome if there is no error
 
 
 def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
-    """What `work` gives on rank 0, on every rank; the others do not do it.
+    """Run `work` on rank 0 only and return its result on every rank.
 
     Raises:
-        UserError: that of rank 0.
+        UserError: the error of rank 0.
     """
     if not distributed.is_initialized():
         return work()
@@ -101,10 +101,10 @@ def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
 
 
 def check_same_on_every_rank(what: str, *arrays: NDArray[Any]) -> None:
-    """Refuse to train on data that differ from machine to machine.
+    """Check that all ranks train on the same data.
 
     Raises:
-        UserError: the arrays of a rank are not those of rank 0.
+        UserError: the arrays of a rank differ from those of rank 0.
     """
     if not distributed.is_initialized():
         return
@@ -126,30 +126,30 @@ def _attempt(work: Callable[[], Outcome]) -> tuple[Outcome | None, UserError | N
 
 
 def mean_over_ranks(values: Sequence[Tensor | float]) -> list[Tensor]:
-    """The mean over ranks of each value, the same on every rank."""
+    """Return the mean of each value over ranks, the same on every rank."""
     vector = torch.tensor([float(value) for value in values])
     distributed.all_reduce(vector)
     return list(vector / distributed.get_world_size())
 
 
 def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any]:
-    """The options of Lightning's Trainer that say which processes there are."""
+    """Return the options of Lightning's Trainer that describe the processes."""
     if processes.count == 1:
-        # Else a single process on a cluster would be taken for one of several.
+        # Otherwise a single process on a cluster is taken for one of several.
         return {"accelerator": device.type, "devices": 1, "plugins": [LightningEnvironment(), CheckpointFile()]}
     here = local_device(processes, device)
     group = None
     if here.type == "cuda":
         uuids: list[str] = [""] * processes.count
         distributed.all_gather_object(uuids, str(torch.cuda.get_device_properties(here).uuid))
-        if len(set(uuids)) == processes.count:  # NCCL refuses ranks that share a device
+        if len(set(uuids)) == processes.count:  # NCCL does not support ranks that share a device
             group = distributed.new_group(backend="nccl")
     strategy = DDPStrategy(
         parallel_devices=[here] * (processes.local_rank + 1),
         cluster_environment=_StartedProcesses(processes),
         process_group_backend="gloo",
         process_group=group,
-        find_unused_parameters=True,  # a share may lack what a part of the loss needs, such as masked tokens
+        find_unused_parameters=True,  # a share may lack elements of a loss part, such as masked tokens
         broadcast_buffers=False,
     )
     return {
@@ -161,7 +161,7 @@ def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any
 
 
 class _StartedProcesses(ClusterEnvironment):
-    """Tells Lightning that all processes are there already, also where machines have different numbers of them."""
+    """A Lightning environment in which all processes already exist, even if machines have different numbers of them."""
 
     def __init__(self, processes: Processes) -> None:
         super().__init__()
@@ -181,22 +181,22 @@ class _StartedProcesses(ClusterEnvironment):
 
     @staticmethod
     def detect() -> bool:
-        return False  # it is named, never looked for
+        return False  # it is named, never detected
 
     def world_size(self) -> int:
         return self._processes.count
 
     def set_world_size(self, size: int) -> None:
-        """Nothing: the number of processes is given."""
+        """Do nothing: the number of processes is given."""
 
     def global_rank(self) -> int:
         return self._processes.rank
 
     def set_global_rank(self, rank: int) -> None:
-        """Nothing: the rank is given."""
+        """Do nothing: the rank is given."""
 
     def local_rank(self) -> int:
         return self._processes.local_rank
 
     def node_rank(self) -> int:
-        return 0  # Lightning derives global ranks from it, which are given
+        return 0  # Lightning derives global ranks from it, but they are given

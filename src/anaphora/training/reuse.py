@@ -1,4 +1,4 @@
-"""A finished run of given settings: re-used, resumed or trained."""
+"""Runs of given settings, re-used if finished, otherwise resumed or trained."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from anaphora.settings.stored import read
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
-    """The finished run of these settings, by `finish_training`."""
+    """Load the finished run of these settings, made by `finish_training` if necessary."""
     return load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
 
 
 def finish_training(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Path:
-    """Make sure that there is a finished run of these settings: re-used as it lies there, resumed, or trained.
+    """Make sure that a finished run of these settings exists: re-use, resume or train it.
 
     Args:
-        config: with the name of its directory.
-        advice: what the error message recommends where the directory holds a run with other settings.
-        report: gets one line that says which of the three it is; by default it is printed.
+        config: the settings, including the name of the directory.
+        advice: the error message's recommendation if the directory holds a run with other settings.
+        report: receives one line that says which of the three happened; by default it is printed.
 
     Returns:
-        Its directory.
+        The run's directory.
 
     Raises:
-        UserError: the directory holds a run with other settings or one that diverged, or the training cannot begin.
+        UserError: the directory holds a run with other settings or one that diverged, or the training cannot start.
     """
     assert config.name is not None
     if config.resume is not None:
@@ -46,10 +46,10 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
     if layout.config.exists() and not same_settings(read(layout.config), config):
         raise UserError(f"{directory} holds a run with other settings; {advice}")
     if layout.weights.exists():
-        # Its weights are the best before; whoever wants the whole training must not get them in its place.
+        # Its weights are the best before divergence and must not pass for a complete training.
         if training_record(directory).get("diverged"):
             raise UserError(f"{directory}: its training diverged; delete the run to train it again, or {advice}")
-        # A built-in corpus is what its settings say.
+        # A built-in corpus is fully determined by its settings.
         if isinstance(config.data, ExternalCorpus) and training_record(directory).get("training_examples"):
             from anaphora.runs.items import read_training_corpus
 

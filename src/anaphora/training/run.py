@@ -1,4 +1,4 @@
-"""From settings to a run directory: read the data, train, keep the best weights; resumable, never overwriting."""
+"""Training of one run: read the data, train, keep the best weights; resumable, never overwriting."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from anaphora.training.tensorboard.sentence_page import PAGE, SentencePage
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a training run reached."""
+    """The result of a training run."""
 
     directory: Path
     steps: int
@@ -61,13 +61,13 @@ class TrainingResult:
 
 
 def train(config: Config) -> TrainingResult:
-    """Train a model and leave its run directory.
+    """Train a model and write its run directory.
 
     Args:
-        config: the settings; `config.resume` names a run to continue with the settings that it was begun with.
+        config: the settings; `config.resume` names a run to continue with its original settings.
 
     Raises:
-        UserError: anything that a user can correct, before any long work.
+        UserError: a mistake that the user can correct, before any long work.
     """
     processes, device = started_processes(), torch_device(config.trainer.device)
     with denormal_numbers_as_zero(), joined(processes, device), ExitStack() as until_the_end:
@@ -77,7 +77,7 @@ def train(config: Config) -> TrainingResult:
             claimed = _claim_of(config)
             claimed.check_directory()
             until_the_end.enter_context(locked_run(claimed.layout.directory))
-            claimed.check_directory()  # another process may have ended here just now
+            claimed.check_directory()  # another process may have just finished the run
             claimed.check_resumable()
             return claimed
 
@@ -86,12 +86,11 @@ def train(config: Config) -> TrainingResult:
 
 @contextmanager
 def denormal_numbers_as_zero() -> Iterator[None]:
-    """Count numbers below 1.2e-38 as zero inside the block, also in threads that torch starts there.
+    """Treat numbers below 1.2e-38 as zero inside the block, including in threads that torch starts there.
 
-    Products with them take many times as long on most processors, and Adam's averages of gradients that have vanished
-    are full of them.
+    On most processors products with them are many times slower, and Adam's averages of vanished gradients contain many.
     """
-    before = (torch.full((1,), 1e-38) * 0.1).item() == 0  # torch sets it and does not say how it is set
+    before = (torch.full((1,), 1e-38) * 0.1).item() == 0  # torch can set the mode but not report it
     torch.set_flush_denormal(True)
     try:
         yield
@@ -100,16 +99,16 @@ def denormal_numbers_as_zero() -> Iterator[None]:
 
 
 class _Claim(NamedTuple):
-    """A run directory that is held, and what is trained in it: the same on every rank."""
+    """A locked run directory and its settings, the same on every rank."""
 
     config: Config
     layout: RunFiles
     resumed: bool
-    checkpoint: Path | None  # to go on from
-    moved: bool = False  # whether its data lie at another place than when it was begun
+    checkpoint: Path | None  # to continue from
+    moved: bool = False  # whether its data have moved since it was started
 
     def check_directory(self) -> None:
-        """Refuse a directory in which there is nothing to continue, or something that would be overwritten."""
+        """Check that a directory has a run to continue, or that nothing in it would be overwritten."""
         if self.resumed and self.layout.weights.exists():
             tidy(self.layout.directory)
             raise UserError(f"{self.layout.directory}: this run has finished; there is nothing to resume")
@@ -122,7 +121,7 @@ class _Claim(NamedTuple):
             )
 
     def check_resumable(self) -> None:
-        """Refuse to continue where a file that training reads is damaged."""
+        """Check that the files that a resumed training reads are intact."""
         if self.resumed:
             check_resumable(self.layout, self.config)
             if "csv" in self.config.trainer.loggers and curves_file(self.layout.directory).exists():
@@ -130,7 +129,7 @@ class _Claim(NamedTuple):
 
 
 def _claim_of(config: Config) -> _Claim:
-    """Where a run is trained, and with which settings."""
+    """Return where a run is trained, and with which settings."""
     if config.resume is None:
         layout = RunFiles(Path(config.output) / (config.name or default_run_name()))
         return _Claim(config, layout, resumed=False, checkpoint=None)
@@ -148,10 +147,10 @@ def _claim_of(config: Config) -> _Claim:
 
 
 def _moved(data: Data, places: Mapping[str, Any]) -> Data:
-    """Return the data of a run with some of their files at other places.
+    """Return the data settings of a run with some paths replaced.
 
     Raises:
-        UserError: these data have no such setting.
+        UserError: the data settings have no such field.
     """
     known = {one.name for one in fields(data)}
     for name, place in places.items():
@@ -161,10 +160,10 @@ def _moved(data: Data, places: Mapping[str, Any]) -> Data:
 
 
 def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
-    """Check that data at another place are those that an unfinished run was begun with.
+    """Check that data at another path are the same as at the start of an unfinished run.
 
     Raises:
-        UserError: they are others, or the run has no checkpoint, which records what it was begun with.
+        UserError: they differ, or the run has no checkpoint, which records the original data.
     """
     directory, data = claimed.layout.directory, claimed.config.data
     if claimed.checkpoint is None:
@@ -179,7 +178,7 @@ def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
 
 
 class _Prepared(NamedTuple):
-    """What every rank reads for itself: the data, and the run whose weights this one starts from."""
+    """The inputs that every rank reads: the data, and the run whose weights this one starts from."""
 
     data: TrainingData
     minimal_pairs: MinimalPairs | None
@@ -215,10 +214,10 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     if processes.rank == 0 and device.type == "cpu":
         size = sum(weight.numel() for weight in model.parameters())
         for line in slow_settings(machine, torch.get_num_threads(), str(config.trainer.precision), size):
-            sys.stderr.write(f"{line}\n")  # the standard output holds the name of the run, which a script reads
+            sys.stderr.write(f"{line}\n")  # standard output is reserved for the name of the run, which scripts read
     freeze(model, config.optimizer.frozen, config.optimizer.frozen_layers)
     data = TrainingDataModule(config, encoded, validation, config.steps, minimal_pairs)
-    encoded.examples = ()  # all that training reads of them is in arrays by now
+    encoded.examples = ()  # training reads only the arrays from here on
     module = TrainingModule(model, config.task, config.optimizer, config.seed)
     history = ValidationCheckpoint(
         layout,
@@ -257,12 +256,12 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
         with quiet_writer_thread():
             trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
         history.keep_best_weights()
-    except OSError as error:  # a full disk, which loggers meet too
+    except OSError as error:  # a full disk, which also affects loggers
         raise UserError(f"{layout.directory}: cannot be written ({error.strerror or error})") from None
     except DivergedError as error:
         raise UserError(f"{error}; {history.keep_what_there_is()}") from None
     except SystemExit:
-        # Lightning makes an exit of an interrupt.
+        # Lightning turns an interrupt into an exit.
         raise KeyboardInterrupt from None
     return TrainingResult(
         directory=layout.directory,
@@ -273,18 +272,18 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
 
 
 def load_start_run(name: str) -> Run:
-    """What a run starts from.
+    """Load the model that a run starts from.
 
     Raises:
-        UserError: there is nothing, or it cannot be read.
+        UserError: it is missing or cannot be read.
     """
     return load(locate_model(name, "start"))
 
 
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
-    """Give a model the weights of its start: encoder, vocabulary output, and a prediction head of the same settings.
+    """Copy the start's weights into a model: encoder, vocabulary output, and a prediction head of the same settings.
 
-    A control's encoder may lack what it takes away, its positions or queries and keys; all that it has is taken over.
+    A control's encoder may lack components, such as positions or queries and keys; all others are copied.
 
     Raises:
         UserError: the encoders have different shapes.
@@ -301,12 +300,12 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
 
 
 def default_run_name() -> str:
-    """A run's name when none is given: the time."""
+    """Return a run's default name: the time."""
     return time.strftime("%Y-%m-%d_%H-%M-%S")
 
 
 def silence_lightning() -> None:
-    """Keep Lightning's hints off the screen; its errors still show."""
+    """Hide Lightning's hints but show its errors."""
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="pytorch_lightning")
     warnings.filterwarnings("ignore", module="torch.utils._pytree")

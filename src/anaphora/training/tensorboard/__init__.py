@@ -1,1 +1,1 @@
-"""What TensorBoard shows of a run."""
+"""TensorBoard output of a run."""

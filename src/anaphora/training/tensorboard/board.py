@@ -1,6 +1,6 @@
-"""TensorBoard's event file of a run: Lightning's logger for numbers, with pictures, text, charts and HParams of ours.
+"""TensorBoard's event file of a run: a Lightning logger for numbers, pictures, text, charts and HParams.
 
-Everything goes through one writer, in a thread of its own, into the run's directory itself.
+One writer, in a separate thread, writes everything into the run's directory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quiet_writer_thread() -> Iterator[None]:
-    """A block in which a thread that cannot write says nothing: TensorBoard's raises the same error in the main one."""
+    """Silence a writer thread that fails; TensorBoard raises the same error in the main thread."""
     before = threading.excepthook
 
     def hook(failed: threading.ExceptHookArgs) -> None:
@@ -42,25 +42,25 @@ def quiet_writer_thread() -> Iterator[None]:
 
 
 class RunTensorBoardLogger(TensorBoardLogger):
-    """An event file beside the run's other files; steps are training steps done.
+    """A logger with an event file in the run's directory; steps are completed training steps.
 
     Args:
-        directory: the run.
-        resumed_at: steps done where the run goes on; TensorBoard drops what an interrupted process wrote beyond them.
-            None for a new run.
+        directory: of the run.
+        resumed_at: steps done when the run resumes; TensorBoard drops later points of the interrupted process. None for
+            a new run.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
-        # A run that begins anew has nothing to keep; one that goes on keeps what it wrote at its checkpoint.
+        # A new run has nothing to keep; a resumed one keeps what it wrote up to its checkpoint.
         first_void = None if resumed_at is None else resumed_at + 1 if resumed_at else 0
         super().__init__(directory, name="", version="", default_hp_metric=False, purge_step=first_void)
 
     def save(self) -> None:
-        """Let the browser see what has been written; the settings lie in config.yaml and need no hparams.yaml."""
+        """Flush the event file; hparams.yaml is not needed because config.yaml has the settings."""
         self.experiment.flush()
 
     def finalize(self, status: str) -> None:
-        """Write what is left, and whether training has ended as it should."""
+        """Write the remaining events, and whether training has ended normally."""
         if status == "success":
             end = plugin_data_pb2.SessionEndInfo(status=api_pb2.STATUS_SUCCESS)
             self._add_hparams(metadata.SESSION_END_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_end_info=end))
@@ -69,7 +69,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
     def log_hyperparams(
         self, params: dict[str, Any] | Namespace, metrics: dict[str, Any] | None = None, step: int | None = None
     ) -> None:
-        """What the tab "HParams" shows: settings by name, as texts and numbers, with `FINAL_METRICS` beside them."""
+        """Write the "HParams" tab: settings by name, as texts and numbers, and `FINAL_METRICS`."""
         infos = []
         start = plugin_data_pb2.SessionStartInfo()
         for name, value in (vars(params) if isinstance(params, Namespace) else params).items():
@@ -88,13 +88,13 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self._add_hparams(metadata.SESSION_START_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_start_info=start))
 
     def add_image(self, tag: str, image: PngImage, step: int) -> None:
-        """One position of a picture's slider."""
+        """Add an image for one step of a picture's slider."""
         summary = Summary.Image(height=image.height, width=image.width, colorspace=3, encoded_image_string=image.png)
         self._add(Summary.Value(tag=tag, image=summary), step)
 
     def add_text(self, tag: str, markdown: str, step: int) -> None:
-        """A text in Markdown; what is not meant as such goes through `escape_markdown` before."""
-        # The writer's own `add_text` would append "/text_summary" to the tag.
+        """Add a text in Markdown; other text must go through `escape_markdown` first."""
+        # The writer's own `add_text` appends "/text_summary" to the tag.
         plugin = SummaryMetadata.PluginData(plugin_name="text", content=TextPluginData(version=0).SerializeToString())
         tensor = TensorProto(
             dtype="DT_STRING",
@@ -104,7 +104,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self._add(Summary.Value(tag=tag, tensor=tensor, metadata=SummaryMetadata(plugin_data=plugin)), step)
 
     def add_layout(self, categories: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        """The charts of the tab "Custom Scalars": category -> title -> regular expressions of the tags it shows."""
+        """Set the charts of the "Custom Scalars" tab: category -> title -> regular expressions of tags."""
         self.experiment.add_custom_scalars(
             {
                 category: {title: ["Multiline", list(tags)] for title, tags in charts.items()}

@@ -1,4 +1,4 @@
-"""A callback that reports a run to its loggers while it trains, and the time that it took."""
+"""A callback that reports a run to its loggers during training, and measures its own time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from anaphora.training.tensorboard.pictures import head_maps_image, pronoun_rows
 
 
 class CurvesCallback(lightning.Callback):
-    """Numbers every few steps and at each validation to all loggers; pictures and answers to TensorBoard.
+    """A callback for numbers every few steps and at each validation, and for TensorBoard's pictures and answers.
 
-    Pictures and answers come at a few steps of a run (`trainer.pictures`). Nothing here draws a random number or
-    touches a weight. Steps are counted as done, so that a resumed run goes on where its checkpoint stands.
+    Pictures and answers come at a few steps of a run (`trainer.pictures`). The callback neither draws random numbers
+    nor changes weights. Steps count completed steps, so that a resumed run continues at its checkpoint.
 
     Args:
-        history: the run's validations; the time that curves take is added to its own.
+        history: the run's validations; the callback adds its time there.
         config, tokenizer: of the run.
-        validation: the items that validations read.
+        validation: the validation items.
         steps: of the run.
     """
 
@@ -83,7 +83,7 @@ class CurvesCallback(lightning.Callback):
         with self._timed():
             values = {f"train/{name}": float(value) for name, value in module.step_metrics.items()}
             now = time.perf_counter()
-            if step > 1:  # the first step also warms up
+            if step > 1:  # the first step includes warm-up
                 values["train/tokens_per_second"] = self._tokens / (now - self._since)
             self._tokens, self._since = 0, now
             _log(trainer, values, step)
@@ -103,7 +103,7 @@ class CurvesCallback(lightning.Callback):
             _save(trainer)
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
-        """Report what the kept weights reached, by which runs of other settings are compared."""
+        """Report the metrics of the kept weights, by which runs of other settings are compared."""
         best = self.history.best_validation
         measures = {"accuracy": "validation/accuracy", "loss": "validation/loss", "best_head": "validation/best_head"}
         values = {f"final/{name}": best[measure] for name, measure in measures.items() if measure in best}
@@ -130,7 +130,7 @@ class CurvesCallback(lightning.Callback):
 
 
 def _log(trainer: lightning.Trainer, values: Mapping[str, float], step: int) -> None:
-    """One point of each curve, to every logger under the same tags."""
+    """Log one point of each curve to every logger under the same tags."""
     tagged = {layout.tensorboard_tag(name): value for name, value in values.items()}
     for logger in trainer.loggers:
         logger.log_metrics(dict(tagged), step)
@@ -142,5 +142,5 @@ def _save(trainer: lightning.Trainer) -> None:
 
 
 def _tensorboard(trainer: lightning.Trainer) -> RunTensorBoardLogger | None:
-    """The logger that takes pictures and texts; None where `trainer.loggers` leaves it out."""
+    """Return the logger that takes pictures and texts; None if `trainer.loggers` leaves it out."""
     return next((logger for logger in trainer.loggers if isinstance(logger, RunTensorBoardLogger)), None)

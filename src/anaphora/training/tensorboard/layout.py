@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run: its tags, their charts, the settings to compare by, probe sentences, predictions.
+"""Layout of a run in TensorBoard: tags, charts, compared settings, example sentences, predictions.
 
 docs/tensorboard.md explains each tag.
 """
@@ -55,9 +55,9 @@ _NO_BREAK_SPACE = "\u00a0"
 
 
 def tensorboard_tag(measure: str) -> str:
-    """The tag of a measure of a step or a validation.
+    """Return the tag of a measure of a step or a validation.
 
-    TensorBoard sorts groups by name and opens the first two: few curves that tell how a run goes, and what it reached.
+    TensorBoard sorts groups by name and opens the first two, which therefore hold the most important curves.
     """
     group, _, name = measure.partition("/")
     match group:
@@ -70,7 +70,7 @@ def tensorboard_tag(measure: str) -> str:
 
 
 def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]]:
-    """The charts of "Custom Scalars": category -> title -> regular expressions of tags.
+    """Return the charts of "Custom Scalars": category -> title -> regular expressions of tags.
 
     A chart holds one measure of one layer's heads, so that twelve heads in six layers stay readable.
 
@@ -79,7 +79,7 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
         heads: whether heads are measured: the encoder has maps and the data have pronouns.
     """
     answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
-    # A chart has the same expressions in every run: TensorBoard would draw it twice.
+    # A chart has the same expressions in every run; otherwise TensorBoard draws it twice.
     progress = {"Loss and its parts · 损失及其组成": r"curves/(train|validation)_loss(_\w+)?$"}
     if texts and not answers:
         progress["Perplexity · 困惑度"] = r"curves/validation_perplexity$"
@@ -100,7 +100,7 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
 
 
 def hyperparameters(config: Config) -> dict[str, str | float]:
-    """The settings that experiments vary, by the name that a command gives them; the same names for every run."""
+    """Return the settings that experiments vary, by their command-line names; the same names for every run."""
     model, task, optimizer = config.model, config.task, config.optimizer
     languages = ",".join(config.data.languages) if isinstance(config.data, ControlledCorpus) else "–"
     return {
@@ -124,12 +124,12 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
 
 
 def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
-    """The steps at which pictures are drawn: evenly spread from the start over validations to the end.
+    """Return the steps at which pictures are drawn, evenly spread from start to end at validations.
 
     Args:
         steps: of the run.
         every: steps between two validations.
-        most: how many of them; one alone is the end.
+        most: maximum number of steps; 1 means the last step only.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
@@ -138,10 +138,10 @@ def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
 
 
 def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple[str, int]]:
-    """The sentences that are drawn: tag and number in the split.
+    """Select the sentences that are drawn: tag and number in the split.
 
-    In each language the short sentences are taken in turn from the kinds of cue; of a kind alone, at equal distances.
-    Sentences of strata beside the main one are left out. The choice knows nothing of any model.
+    In each language short sentences are taken from the kinds of cue in turn; if there is a single kind, at equal
+    distances. Only the main stratum counts. The choice does not depend on any model.
     """
     probes = []
     for language, name in LANGUAGE_TAGS.items():
@@ -165,12 +165,12 @@ def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple
 
 @dataclass(frozen=True)
 class ValidationPredictions:
-    """What a model predicts at a validation: N items in the order of the split, L layers, H heads.
+    """A model's predictions at a validation: N items in the order of the split, L layers, H heads.
 
     Attributes:
-        predicted: (N,) the number of the candidate or label, -1 for none of them.
-        probability: (N,) its probability among those that could be chosen.
-        head_choices: (N, L, H) the candidate that each head weighs most; None where no head was measured.
+        predicted: (N,) index of the candidate or label, -1 for none of them.
+        probability: (N,) its probability among the possible answers.
+        head_choices: (N, L, H) the candidate with the most weight in each head; None if no head was measured.
     """
 
     predicted: NDArray[np.int64]
@@ -181,14 +181,14 @@ class ValidationPredictions:
 def prediction_tables(
     predictions: ValidationPredictions, data: EncodedSplit, head: tuple[int, int] | None
 ) -> dict[str, str]:
-    """Tag -> a Markdown table of the first wrong and the first right answers in each language.
+    """Return, by tag, a Markdown table of the first wrong and the first right answers in each language.
 
-    In a control whose labels are others than the antecedents, an answer is right by its label, and that is shown.
+    In a control with other labels than the antecedents, the label decides whether an answer is right, and is shown.
 
     Args:
-        predictions: of the model.
+        predictions: the model's.
         data: the items.
-        head: layer and head whose choice stands beside the model's; None for none.
+        head: layer and head whose choice is shown next to the model's; None for none.
     """
     gold = data.gold
     is_right = np.where(
@@ -226,7 +226,7 @@ def prediction_tables(
 
 
 def _phrases(language: str) -> dict[str, str]:
-    """Return what a table says, in the language of its items."""
+    """Return the table's phrases in the language of its items."""
     with spoken_in(language):
         return {
             "text": _("text"),
@@ -245,7 +245,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _labels_are_replaced(data: EncodedSplit) -> bool:
-    """Whether some item's labels are others than its antecedents, as in a control; texts have none."""
+    """Check whether some labels differ from the antecedents, as in a control; never for texts."""
     return any(
         set(np.flatnonzero(data.gold[number]).tolist()) != set(example.antecedents)
         for number, example in enumerate(data.examples)
@@ -299,10 +299,10 @@ def _with_probability(answer: str, probability: np.float32) -> str:
 
 
 def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
-    """A text as Markdown in lines of at most `_LINE_WIDTH`, with a part of it in bold."""
+    """Break a text into lines of Markdown of at most `_LINE_WIDTH`, with a part of it in bold."""
     lines, line, width = [], "", 0
     start, end = bold
-    # A word stays whole, with the blank after it and the marks of the part in bold; a line
+    # A word stays whole, with the space after it and the marks of the bold part; a line
     # may end after a Chinese character, but not before a mark.
     units = re.finditer(rf"[{WIDE_RANGES}][，。、；：！？）”》]*|[^\s{WIDE_RANGES}]+\s*|\s+", text)
     for unit in units:
@@ -320,10 +320,10 @@ def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """A text that Markdown shows as it is, in one line: every mark as a character reference."""
+    """Escape a text for Markdown, in one line: every punctuation mark becomes a character reference."""
     return text.translate(_MARKDOWN_ESCAPES)
 
 
 def markdown_code_block(text: str) -> str:
-    """A text of several lines that Markdown shows as it is."""
+    """Return a Markdown code block with a text of several lines."""
     return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,7 +1,7 @@
-"""Small pictures of one sentence for TensorBoard: every head's pronoun row, and every head's map, in milliseconds.
+"""Small pictures of a sentence for TensorBoard: the pronoun row and the map of every head, drawn in milliseconds.
 
 They are drawn pixel by pixel with Pillow: a figure of matplotlib takes half a second, and these are drawn while a model
-trains. The scale of colours is fixed, so that a slider shows change. Captions are in the sentence's language.
+trains. The colour scale is fixed, so that steps can be compared. Captions are in the sentence's language.
 
 L layers, H heads, W words.
 """
@@ -57,7 +57,7 @@ class PngImage:
 
 
 def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
-    """The pronoun's attention to every word: a line for each head, layers from above; step: of the training."""
+    """Draw the pronoun's attention to every word, one row per head, first layer at the top."""
     row = word_weights(record)
     layers, heads, count = row.weights.shape
     phrases = _phrases(record.example.language)
@@ -103,7 +103,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
 
 
 def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: int) -> PngImage:
-    """The maps of all heads side by side, a line for each layer.
+    """Draw the maps of all heads, one row of maps per layer.
 
     Args:
         record: the sentence.
@@ -159,7 +159,7 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
 
 
 class _ImageSheet:
-    """A white page with a heading, the sentence with its roles in colour, and at its foot the scale of colours."""
+    """A white canvas with a heading, the sentence with coloured roles, and a colour scale at the bottom."""
 
     def __init__(
         self, example: Example, title: str, step: int, width: int, phrases: Mapping[str, str], scale: str
@@ -174,7 +174,7 @@ class _ImageSheet:
         self.draw = ImageDraw.Draw(self.image)
 
     def grow(self, height: int) -> None:
-        """Make room for so many pixels between heading and foot, and write both."""
+        """Enlarge the canvas by some pixels between heading and foot, and write both."""
         size = (self._width + 2 * _MARGIN, self.top + height + 2 * _LINE_HEIGHT + 8)
         self.image = Image.new("RGB", size, style.PAPER)
         self.draw = ImageDraw.Draw(self.image)
@@ -197,7 +197,7 @@ class _ImageSheet:
         self._scale(self.top + height + 14)
 
     def _scale(self, top: int) -> None:
-        """Draw the colours of weights from 0 to 1, spaced by their square root, with ticks in percent."""
+        """Draw the colour scale from 0 to 1, spaced by square root, with ticks in percent."""
         bar = Image.fromarray(_weight_colours(np.linspace(0, 1, _COLOUR_SCALE_WIDTH)[None] ** 2))
         self.image.paste(bar.resize((_COLOUR_SCALE_WIDTH, 10), Image.Resampling.NEAREST), (_MARGIN, top))
         for tick in _TICKS:
@@ -209,7 +209,7 @@ class _ImageSheet:
         )
 
     def frame(self, box: tuple[int, int, int, int], role: str) -> None:
-        """A frame in the colour of a role: dashed around other candidates, so that it needs no colour to be told."""
+        """Draw a frame in the colour of a role, dashed for other candidates so that colour is not the only sign."""
         left, top, right, bottom = box
         for begin, end in (
             ((left, top), (right, top)),
@@ -220,7 +220,7 @@ class _ImageSheet:
             self._line(begin, end, role)
 
     def _line(self, begin: tuple[int, int], end: tuple[int, int], role: str) -> None:
-        """A line across or down, two pixels wide, in the colour of a role, dashed for other candidates."""
+        """Draw a line, two pixels wide, in the colour of a role, dashed for other candidates."""
         (left, top), (right, bottom) = begin, end
         length = max(right - left, bottom - top) + 1
         dash, period = (_DASH, _DASH_PERIOD) if role == "distractor" else (length, length)
@@ -233,7 +233,7 @@ class _ImageSheet:
     def text(
         self, at: tuple[int, int], text: str, size: int, colour: str, anchor: str = "la", bold: bool = False
     ) -> None:
-        """Write a text; anchors as Pillow's, of which the first letter is l, m or r."""
+        """Write a text; anchors are Pillow's, with l, m or r as the first letter."""
         across = (
             at[0] - {"l": 0, "m": _text_width(text, size, bold) // 2, "r": _text_width(text, size, bold)}[anchor[0]]
         )
@@ -243,7 +243,7 @@ class _ImageSheet:
             across += round(font.getlength(run))
 
     def column(self, word: str, middle: int, bottom: int, colour: str, bold: bool) -> None:
-        """A word over a column: Chinese from above downwards, other writing turned to be read from below."""
+        """Write a word above a column: Chinese from top to bottom, other scripts rotated."""
         word = drawable_text(word)
         if is_chinese(word):
             for number, character in enumerate(reversed(word)):
@@ -262,7 +262,7 @@ class _ImageSheet:
         self.image.paste(turned, (middle - turned.width // 2, bottom - turned.height))
 
     def finished(self) -> PngImage:
-        """The page as PNG."""
+        """Return the picture as PNG."""
         buffer = io.BytesIO()
         self.image.save(buffer, format="PNG", compress_level=3)
         name_undrawn()
@@ -270,7 +270,7 @@ class _ImageSheet:
 
 
 def _phrases(language: str) -> dict[str, str]:
-    """Return what a picture says, in the language of its sentence."""
+    """Return the picture's phrases in the language of its sentence."""
     with spoken_in(language):
         return {
             "rows": _("What the pronoun attends to, in every head"),
@@ -288,7 +288,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _roles_by_word(example: Example, row: WordRow) -> dict[int, str]:
-    """The role of every word that has one."""
+    """Return the role of every word that has one."""
     pronoun, antecedents, distractors = word_roles(example, row.spans)
     roles = {pronoun: "pronoun"}
     for role, mentions in (("antecedent", antecedents), ("distractor", distractors)):
@@ -303,7 +303,7 @@ def _role_colour(role: str | None) -> str:
 
 
 def _weight_colours(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """The colour of every weight, (..., 3); the square root lets small weights be seen."""
+    """Return the colour of every weight, (..., 3); the square root makes small weights visible."""
     ramp_indices = (np.sqrt(np.clip(weights, 0, 1)) * (len(_COLOUR_RAMP) - 1)).round().astype(np.int64)
     shades: NDArray[np.uint8] = _COLOUR_RAMP[ramp_indices]
     return shades
@@ -313,7 +313,7 @@ _COLOUR_RAMP = (np.asarray(style.WEIGHTS.colors) * 255).round().astype(np.uint8)
 
 
 def _map_image(weights: NDArray[np.floating], cell: int) -> Image.Image:
-    """A map (W, W) with squares of so many pixels for its weights."""
+    """Draw a map (W, W) with squares of a given number of pixels."""
     size = (weights.shape[1] * cell, weights.shape[0] * cell)
     return Image.fromarray(_weight_colours(weights)).resize(size, Image.Resampling.NEAREST)
 
@@ -347,7 +347,7 @@ def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | 
 
 @lru_cache(maxsize=4096)
 def _text_width(text: str, size: int, bold: bool = False) -> int:
-    """How many pixels a text takes."""
+    """Return the width of a text in pixels."""
     return sum(round(_font(file, size).getlength(run)) for run, file in _font_runs(text, bold))
 
 
@@ -360,7 +360,7 @@ def _column_label_height(word: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _font_runs(text: str, bold: bool) -> tuple[tuple[str, Path], ...]:
-    """A text as it can be drawn, in parts of one font each."""
+    """Split a text into parts that one font each can draw."""
     runs = groupby(drawable_text(text), lambda character: font_file_of(character, bold))
     return tuple(("".join(characters), file) for file, characters in runs)
 

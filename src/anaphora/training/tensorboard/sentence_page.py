@@ -1,4 +1,4 @@
-"""A small page that shows a run while it trains: where the pronouns of four sentences look."""
+"""A small page, updated during training, that shows the pronouns' attention in four sentences."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 @dataclass(frozen=True)
 class SentenceRow:
-    """What the pronoun of one sentence attends to in one head.
+    """The attention of one sentence's pronoun in one head.
 
     Attributes:
         language: of the sentence.
         words: each word with its weight in %, and whether it is the pronoun.
-        answer: the candidate that the model names; None without one.
+        answer: the candidate that the model predicts; None if there is none.
         is_right: whether it is the antecedent.
         on_antecedent: the weight on the antecedent, in %.
     """
@@ -64,7 +64,7 @@ class SentenceRow:
 
 @dataclass(frozen=True)
 class ShownValidation:
-    """The four rows in the head that a validation found best."""
+    """The rows of the four sentences in the best head of a validation."""
 
     step: int
     layer: int
@@ -73,10 +73,10 @@ class ShownValidation:
 
 
 class SentencePage(lightning.Callback):
-    """Writes the page at each validation, and names it once.
+    """A callback that writes the page at each validation and reports its path once.
 
-    Nothing here draws a random number or touches a weight. A run whose vocabulary lacks a word of the sentences gets
-    no page.
+    It neither draws random numbers nor changes weights. A run whose vocabulary lacks a word of the sentences gets no
+    page.
 
     Args:
         path: of the page.
@@ -120,7 +120,7 @@ class SentencePage(lightning.Callback):
 
 
 def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
-    """Return the four sentences of the interface's language, else of the other; None if words of both are unknown."""
+    """Return the four sentences in the interface's language, else in the other; None if words of both are unknown."""
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
         if not any(tokenizer.encode(example.text).unread for example in examples):
@@ -129,13 +129,13 @@ def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
 
 
 def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: int) -> SentenceRow:
-    """Return what the pronoun of a sentence attends to in one head.
+    """Return the attention of a sentence's pronoun in one head.
 
     Args:
         example: the sentence.
         row: the weights of all heads on its words.
         head: layer and head.
-        named: the candidate that the model names, or `NO_CANDIDATE`.
+        named: the candidate that the model predicts, or `NO_CANDIDATE`.
     """
     weights = 100 * row.weights[head]
     words = tuple(
