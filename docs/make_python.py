@@ -12,9 +12,20 @@ import anaphora
 from anaphora import api
 from anaphora.api.attribution import WordAttribution
 from anaphora.api.maps import HeadWeight
+from anaphora.api.pronoun_answers import CandidateProbability
 
-FUNCTIONS = ("load", "attention", "score", "register", "main")
-CLASSES = (api.OpenRun, api.SentenceAttention, api.Row, HeadWeight, api.AttentionPage, WordAttribution, api.Scores)
+FUNCTIONS = ("load", "attention", "answers", "score", "register", "main")
+CLASSES = (
+    api.OpenRun,
+    api.SentenceAttention,
+    api.Row,
+    HeadWeight,
+    api.AttentionPage,
+    api.PronounAnswer,
+    CandidateProbability,
+    WordAttribution,
+    api.Scores,
+)
 INTRODUCTION = """\
 # Python interface
 

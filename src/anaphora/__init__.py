@@ -11,15 +11,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anaphora.api import answers as answers
     from anaphora.api import attention as attention
     from anaphora.api import load as load
     from anaphora.api import score as score
     from anaphora.cli import main as main
     from anaphora.settings.variants import register as register
 
-_HOMES = {"attention": "api", "load": "api", "main": "cli", "score": "api", "register": "settings.variants"}
+_HOMES = {
+    "answers": "api",
+    "attention": "api",
+    "load": "api",
+    "main": "cli",
+    "score": "api",
+    "register": "settings.variants",
+}
 
-__all__ = ["attention", "load", "main", "register", "score"]
+__all__ = ["answers", "attention", "load", "main", "register", "score"]
 
 
 def __dir__() -> list[str]:

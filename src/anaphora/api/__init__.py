@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from anaphora.api.html import AttentionPage
     from anaphora.api.maps import SentenceAttention
     from anaphora.api.models import attention
+    from anaphora.api.pronoun_answers import PronounAnswer, answers
     from anaphora.api.row import Row
     from anaphora.api.runs import OpenRun, load
     from anaphora.api.scoring import Scores, score
@@ -24,15 +25,28 @@ if TYPE_CHECKING:
 _HOMES = {
     "AttentionPage": "html",
     "OpenRun": "runs",
+    "PronounAnswer": "pronoun_answers",
     "Row": "row",
     "Scores": "scoring",
     "SentenceAttention": "maps",
+    "answers": "pronoun_answers",
     "attention": "models",
     "load": "runs",
     "score": "scoring",
 }
 
-__all__ = ["AttentionPage", "OpenRun", "Row", "Scores", "SentenceAttention", "attention", "load", "score"]
+__all__ = [
+    "AttentionPage",
+    "OpenRun",
+    "PronounAnswer",
+    "Row",
+    "Scores",
+    "SentenceAttention",
+    "answers",
+    "attention",
+    "load",
+    "score",
+]
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.api.html import signed_words
-from anaphora.api.units import strongest, text_units
+from anaphora.api.row import strongest, text_units
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run

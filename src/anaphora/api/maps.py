@@ -19,8 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 from anaphora.analysis.maps.words import attending_layers, word_map
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.api.html import AttentionPage, weight_table
-from anaphora.api.row import Row, marked_words, positions_of
-from anaphora.api.units import text_units
+from anaphora.api.row import Row, marked_words, positions_of, text_units
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES

@@ -1,4 +1,4 @@
-"""What one word attends to in one head, and the words of a text that a user names."""
+"""What one word attends to in one head; the words or tokens of a text, and those that a user names."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from anaphora.analysis.maps.words import word_columns, word_labels
 from anaphora.analysis.results.scores import Head
 from anaphora.api.html import weight_table
-from anaphora.api.units import strongest
+from anaphora.base.checks import at_least, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import cuts_word
 from anaphora.data.example import Example, overlapping
+from anaphora.data.tokens.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from anaphora.report.figures.sheet import CandidateWords
+
+
+UNITS = ("word", "token")
+"""What the axes of maps may stand for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,3 +137,40 @@ def marked_words(
         if pronoun in attending:
             return antecedents, others, "pronoun"
     return [], [], "attending word"
+
+
+def text_units(
+    text: str, tokens: TokenizedText, by: str
+) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
+    """W words or tokens of a text of T tokens as it writes them, their spans, and which of them each token is part of.
+
+    Returns:
+        words (W), spans (W), and numbers of words (T,).
+
+    Raises:
+        UserError: `by` is neither.
+    """
+    one_of("by", by, UNITS)
+    numbers, spans = list(range(len(tokens.ids))), list(tokens.spans)
+    if by == "word":
+        numbers, spans = word_columns(tokens.words), _word_spans(tokens.spans, tokens.words)
+    return word_labels(text, spans, tokens.special), tuple(spans), np.array(numbers, dtype=np.int64)
+
+
+def strongest(words: Sequence[str], values: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
+    """Return the `count` words of the largest values, largest first; equal values keep the order of the text.
+
+    Raises:
+        UserError: the number is negative, or no whole number.
+    """
+    at_least("count", whole_number("count", count), 0)
+    return [(words[place], float(values[place])) for place in np.argsort(-values, kind="stable")[:count]]
+
+
+def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:
+    """The characters of every word; a special token stays one of its own."""
+    merged: dict[int, tuple[int, int]] = {}
+    for position, (span, word) in enumerate(zip(spans, words, strict=True)):
+        key = word if word >= 0 else -1 - position
+        merged[key] = (merged[key][0], span[1]) if key in merged else span
+    return list(merged.values())

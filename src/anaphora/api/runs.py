@@ -26,6 +26,7 @@ from anaphora.settings.model.prediction import Label
 
 if TYPE_CHECKING:
     from anaphora.api.attribution import WordAttribution
+    from anaphora.api.pronoun_answers import PronounAnswer, Question
     from anaphora.explain.walk import Walkthrough
 
 
@@ -140,17 +141,33 @@ class OpenRun:
             UserError: a word is not in the text, there are no candidates, or the run was trained without a prediction
                 head that answers questions about pronouns.
         """
-        from anaphora.analysis.maps.answers import NO_CANDIDATE
-        from anaphora.analysis.maps.capture import capture_run, no_pronoun_answers
+        from anaphora.api.pronoun_answers import answers
 
         example = self._example(text, pronoun, candidates)
         if example is None or not example.candidates:
             raise UserError("an answer needs a pronoun and its candidates")
-        answers = capture_run(self.run, [example]).answers
-        if answers is None:
-            raise no_pronoun_answers(self.run)
-        named = int(answers.candidates[0])
-        return None if named == NO_CANDIDATE else example.words(named)
+        return answers(self, [example])[0].answer
+
+    def answers(self, questions: Sequence[Question]) -> list[PronounAnswer]:
+        """The probability that the run gives each candidate of each question.
+
+        With that of "none of them", the probabilities of a question sum to 1. `anaphora.answers` says how they are
+        computed.
+
+        Args:
+            questions: a list of questions, each (text, pronoun, candidates), given as in `OpenRun.attention`, or an
+                example of a corpus.
+
+        Returns:
+            An answer for each question, in their order.
+
+        Raises:
+            UserError: a word is not in its text, a question has no candidates, the run cannot read a text, or it
+                answers no questions about pronouns.
+        """
+        from anaphora.api.pronoun_answers import answers
+
+        return answers(self, questions)
 
     def attribution(
         self, text: str, pronoun: str | None = None, candidates: Sequence[str] = (), by: str = "word"

@@ -1,0 +1,202 @@
+"""The probability that a model gives each candidate of a pronoun, for one text or for many.
+
+N questions, M candidates at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.causal.causal_tests import why_unanswered
+from anaphora.analysis.causal.language_models.model import LanguageModel
+from anaphora.analysis.causal.language_models.of_run import MaskedRun, answers_by_masks
+from anaphora.analysis.causal.language_models.questions import answerable_questions
+from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.maps.capture import log_probabilities
+from anaphora.api.models import open_any
+from anaphora.api.runs import OpenRun
+from anaphora.base.device import Device
+from anaphora.base.errors import UserError
+from anaphora.base.language import split_names
+from anaphora.data.example import Example, Span
+from anaphora.data.own_sentence import example_from_query, find_span
+from anaphora.runs.directory import Run
+from anaphora.runs.items import encode
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from anaphora.hf.reader import TransformersModel
+
+Question = tuple[str, str, Sequence[str]] | Example
+"""A text, its pronoun and the candidates, given as in `OpenRun.attention`; or an example of a corpus."""
+_FORM = "must be (text, pronoun, [candidate, ...]) or an example of a corpus"
+
+
+@dataclass(frozen=True)
+class CandidateProbability:
+    """One candidate of a pronoun.
+
+    Attributes:
+        words: the candidate as the text writes it.
+        span: where its characters start and end in the text.
+        probability: from 0 to 1.
+    """
+
+    words: str
+    span: Span
+    probability: float
+
+
+@dataclass(frozen=True)
+class PronounAnswer:
+    """What a model answers about one pronoun.
+
+    Attributes:
+        text: the text.
+        pronoun: the pronoun as the text writes it.
+        candidates: the candidates in the order of the question, each with its probability.
+        none_of_them: the probability of "none of them"; 0 if the model cannot give this answer.
+        unread: the parts of the text that the model's vocabulary does not have; if the pronoun or a candidate is among
+            them, the probabilities say little.
+    """
+
+    text: str
+    pronoun: str
+    candidates: tuple[CandidateProbability, ...]
+    none_of_them: float
+    unread: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str | None:
+        """The most probable candidate, of several the first of the text; None if "none of them" is more probable."""
+        first = max(sorted(self.candidates, key=lambda one: one.span), key=lambda one: one.probability)
+        return first.words if first.probability >= self.none_of_them else None
+
+
+def answers(
+    model: str | Path | OpenRun | PreTrainedModel,
+    questions: Sequence[Question],
+    *,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+    device: Device | None = None,
+) -> list[PronounAnswer]:
+    """Return the probability that a model gives each candidate of each question.
+
+    The probabilities of a question, with that of "none of them", sum to 1. Those of a run are the softmax of its
+    prediction head. A run that was trained on masked tokens alone, or a language model of `transformers`, reads each
+    candidate in the pronoun's place (a decoder: as the end of a prompt); the probabilities are the softmax of the
+    candidates' mean log-probability per token.
+
+    Args:
+        model: the model, given as in `anaphora.attention`.
+        questions: a list of questions, each (text, pronoun, candidates) as in `OpenRun.attention`, or an example of a
+            corpus.
+        tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
+        device: where a model that is opened by its name computes; by default on the processor.
+
+    Returns:
+        An answer for each question, in their order.
+
+    Raises:
+        UserError: there is no such model, it answers no question about pronouns, it cannot read a text, or a question
+            is wrong.
+    """
+    examples = _examples(questions)
+    opened = open_any(model, tokenizer, device)
+    if not examples:
+        return []
+    unread, probabilities = _probabilities(opened, [example for example, _ in examples])
+    return [
+        _answer(example, order, row, missing)
+        for (example, order), row, missing in zip(examples, probabilities, unread, strict=True)
+    ]
+
+
+def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
+    """Return the examples of questions, and the first mention of each candidate in the order of the question.
+
+    Raises:
+        UserError: a question has another form, or a word of it is not in its text.
+    """
+    if isinstance(questions, str) or not isinstance(questions, Sequence):
+        raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
+    examples = []
+    for number, question in enumerate(questions):
+        try:
+            examples.append(_example(question))
+        except UserError as error:
+            raise UserError(f"questions[{number}]: {error}") from None
+    return examples
+
+
+def _example(question: Any) -> tuple[Example, list[Span]]:
+    if isinstance(question, Example):
+        example, order = question, [spans[0] for spans in question.candidates]
+    else:
+        if not isinstance(question, tuple | list) or len(question) != 3 or not isinstance(question[0], str):
+            raise UserError(f"{question!r} {_FORM}")
+        text, pronoun, candidates = question
+        example = example_from_query(text, pronoun, candidates)
+        order = [find_span(text, name, "candidates") for name in split_names(candidates)]
+    if not order:
+        raise UserError("an answer needs at least one candidate")
+    return example, order
+
+
+def _probabilities(
+    model: OpenRun | TransformersModel, examples: Sequence[Example]
+) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
+    """Return what a model's vocabulary lacks of each text, and its probabilities, (N, M + 1), "none of them" last."""
+    if isinstance(model, OpenRun):
+        if reason := why_unanswered(model.run):
+            raise reason
+        by_masks = answers_by_masks(model.run)
+        logs = _filled_in(MaskedRun(model.run), examples) if by_masks else _predicted(model.run, examples)
+        tokenize = model.run.tokenizer.encode
+    else:
+        from anaphora.hf.language_model import TransformersLanguageModel
+
+        logs, tokenize = _filled_in(TransformersLanguageModel(model), examples), model.tokenize
+    unread = {text: tokenize(text).unread for text in {example.text for example in examples}}
+    named = [tuple(dict.fromkeys(one.text[slice(*span)] for span in unread[one.text])) for one in examples]
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return named, shares / shares.sum(axis=1, keepdims=True)
+
+
+def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
+    return log_probabilities(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
+
+
+def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
+    """Return a language model's mean log-probability per token of each candidate, (N, M + 1).
+
+    Raises:
+        UserError: it cannot be asked one of the questions.
+    """
+    answered = {id(question.example) for question in answerable_questions(model, examples)}
+    for number, example in enumerate(examples):
+        if id(example) not in answered:
+            raise UserError(
+                f"questions[{number}]: {model.name} cannot be asked about this pronoun; with a candidate in its place "
+                f"the text must fit the model and keep its other tokens: {example.text!r}"
+            )
+    return LanguageModelSubject(model, examples).scores()
+
+
+def _answer(
+    example: Example, order: Sequence[Span], probabilities: NDArray[np.float64], unread: tuple[str, ...]
+) -> PronounAnswer:
+    place = {spans[0]: number for number, spans in enumerate(example.candidates)}
+    candidates = tuple(
+        CandidateProbability(example.text[slice(*span)], span, float(probabilities[place[span]])) for span in order
+    )
+    return PronounAnswer(
+        example.text, example.text[slice(*example.pronoun)], candidates, float(probabilities[-1]), unread
+    )

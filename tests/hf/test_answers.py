@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tiny import tiny, tiny_language_model, tokenizer
+
+import anaphora
+from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.base.errors import UserError
+from anaphora.data.own_sentence import example_from_query
+from anaphora.hf.language_model import TransformersLanguageModel
+from anaphora.hf.reader import open_model
+
+QUESTION = ("Anna helped Emma because she was weak.", "she", ["Emma", "Anna"])
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_a_language_model_shares_its_answer_among_the_candidates(family: str) -> None:
+    model = tiny_language_model(family, initializer_range=0.5)
+    (answer,) = anaphora.answers(model, [QUESTION], tokenizer=tokenizer())
+    subject = LanguageModelSubject(
+        TransformersLanguageModel(open_model(model, tokenizer())), [example_from_query(*QUESTION)]
+    )
+    anna, emma, _ = subject.scores()[0]
+    assert [one.words for one in answer.candidates] == ["Emma", "Anna"]
+    assert answer.candidates[0].probability == pytest.approx(1 / (1 + np.exp(anna - emma)), abs=1e-6)
+    assert answer.none_of_them == 0 and answer.answer == ("Emma" if emma > anna else "Anna")
+
+
+def test_a_question_that_a_language_model_cannot_be_asked_is_named() -> None:
+    model = tiny_language_model("bert")
+    longest = "Anna helped Emma " + "because " * 58 + "she left."
+    fits = (longest, "she", ["Anna"])
+    assert len(anaphora.answers(model, [QUESTION], tokenizer=tokenizer())) == 1
+    with pytest.raises(UserError, match=r"tokens|cannot be asked"):
+        anaphora.answers(model, [QUESTION, fits], tokenizer=tokenizer())
+    with pytest.raises(UserError, match="no output layer"):
+        anaphora.answers(tiny("bert"), [QUESTION], tokenizer=tokenizer())
