@@ -49,6 +49,22 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
         assert sums.round(2).min() == sums.round(2).max() == 1
 
 
+def test_tokens_are_merged_to_the_words_of_the_settings(
+    own_run: Path, script: Callable[..., Any], tmp_path: Path
+) -> None:
+    text, page = "小红推了小明。", tmp_path / "page.html"
+    given = ("attention", f"run={own_run}", f"text={text}")
+    assert script(*given, "words=小红 推了 小明 。", f"output={tmp_path / 'maps.parquet'}").status == 0
+    table = pandas.read_parquet(tmp_path / "maps.parquet")
+    spans = list(zip(table["starts"][0].tolist(), table["ends"][0].tolist(), strict=True))
+    assert [text[start:end] for start, end in spans if end] == ["小红", "推了", "小明", "。"]
+    assert script(*given, "words=小红 推了 小明 。", f"output={page}").status == 0
+    assert "推了" in page.read_text(encoding="utf-8")
+    refused = script(*given, "words=小红 推 小明 。", f"output={page}")
+    assert "words[2] ('小明') has '小' where the text has '了小明。', from its character 3 on" in refused.err
+    assert refused.status == 2 and refused.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -56,6 +72,8 @@ def test_a_table_without_special_tokens(own_run: Path, script: Callable[..., Any
         (("run=x", "text=Anna", "output=page.gif"), "output (page.gif) must end in one of .html, .parquet"),
         (("run=x", "text=Anna", "interface_language=fr"), "interface_language ('fr') must be one of en, zh"),
         (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),
+        (("run=x", "text=Anna", "by=token", "words=Anna"), "words and by (token) do not go together"),
+        (("run=x", "text=Anna", "pronoun=x", "words=Anna", "output=x.png"), "words is for a page or a table"),
     ],
 )
 def test_wrong_settings_are_reported_in_one_line(

@@ -25,6 +25,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import _, spoken_in
 from anaphora.data.example import Example, overlapping
+from anaphora.data.tokens.own_words import with_own_words
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
@@ -329,15 +330,20 @@ def labelled_attention(
     *,
     by: str,
     model: str,
+    own_words: str | Sequence[str] | None = None,
     chosen: Head | None = None,
     is_decoder: bool = False,
     example: Example | None = None,
 ) -> SentenceAttention:
-    """The maps of a text, (L, H, T, T), by word or by token.
+    """Return the maps of a text, (L, H, T, T), by word, where the user may give the words, or by token.
 
     Raises:
-        UserError: `by` is neither.
+        UserError: `by` is neither, words are given by token, or they do not fit the text or its tokens.
     """
+    if own_words is not None:
+        if by != "word":
+            raise UserError(f"words and by ({by!r}) do not go together: words merge the tokens, with by='word'")
+        tokens = with_own_words(text, tokens, own_words)
     words, spans, _ = text_units(text, tokens, by)
     if by == "word":
         maps = word_map(maps, tokens.words)

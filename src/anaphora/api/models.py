@@ -32,6 +32,7 @@ def attention(
     *,
     antecedent: str | None = None,
     by: str = "word",
+    words: str | Sequence[str] | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     device: Device | None = None,
 ) -> SentenceAttention:
@@ -50,21 +51,24 @@ def attention(
         antecedent: the right one of the candidates, if it is known.
         by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged. "token"
             keeps all tokens apart.
+        words: the words of the text, if tokens are to be merged to these words instead of those that blanks, marks
+            and, in Chinese, the tokenizer divide: a list, or the text with blanks between its words, such as
+            "小红 推 了 小明". They must spell the text.
         tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
         device: where a model that is opened by its name computes; by default on the processor.
 
     Raises:
-        UserError: there is no such model, a word is not in the text, there are candidates and no pronoun, or the
-            model cannot read the text, for instance because it is too long.
+        UserError: there is no such model, a word is not in the text, there are candidates and no pronoun, the words do
+            not spell the text, or the model cannot read the text, for instance because it is too long.
     """
     one_text("text", text)
     example = optional_example(text, pronoun, candidates, antecedent)
     opened = open_any(model, tokenizer, device)
     if isinstance(opened, OpenRun):
-        return opened.attention(text, pronoun, candidates, antecedent=antecedent, by=by)
+        return opened.attention(text, pronoun, candidates, antecedent=antecedent, by=by, words=words)
     tokens, maps = opened.maps(text)
     return labelled_attention(
-        text, tokens, maps, by=by, model=opened.name, is_decoder=opened.is_decoder, example=example
+        text, tokens, maps, by=by, own_words=words, model=opened.name, is_decoder=opened.is_decoder, example=example
     )
 
 

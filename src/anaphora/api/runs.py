@@ -98,6 +98,7 @@ class OpenRun:
         *,
         antecedent: str | None = None,
         by: str = "word",
+        words: str | Sequence[str] | None = None,
     ) -> SentenceAttention:
         """The attention of every layer and head when the run reads one text.
 
@@ -111,10 +112,13 @@ class OpenRun:
             antecedent: the right one of the candidates, if it is known.
             by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged.
                 "token" keeps all tokens apart.
+            words: the words of the text, if tokens are to be merged to these words instead of those that blanks, marks
+                and, in Chinese, the tokenizer divide: a list, or the text with blanks between its words, such as
+                "小红 推 了 小明". They must spell the text.
 
         Raises:
-            UserError: a word is not in the text, there are candidates and no pronoun, or the run cannot read the text,
-                for instance because it is too long.
+            UserError: a word is not in the text, there are candidates and no pronoun, the words do not spell the text,
+                or the run cannot read the text, for instance because it is too long.
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
@@ -126,7 +130,7 @@ class OpenRun:
             tokens, maps = whole_maps(model, tokenizer, example, self.run.config.task.prediction)
         tokens = replace(tokens, unread=whole.unread)
         return labelled_attention(
-            text, tokens, maps, by=by, chosen=self.head_for(text), model=self.name, example=example
+            text, tokens, maps, by=by, own_words=words, chosen=self.head_for(text), model=self.name, example=example
         )
 
     def answer(self, text: str, pronoun: str | None = None, candidates: Sequence[str] = ()) -> str | None:

@@ -44,6 +44,9 @@ class AttentionQuery(RunHead, SentenceOrItems):
     # third-person pronoun.
     pronoun: str | None = None
     by: str = "word"  # `word`, or `token` to keep the subwords of a word apart; for a page or a table
+    # The text with blanks between its words, as in "小红 推 了 小明", if tokens are to be merged to these words; by
+    # default blanks, marks and, in Chinese, the tokenizer divide them. For a page or a table.
+    words: str | None = None
     special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is scaled up
     # Language of a page or of pictures: `en`, `zh`, or of pictures `both` (one file for each); texts keep their own.
     interface_language: str = field(default_factory=environment_language)
@@ -61,8 +64,8 @@ class AttentionQuery(RunHead, SentenceOrItems):
             self._check_page()
             return
         one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
-        if self.by != "word" or not self.special:
-            given = "special (false)" if self.by == "word" else f"by ({self.by})"
+        if self.by != "word" or not self.special or self.words is not None:
+            given = "words" if self.words is not None else "special (false)" if self.by == "word" else f"by ({self.by})"
             raise ValueError(
                 f"{given} is for a page or a table; give text=... and an output that ends in .html or .parquet"
             )
@@ -74,6 +77,8 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
     def _check_page(self) -> None:
         one_of("interface_language", self.interface_language, LANGUAGES)
+        if self.words is not None and self.by != "word":
+            raise ValueError(f"words and by ({self.by}) do not go together: words merge the tokens, with by=word")
         if self.text is None:
             raise ValueError(f"output ({self.output}) needs text=...; without one, pictures end in .png, .svg or .pdf")
         for name in ("layer", "language"):
@@ -101,7 +106,8 @@ def show_text(settings: AttentionQuery, text: str) -> None:
 
     candidates = split_names(settings.candidates)
     question = (settings.run, settings.pronoun, candidates, settings.antecedent)
-    view = (settings.by, settings.special, settings.interface_language)
+    words = [] if settings.words is None else [settings.words]
+    view = (settings.by, settings.special, settings.interface_language, *words)
     path = Path(settings.output or f"attention_{name_of_sentence(text, *question, *view)}.html")
     check_writable(path)
     maps = read_attention(
@@ -111,6 +117,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
         candidates,
         antecedent=settings.antecedent,
         by=settings.by,
+        words=settings.words,
         device=settings.trainer,
     )
     if not settings.special:
