@@ -11,7 +11,7 @@ from omegaconf import MISSING
 from anaphora.base import checks
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.settings.cue_types import ALL_TYPES, MAX_TRAINING_ASIDES, ROLE_CUE_TYPES, SET_CUE_TYPES, cue_types_of
+from anaphora.settings.cue_types import MAX_TRAINING_ASIDES, ROLE_CUE_TYPES, SET_CUE_TYPES, check_types, cue_types_of
 
 if TYPE_CHECKING:
     from anaphora.data.corpora.division import ReadingReport, Splits
@@ -73,17 +73,7 @@ class ControlledCorpus(Data):
         super().__post_init__()
         if not 0.1 <= self.shared_nouns <= 0.8:
             raise UserError(f"data.shared_nouns ({self.shared_nouns}) must be from 0.1 to 0.8; others are held out")
-        for language in self.languages:
-            checks.one_of("data.languages", language, LANGUAGES)
-        if not self.languages or len(set(self.languages)) != len(self.languages):
-            raise UserError(f"data.languages ({self.languages}) must name each language once, at least one")
-        for kind in self.types:
-            checks.one_of("data.types", kind, ALL_TYPES)
-        for language in self.languages:
-            known = cue_types_of(language)
-            if self.types and not set(self.types) & set(known):
-                allowed = f"at least one of {', '.join(known)} for {language}"
-                raise UserError(f"data.types ({self.types}) must name {allowed}")
+        check_types(self.types, self.languages)
         checks.at_least("data.test_asides", self.test_asides, MAX_TRAINING_ASIDES)
         checks.at_least("data.train_items", self.train_items, 1)
         checks.at_least("data.test_items", self.test_items, 1)
@@ -264,6 +254,17 @@ class CoreferenceCorpus(ExternalCorpus):
 
 
 @dataclass(kw_only=True)
+class BilingualDocuments(CoreferenceCorpus):
+    """Coreference documents in a format for several languages."""
+
+    language: str = "en"  # language of the texts, `en` or `zh`
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("data.language", self.language, LANGUAGES)
+
+
+@dataclass(kw_only=True)
 class LitBank(CoreferenceCorpus):
     """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann files, books from Project Gutenberg.
 
@@ -284,7 +285,7 @@ class OntoGum(CoreferenceCorpus):
 
 
 @dataclass(kw_only=True)
-class Conll2012(CoreferenceCorpus):
+class Conll2012(BilingualDocuments):
     """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll file, .gz too, or a folder.
 
     Of a folder that holds gold files only these are read. A file whose path names another language (english, chinese,
@@ -293,24 +294,30 @@ class Conll2012(CoreferenceCorpus):
 
     kind: str = "conll2012"
     reader: ClassVar[str] = "anaphora.data.corpora.conll2012"
-    language: str = "en"  # language of the texts, `en` or `zh`
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.one_of("data.language", self.language, LANGUAGES)
 
 
 @dataclass(kw_only=True)
-class CorefUd(CoreferenceCorpus):
+class CorefUd(BilingualDocuments):
     """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of them, whose names tell the splits."""
 
     kind: str = "corefud"
     reader: ClassVar[str] = "anaphora.data.corpora.corefud"
-    language: str = "en"  # language of the texts, `en` or `zh`
+
+
+@dataclass(kw_only=True)
+class ClusterLines(BilingualDocuments):
+    """JSON lines with clusters, as neural coreference systems write them: .jsonl, .jsonlines, .gz too, or a folder."""
+
+    kind: str = "clusters"
+    reader: ClassVar[str] = "anaphora.data.corpora.clusters"
+    # What the end of a span is: `inclusive` if its last word (e2e-coref, coref-hoi, maverick), `exclusive` if the word
+    # behind it (wl-coref); by default what the name of the field says or the spans of the file prove.
+    ends: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("data.language", self.language, LANGUAGES)
+        if self.ends is not None:
+            checks.one_of("data.ends", self.ends, ("inclusive", "exclusive"))
 
 
 @dataclass(kw_only=True)

@@ -220,6 +220,7 @@ def test_a_json_value_of_a_wrong_type_gives_the_same_items_or_a_reason(corpus: s
 PLACED = {"cluewsc": "唱歌", "mandarinograd": "告诉", "xwino": "told", "corefud": "liked", "ontogum": "liked"}
 PLACED |= {
     "conll2012": "liked",
+    "clusters": "liked",
     "litbank_conll": "liked",
     "litbank": "liked",
     "winobias": "thanked",

@@ -15,7 +15,7 @@ from anaphora.settings.variants import VARIANTS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "corpora.md").read_text(encoding="utf-8")
 SOURCES = {name: one for name, one in VARIANTS[Data].items() if issubclass(one, ExternalCorpus)}
-OWN = {"jsonl", "plain_text", "silver", "labelled_text"}  # anybody's files
+OWN = {"jsonl", "clusters", "plain_text", "silver", "labelled_text"}  # anybody's files
 
 
 def column(heading: str, after: str) -> dict[str, str]:

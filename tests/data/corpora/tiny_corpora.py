@@ -146,6 +146,23 @@ TINY: dict[str, Tiny] = {
         lambda folder: data.LitBank(path=str(folder), **_SHARES),
         "\t",
     ),
+    "clusters": Tiny(
+        {
+            "a.jsonl": _json_lines(
+                {
+                    "doc_key": "nw/one",
+                    "sentences": [["Anna", "saw", "the", "mill", "."], ["She", "liked", "it", "."]],
+                    "clusters": [[[0, 0], [5, 5]], [[2, 3], [7, 7]]],
+                },
+                {
+                    "doc_key": "nw/two",
+                    "sentences": [["Tom", "told", "Berta", "that", "he", "liked", "her", "."]],
+                    "clusters": [[[0, 0], [4, 4]], [[2, 2], [6, 6]]],
+                },
+            )
+        },
+        lambda folder: data.ClusterLines(path=str(folder), ends="inclusive", **_SHARES),
+    ),
     "gap": Tiny(
         {
             "gap-development.tsv": _rows(

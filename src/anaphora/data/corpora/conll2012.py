@@ -64,7 +64,7 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
-    splits = {path: _official_split(name) for name, path in named.items() if is_folder}
+    splits = {path: official_split(name) for name, path in named.items() if is_folder}
     official = {path: split for path, split in splits.items() if split}
     return read_documents(settings, list(named.values()), official, documents)
 
@@ -115,7 +115,7 @@ def _pieces(name: str) -> set[str]:
     return set(re.split(r"[./]", name.lower()))
 
 
-def _official_split(name: str) -> str | None:
+def official_split(name: str) -> str | None:
     """Return the split with whose name a folder, or a piece of the file's name, begins or ends."""
     words = [re.split("[-_]", piece) for piece in _pieces(name)]
     ends = {end for piece in words for end in (piece[0], piece[-1])}

@@ -96,5 +96,6 @@ def corpus_names() -> dict[str, str]:
         "ontogum": _("OntoGUM"),
         "conll2012": _("CoNLL-2012"),
         "corefud": _("CorefUD"),
+        "clusters": _("JSON lines with clusters"),
         "silver": _("Silver-standard items"),
     }

@@ -1,0 +1,308 @@
+"""JSON lines with `clusters`, the form that neural coreference systems read and write -> Examples.
+
+A line is a document: its words in `sentences` (a list of lists), or in `cased_words` or `tokens` (one list, with
+`sent_id` of each word where sentences are known), and clusters of [start, end] word spans. Systems disagree on the end:
+
+- `clusters` with `sentences`, as e2e-coref, coref-hoi, s2e-coref and BookCoref write: the last word (inclusive);
+- `clusters` with `cased_words`, for wl-coref, and `span_clusters`, written by it: the word behind it (exclusive);
+- `clusters_token_offsets`, which maverick writes: the last word (inclusive).
+
+So the convention is the setting `ends`, or what the spans of the file prove. Head words are found by the rules of
+`unparsed_head`; `pos`, if a document has it, says what a head word is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anaphora.base.errors import UserError
+from anaphora.base.language import WIDE_CHARACTER
+from anaphora.data.corpora.conll2012 import official_split
+from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, Mention, check_language, read_documents
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below
+from anaphora.data.corpora.head_words import unparsed_head
+from anaphora.data.corpora.reading import json_lines
+from anaphora.data.corpora.word_classes import placeholders, word_form
+from anaphora.data.example import Example
+from anaphora.settings.data import ClusterLines
+
+ORIGIN = Origin(files="a file .jsonl or .jsonlines, also .gz, or a folder of them")
+SUFFIXES = (".jsonl", ".jsonlines", ".jsonl.gz", ".jsonlines.gz")
+WORD_FIELDS = ("sentences", "cased_words", "tokens")
+CLUSTER_FIELDS: Mapping[str, str | None] = {
+    "clusters": None,
+    "span_clusters": "exclusive",
+    "clusters_token_offsets": "inclusive",
+}
+"""The fields that hold clusters, and where the end of their spans is, if the field says so."""
+NAME_FIELDS = ("doc_key", "document_id", "doc_id")
+
+
+@dataclass(frozen=True)
+class ClusterDocument:
+    """A line of a file.
+
+    Attributes:
+        where: file and line, for errors.
+        name: of the document, or of its part.
+        group: the name of the document.
+        sentences: the words of each sentence.
+        clusters: for each cluster its mentions, (first word, word behind the last), counted over the document.
+        tags: the part of speech of each word; () if none is given.
+    """
+
+    where: str
+    name: str
+    group: str
+    sentences: tuple[tuple[str, ...], ...]
+    clusters: tuple[tuple[tuple[int, int], ...], ...]
+    tags: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """All words in order."""
+        return [word for sentence in self.sentences for word in sentence]
+
+
+def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """Return the examples by split and the report, whose rows are mentions; a document is never divided.
+
+    In a folder, files with train, dev and test in their names are these splits; a single file is divided by the shares.
+
+    Raises:
+        UserError: there is no such file, or a line does not fit; file, line, field and value are named.
+    """
+
+    def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
+        for line in cluster_documents(path, settings.ends):
+            _check_nesting(line)
+            document = _document(line, settings.language)
+            check_language(document, path)
+            yield document, [] if line.clusters else [(document.name, NO_LAYER)]
+
+    there = existing_path(settings.path, ORIGIN.files)
+    named = {name: path for name, path in files_below(there).items() if name.endswith(SUFFIXES) or not there.is_dir()}
+    if not named:
+        raise UserError(f"data.path ({there}): this folder has no {' or '.join(SUFFIXES[:2])} file")
+    splits = {path: official_split(name) for name, path in named.items() if there.is_dir()}
+    official = {path: split for path, split in splits.items() if split}
+    return read_documents(settings, list(named.values()), official, documents)
+
+
+def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.ends") -> list[ClusterDocument]:
+    """Return the documents of a file.
+
+    Args:
+        path: of the file.
+        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word behind; None if the
+            fields or the spans prove it.
+        setting: the name of the setting that gives them, for errors.
+
+    Raises:
+        UserError: a line does not fit, or nothing proves the ends.
+    """
+    rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
+    if not rows:
+        raise UserError(f"{path}: it holds no document")
+    parsed = [(where, row, field, _sentences(where, row)) for where, row, field in rows]
+    if ends is None:
+        ends = _proven_ends(path, parsed, setting)
+    documents: list[ClusterDocument] = []
+    for where, row, field, sentences in parsed:
+        count = sum(map(len, sentences))
+        clusters = _clusters(f"{where}, {field}", row[field], count, CLUSTER_FIELDS[field] or ends)
+        documents.append(
+            ClusterDocument(where, *_names(row, where), sentences, clusters, _tags(where, row.get("pos"), count))
+        )
+    return documents
+
+
+def _cluster_field(where: str, row: Mapping[str, Any]) -> str:
+    there = [field for field in CLUSTER_FIELDS if field in row]
+    if len(there) != 1:
+        found = " and ".join(there) or "none"
+        raise UserError(f"{where}: it has {found} of the fields {', '.join(CLUSTER_FIELDS)}; it must have one")
+    return there[0]
+
+
+def _sentences(where: str, row: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    there = [field for field in WORD_FIELDS if row.get(field) is not None]
+    if not there:
+        raise UserError(f"{where}: it has none of the fields {', '.join(WORD_FIELDS)}; one must hold the words")
+    field, value = there[0], row[there[0]]
+    if field != "sentences":
+        words = _words(f"{where}, {field}", value)
+        if not words:
+            raise UserError(f"{where}, {field}: it holds no word")
+        return _by_sentence(where, words, row["sent_id"]) if row.get("sent_id") is not None else (words,)
+    if not isinstance(value, list):
+        raise UserError(f"{where}, sentences: {_shown(value)} must be a list of lists of words")
+    listed = tuple(_words(f"{where}, sentences[{number}]", sentence) for number, sentence in enumerate(value))
+    if not any(listed):
+        raise UserError(f"{where}, sentences: they hold no word")
+    return tuple(sentence for sentence in listed if sentence)
+
+
+def _words(place: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise UserError(f"{place}: {_shown(value)} must be a list of words")
+    for number, word in enumerate(value):
+        if not isinstance(word, str) or not word.strip():
+            raise UserError(f"{place}[{number}]: {_shown(word)} must be a word")
+    return tuple(value)
+
+
+def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tuple[str, ...], ...]:
+    whole = isinstance(numbers, list) and all(isinstance(one, int) and not isinstance(one, bool) for one in numbers)
+    if not whole or len(numbers) != len(words) or numbers != sorted(numbers):
+        raise UserError(
+            f"{where}, sent_id: {_shown(numbers)} must be {len(words)} numbers, one for each word, none smaller than "
+            "the one before"
+        )
+    starts = [place for place in range(len(words)) if place == 0 or numbers[place] != numbers[place - 1]]
+    return tuple(words[start:end] for start, end in zip(starts, [*starts[1:], len(words)], strict=True))
+
+
+def _names(row: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """Return the name of a part, and that of its document."""
+    field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
+    document = where if field is None else row[field]
+    if not isinstance(document, str) or not document.strip():
+        raise UserError(f"{where}, {field}: {_shown(document)} must be the name of the document, a string")
+    part = row.get("part_id")
+    if not (part is None or (isinstance(part, int) and not isinstance(part, bool))):
+        raise UserError(f"{where}, part_id: {_shown(part)} must be a whole number")
+    return (document if part is None else f"{document}/{part}"), document
+
+
+def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
+    """Return the parts of speech, in one list or a list for each sentence; () if there are none."""
+    if tags is None:
+        return ()
+    lists = isinstance(tags, list) and all(isinstance(each, list) for each in tags)
+    flat = [tag for sentence in tags for tag in sentence] if lists else tags
+    if not isinstance(flat, list) or len(flat) != count or not all(isinstance(tag, str) for tag in flat):
+        raise UserError(f"{where}, pos: {_shown(tags)} must be {count} parts of speech, one for each word")
+    return tuple(flat)
+
+
+def _proven_ends(
+    path: Path, parsed: Sequence[tuple[str, Mapping[str, Any], str, Sequence[Sequence[str]]]], setting: str
+) -> str:
+    """Return where spans end: [n, n] is empty if ends are exclusive, [.., words] goes too far if they are inclusive.
+
+    Raises:
+        UserError: the spans prove neither, or both.
+    """
+    proofs: dict[str, str] = {}
+    undecided = False
+    for where, row, field, sentences in parsed:
+        if CLUSTER_FIELDS[field] is not None:
+            continue
+        count = sum(map(len, sentences))
+        for place, span in _spans(f"{where}, {field}", row[field]):
+            undecided = True
+            if span[0] == span[1]:
+                proofs.setdefault("inclusive", f"{place}: {span} is empty if ends are exclusive")
+            if span[1] == count:
+                proofs.setdefault("exclusive", f"{place}: {span} ends behind the last word if ends are inclusive")
+    if len(proofs) == 2:
+        raise UserError(f"{proofs['inclusive']}, and {proofs['exclusive']}; set {setting} to inclusive or exclusive")
+    if undecided and not proofs:
+        raise UserError(
+            f"{setting}: the spans of {path} do not show whether [0, 1] is one word or two; set it to inclusive "
+            "(the end is the last word) or exclusive (the end is the word behind it)"
+        )
+    return next(iter(proofs), "exclusive")
+
+
+def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
+    """Yield every span of clusters with its place; a cluster without mentions is an error, and so is another form."""
+    if not isinstance(clusters, list):
+        raise UserError(f"{place}: {_shown(clusters)} must be a list of clusters, each a list of [start, end]")
+    for number, cluster in enumerate(clusters):
+        if not isinstance(cluster, list) or not cluster:
+            raise UserError(f"{place}[{number}]: {_shown(cluster)} must be a list of [start, end], at least one")
+        for mention, span in enumerate(cluster):
+            whole = isinstance(span, list) and len(span) == 2
+            if not whole or not all(isinstance(one, int) and not isinstance(one, bool) for one in span):
+                raise UserError(f"{place}[{number}][{mention}]: {_shown(span)} must be [start, end], two whole numbers")
+            yield f"{place}[{number}][{mention}]", span
+
+
+def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return clusters with exclusive ends, checked against the words of their document.
+
+    Raises:
+        UserError: a span names words that are not there, or a mention is listed twice.
+    """
+    beyond = int(ends == "inclusive")
+    allowed = f"0 <= start <= end < {count}" if beyond else f"0 <= start < end <= {count}"
+    first_place: dict[tuple[int, int], str] = {}
+    for where, (start, last) in _spans(place, clusters):
+        span = (start, last + beyond)
+        if not 0 <= span[0] < span[1] <= count:
+            raise UserError(f"{where}: {[start, last]} must be [start, end] with {allowed}, the words ({ends} ends)")
+        if span in first_place:
+            raise UserError(
+                f"{where}: {[start, last]} is a mention of {first_place[span]} too; a mention must be listed once"
+            )
+        first_place[span] = where.removeprefix(f"{place.rpartition(', ')[0]}, ")
+    return tuple(tuple((start, last + beyond) for start, last in cluster) for cluster in clusters)
+
+
+def _check_nesting(document: ClusterDocument) -> None:
+    """Check that of two mentions that share words one is inside the other.
+
+    Raises:
+        UserError: two mentions cross.
+    """
+    spans = sorted((span for cluster in document.clusters for span in cluster), key=lambda span: (span[0], -span[1]))
+    open_spans: list[tuple[int, int]] = []
+    for start, end in spans:
+        while open_spans and open_spans[-1][1] <= start:
+            open_spans.pop()
+        if open_spans and end > open_spans[-1][1]:
+            words = document.words
+            first, second = (" ".join(words[slice(*span)])[:40] for span in (open_spans[-1], (start, end)))
+            raise UserError(
+                f"{document.where}, clusters: words {list(open_spans[-1])} ({first!r}) and {[start, end]} ({second!r}) "
+                "cross; one of two mentions that share words must lie inside the other (ends exclusive)"
+            )
+        open_spans.append((start, end))
+
+
+def _document(line: ClusterDocument, language: str) -> Document:
+    words, starts = line.words, [0]
+    for sentence in line.sentences[:-1]:
+        starts.append(starts[-1] + len(sentence))
+    tags = [[tag] for tag in line.tags] or [[] for _ in words]
+    genre, is_path, _ = line.name.partition("/")
+    mentions = []
+    for entity, cluster in enumerate(line.clusters):
+        for first, end in cluster:
+            head = first + unparsed_head(words[first:end], tags[first:end], language)
+            mentions.append(Mention(first, end, head, word_form(words[head], tags[head], language), str(entity)))
+    return Document(
+        name=f"clusters/{line.name}",
+        words=words,
+        blank=[_blank_between(word, after) for word, after in zip(words, [*words[1:], ""], strict=True)],
+        sentences=starts,
+        mentions=mentions,
+        factors={"corpus": "clusters", **({"genre": genre} if is_path else {})},
+        language=language,
+        group=f"clusters/{line.group}",
+        placeholders=placeholders(words, tags),
+    )
+
+
+def _blank_between(word: str, after: str) -> bool:
+    """Whether a blank is written between two words: not beside a Chinese character or a wide mark."""
+    return not (WIDE_CHARACTER.match(word[-1]) or WIDE_CHARACTER.match(after[:1]))
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60]
