@@ -1,4 +1,4 @@
-"""Reads tiny models of every family of transformers and checks each map: python tests/families
+"""Reads tiny models of every family of transformers and checks each map and edit: python tests/families
 
 `--help` has the options. It ends with status 1 if a family is read wrongly, ends in a traceback, or cannot be built.
 """
@@ -83,17 +83,30 @@ def main() -> int:
             parser.error(f"{name} is no model type with an Auto class of texts")
     families = [family for family in named.values() if family] if named else text_families()
     outcomes: Counter[str] = Counter()
+    attending = editable = 0
     begun = time.perf_counter()
-    print("| family | layers x heads | outcome | seconds | why |", "|---|---|---|---|---|", sep="\n", flush=True)
+    print(
+        "| family | layers x heads | outcome | edits | seconds | why |",
+        "|---|---|---|---|---|---|",
+        sep="\n",
+        flush=True,
+    )
     for family in families:
         started = time.perf_counter()
         outcome = in_a_fork(family, options.seconds)
         outcomes[outcome.kind] += 1
+        attending += outcome.attends
+        editable += outcome.kind == "verified" and outcome.edits == "yes"
         seconds = time.perf_counter() - started
         why = "; ".join(filter(None, (outcome.reason.replace("\n", "; "), outcome.note and f"({outcome.note})")))
-        print(f"| {family.model_type} | {outcome.shape} | {outcome.kind} | {seconds:.1f} | {why} |", flush=True)
+        print(
+            f"| {family.model_type} | {outcome.shape} | {outcome.kind} | {outcome.edits} | {seconds:.1f} | {why} |",
+            flush=True,
+        )
     counts = ", ".join(f"{count} {kind}" for kind, count in outcomes.most_common())
     print(f"\n{sum(outcomes.values())} families: {counts}; {time.perf_counter() - begun:.0f} seconds")
+    share = f"{editable / max(attending, 1):.1%}"
+    print(f"verified and editable: {editable} of the {attending} in which a softmax may mix tokens, {share}")
     return int(bool(outcomes["FAILED"] + outcomes["NOT BUILT"]))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -51,6 +51,21 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
+class Change:
+    """Other weights in one of the uses that mix tokens with tokens.
+
+    Attributes:
+        square: its number among these uses.
+        option: which of `Mixture.maps` its weights are.
+        of: makes the new weights from the old ones, (H, T, T) -> same.
+    """
+
+    square: int
+    option: int
+    of: Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
 class Pass:
     """One forward pass over one text.
 
@@ -89,14 +104,13 @@ class Pass:
         return None
 
 
-def run(model: nn.Module, ids: Sequence[int], with_mask: bool = True) -> Pass:
+def run(model: nn.Module, ids: Sequence[int], change: Change | None = None) -> Pass:
     """Run a model in evaluation mode over one text, as its user would, and follow what it computes."""
     inputs: dict[str, Any] = {"input_ids": torch.tensor([list(ids)])}
-    if with_mask:
-        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     model.eval()
     running: list[str] = []
-    with torch.no_grad(), _named(model, running), _Marks(running) as marks:
+    with torch.no_grad(), _named(model, running), _Marks(running, len(ids), change) as marks:
         outputs = model(**inputs)
     states = outputs[0]
     return Pass(len(ids), states[0], marks.mixtures)
@@ -121,9 +135,10 @@ def _named(model: nn.Module, running: list[str]) -> Iterator[None]:
 
 
 class _Marks(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, running: list[str]) -> None:
+    def __init__(self, running: list[str], tokens: int, change: Change | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.running = running
+        self.running, self.tokens, self.change = running, tokens, change
+        self.squares = 0
         self.mixtures: list[Mixture] = []
         self._marked: dict[int, Tensor] = {}  # holds them, so that no other tensor gets the same id
 
@@ -136,16 +151,19 @@ class _Marks(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in ("_softmax", "_safe_softmax") or (name in ("exp", "div") and _sums_to_one(result)):
             self._mark(result)
         elif name == FUSED:
-            self._record(_fused_weights(result[0], *arguments, **options))
+            weights = _fused_weights(result[0], *arguments, **options)
+            if (changed := self._record(weights)) is not None:
+                value = arguments[2].repeat_interleave(weights.shape[1] // arguments[2].shape[1], dim=1)
+                result = (changed.to(value.dtype) @ value, *result[1:])
         elif name.startswith("_scaled_dot_product"):
             raise AssertionError(f"{name} is not followed")
         elif name in PRODUCTS:
             place = PRODUCTS[name]
-            left, right = arguments[place : place + 2]
-            if id(left) in self._marked:
-                self._record(left)
-            if id(right) in self._marked:
-                self._record(right.transpose(-1, -2))
+            before, (left, right), after = arguments[:place], arguments[place : place + 2], arguments[place + 2 :]
+            if id(left) in self._marked and (changed := self._record(left)) is not None:
+                result = function(*before, changed, right, *after, **options)
+            if id(right) in self._marked and (changed := self._record(right.transpose(-1, -2))) is not None:
+                result = function(*before, left, changed.transpose(-1, -2), *after, **options)
         elif name not in ENDS:
             sizes = [one.numel() for one in tree_leaves((arguments, options)) if id(one) in self._marked]
             for one in tree_leaves(result) if sizes else ():
@@ -157,10 +175,19 @@ class _Marks(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _mark(self, tensor: Tensor) -> None:
         self._marked[id(tensor)] = tensor
 
-    def _record(self, weights: Tensor) -> None:
-        weights = weights.detach().float()
-        weights = weights.reshape(-1, *weights.shape[-2:]).clone()
-        self.mixtures.append(Mixture(self.running[-1] if self.running else "", weights))
+    def _record(self, weights: Tensor) -> Tensor | None:
+        """Keep weights; where they are to be changed, return what takes their place."""
+        kept = weights.detach().float()
+        mixture = Mixture(self.running[-1] if self.running else "", kept.reshape(-1, *kept.shape[-2:]).clone())
+        self.mixtures.append(mixture)
+        options = mixture.maps(self.tokens)
+        self.squares += bool(options)
+        if self.change is None or not options or self.squares - 1 != self.change.square:
+            return None
+        changed = self.change.of(options[self.change.option])
+        if self.change.option == 1:
+            changed = changed.transpose(0, 1)
+        return changed.reshape(weights.shape).to(weights.dtype)
 
 
 def _sums_to_one(result: Any) -> bool:

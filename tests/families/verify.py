@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from families import oracle
+from families.edits import TOLERANCE, compare_edits, distance_between
 from families.exceptions import UNBUILDABLE
 from families.registry import Family
 from families.shrink import POSITIONS, tiny_config
@@ -25,7 +26,6 @@ from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf import interface
 from anaphora.hf.reader import TransformersModel, open_model
 
 transformers: Any = import_module("transformers")
@@ -37,7 +37,6 @@ TEXTS = (
 )
 """Of different lengths; one has a single word."""
 QUERIES = ((TEXTS[0], "she", "Anna"), (TEXTS[1], "he", "man"), (TEXTS[3], "他", "小明"))
-TOLERANCE = 2e-4
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,8 @@ class Outcome:
     Attributes:
         kind: "verified", "refused", "not built" with a known reason; "FAILED", or "NOT BUILT" without one.
         shape: "layers x heads" of those that attend.
+        edits: "yes", or why attention that is read cannot be edited.
+        attends: whether a softmax mixes tokens in at least one layer, or nobody knows.
         reason: why it was refused, or what is wrong; one problem a line.
         note: what else is worth knowing.
     """
@@ -55,6 +56,8 @@ class Outcome:
     shape: str = ""
     reason: str = ""
     note: str = ""
+    edits: str = ""
+    attends: bool = True
 
 
 def build(family: Family) -> Any:
@@ -119,11 +122,12 @@ class Trial:
         self.notes: list[str] = []
 
     def outcome(self) -> Outcome:
-        shape, refusal, opened = "", "", None
+        shape, refusal, edits, opened = "", "", "", None
         try:
             opened = open_model(self.model, self.own)
             shape = f"{len(opened.reading.layers)} x {opened.heads}" + " and a sink" * opened.reading.has_sink
             self._read(opened)
+            edits = self._edit(opened)
         except UserError as error:
             refusal = str(error)
         except Exception as error:
@@ -136,10 +140,11 @@ class Trial:
             self._problem("more than one line", repr(refusal))
         if self.problems:
             reasons = [_with_first(kind, details) for kind, details in self.problems.items()]
-            return Outcome("FAILED", shape, "\n".join(reasons), "; ".join(self.notes))
+            return Outcome("FAILED", shape, "\n".join(reasons), "; ".join(self.notes), edits)
         if refusal:
-            return Outcome("refused", shape, refusal, self._why_refusing_may_be_wrong())
-        return Outcome("verified", shape, note="; ".join(self.notes))
+            note, attends = self._why_refusing_may_be_wrong()
+            return Outcome("refused", shape, refusal, note, attends=attends)
+        return Outcome("verified", shape, note="; ".join(self.notes), edits=edits)
 
     def _read(self, opened: TransformersModel) -> None:
         truth = {text: self._truth(opened.tokenize(text).ids) for text in TEXTS}
@@ -147,7 +152,7 @@ class Trial:
         for text in TEXTS:
             maps = self._attending(opened, opened.token_maps(opened.tokenize(text)))
             self._compare(opened, maps, truth[text], "alone")
-        together = opened.run([opened.tokenize(text) for text in TEXTS], interface.AttentionTap())
+        together = opened.run([opened.tokenize(text) for text in TEXTS])
         for row, text in enumerate(TEXTS):
             length = truth[text].tokens
             own = np.stack([layer[row, :, :length, :length].float().numpy() for layer in together])
@@ -155,9 +160,21 @@ class Trial:
         self._check_rows(opened, truth)
         self._check_long_texts(opened)
 
-    def _truth(self, ids: Sequence[int]) -> oracle.Pass:
+    def _edit(self, opened: TransformersModel) -> str:
+        """Compare states under edits with those of other weights, where the model can be edited."""
+        try:
+            problems, notes = compare_edits(opened, [opened.tokenize(text) for text in TEXTS[:2]], self._truth)
+        except UserError as error:
+            return str(error).partition("not edited: ")[2] or str(error)
+        for kind, detail in problems:
+            self._problem(kind, detail)
+        for note in notes:
+            self._note(note)
+        return "yes"
+
+    def _truth(self, ids: Sequence[int], change: oracle.Change | None = None) -> oracle.Pass:
         """One pass of a fresh copy, so that none has seen another text."""
-        return oracle.run(_part(copy.deepcopy(self.pristine)), ids)
+        return oracle.run(_part(copy.deepcopy(self.pristine)), ids, change)
 
     def _check_kind(self, opened: TransformersModel, truth: dict[str, oracle.Pass]) -> None:
         one = truth[TEXTS[1]]
@@ -208,7 +225,7 @@ class Trial:
                 self._problem("sums of rows", detail)
             if float(shown.min()) < 0:
                 self._problem("negative weights", f"{label}, map {layer}")
-            distance = min((_distance(shown, one) for one in options), default=np.inf)
+            distance = min((distance_between(shown, one) for one in options), default=np.inf)
             if not distance <= TOLERANCE:
                 self._problem(
                     f"wrong weights {how}", f"{distance:.3g} off what {square.module} mixes {length} tokens with"
@@ -235,7 +252,7 @@ class Trial:
             shown = self._attending(opened, record.weights)
             for layer, (row, square) in enumerate(zip(shown, one.squares, strict=False)):
                 options = [each[:, places].mean(dim=1) for each in square.maps(one.tokens)]
-                distance = min(_distance(row, each) for each in options)
+                distance = min(distance_between(row, each) for each in options)
                 if not distance <= TOLERANCE:
                     self._problem("wrong rows in records", f"{distance:.3g} off in {example.text[:9]!r}, map {layer}")
 
@@ -281,14 +298,15 @@ class Trial:
                 else:
                     self._note(f"from a folder: {error}")
 
-    def _why_refusing_may_be_wrong(self) -> str:
-        """What the model computes, where it is refused."""
+    def _why_refusing_may_be_wrong(self) -> tuple[str, bool]:
+        """What the model computes, where it is refused, and whether attention may be among it."""
         try:
             ids = self.own(TEXTS[1])["input_ids"]
             one = self._truth(ids)
         except Exception as error:
-            return f"the model itself reads no text: {type(error).__name__}: {str(error)[:80]}"
-        return f"{len(one.squares)} blocks mix tokens by a softmax; other uses: {', '.join(one.others) or 'none'}"
+            return f"the model itself reads no text: {type(error).__name__}: {str(error)[:80]}", True
+        note = f"{len(one.squares)} blocks mix tokens by a softmax; other uses: {', '.join(one.others) or 'none'}"
+        return note, bool(one.mixtures)
 
     def _problem(self, kind: str, detail: str) -> None:
         self.problems.setdefault(kind, []).append(detail)
@@ -305,12 +323,6 @@ def _with_first(kind: str, details: Sequence[str]) -> str:
 def _part(model: Any) -> Any:
     """The part that reads a text: an encoder-decoder's encoder, else the model without its output layer."""
     return model.get_encoder() if model.config.is_encoder_decoder else model.base_model
-
-
-def _distance(one: Tensor, other: Tensor) -> float:
-    if one.shape != other.shape:
-        return float("inf")
-    return float((one.float() - other.float()).abs().max())
 
 
 def _state(model: nn.Module) -> dict[str, Any]:

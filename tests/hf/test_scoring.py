@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
-from tiny import HYBRIDS, random_model, tiny, tiny_language_model, tokenizer
+import torch
+from tiny import HYBRIDS, MIXED, random_model, tiny, tiny_language_model, tokenizer, transformers
 
 import anaphora
 from anaphora.analysis.evidence.other_models import evidence_from_records
@@ -69,6 +70,23 @@ def test_a_language_model_is_scored_with_its_causal_tests(family: str, items: Pa
     assert scores.evidence.causal is not None
     tested = scores.evidence.causal.head
     assert (tested.layer, tested.head) == (scores.head.layer, scores.head.head)
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"), [*HYBRIDS, ("gpt_oss", {**MIXED, "num_local_experts": 4, "num_experts_per_tok": 2})]
+)
+def test_causal_tests_skip_layers_without_attention_and_know_a_sink(
+    family: str, settings: dict[str, Any], items: Path
+) -> None:
+    """The means of all heads are taken over the layers that attend; a knockout leaves the sink its score."""
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(family, **settings)
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    scores = anaphora.score(model, "jsonl", items, tokenizer=tokenizer(), causal_items=2, untrained=0)
+    assert scores.untested is None
+    cell = scores.evidence.causal_cells["en"]["all"]
+    assert cell.knockout["all_layers"].edges["gold"].drop is not None
+    assert {one.layer for one in cell.head_ablation.single} <= ({1, 3} if family != "gpt_oss" else {0, 1, 2, 3})
 
 
 def test_scoring_leaves_a_language_model_in_training_mode(items: Path) -> None:

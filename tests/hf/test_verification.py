@@ -16,7 +16,6 @@ from anaphora.analysis.scores.heads import ranked_heads, score_records
 from anaphora.analysis.tasks.antecedent_selection import CHOICE_SETS, collect_selections, heads_table
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf import interface
 from anaphora.hf.reader import open_model
 
 FALCON = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 120, "pad_token_id": 0}
@@ -91,9 +90,9 @@ def test_texts_that_padding_changes_are_read_one_by_one() -> None:
     """Values of padding reach real tokens by the convolution of Nystromformer."""
     opened = open_model(random_model("nystromformer", **SIZE, initializer_range=0.5), tokenizer())
     tokens = [opened.tokenize(text) for text in TEXTS]
-    together = opened.run(tokens, interface.AttentionTap())
+    together = opened.run(tokens)
     for row, own in enumerate(tokens):
-        for layer, alone in zip(together, opened.run([own], interface.AttentionTap()), strict=True):
+        for layer, alone in zip(together, opened.run([own]), strict=True):
             length = len(own.ids)
             assert torch.equal(layer[row, :, :length, :length], alone[0]) and not layer[row, :, length:].any()
     examples = [EXAMPLE, example_from_query(TEXTS[1], "he", ["The old man", "park"])]

@@ -31,6 +31,8 @@ SIZE = {
 GROUPED = {**SIZE, "num_key_value_heads": 2}
 GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 120, "n_positions": 64, "pad_token_id": 0}
 GPT2 |= {"bos_token_id": 2, "eos_token_id": 3}
+NOT_EDITED = ("diffllama",)
+"""Families whose maps are read, and whose attention cannot be edited."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "albert": {**SIZE, "embedding_size": 16},
     "bert": SIZE,
@@ -63,12 +65,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "vocab_size": 120,
         "max_position_embeddings": 64,
     },
-    "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 120},
+    "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 120, "initializer_range": 0.2},
     "deberta-v2": SIZE,
+    "diffllama": GROUPED,
     "mpnet": SIZE,
     "t5": {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_ff": 64, "d_kv": 8, "vocab_size": 120},
 }
 """What makes a model of each family tiny."""
+ONLY_EAGER = ("bloom", "deberta-v2", "gemma2", "mpnet", "t5")
+"""Families that have no other attention."""
 
 
 @cache
@@ -94,8 +99,7 @@ def tiny(family: str, implementation: str = "sdpa") -> Any:
     """A model of a family; the same weights at every call."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **SETTINGS[family])
-    if family in ("bloom", "deberta-v2", "gemma2", "mpnet", "t5"):  # they have no other
-        implementation = "eager"
+    implementation = "eager" if family in ONLY_EAGER else implementation
     return transformers.AutoModel.from_config(config, attn_implementation=implementation).eval()
 
 
@@ -111,9 +115,9 @@ def tiny_language_model(family: str, **changes: Any) -> Any:
     """The same with a random output layer over the vocabulary."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **{**SETTINGS[family], **changes})
-    masked = family in ("bert", "distilbert", "modernbert", "roberta")
+    masked = family in ("bert", "distilbert", "modernbert", "mpnet", "roberta")
     automatic = transformers.AutoModelForMaskedLM if masked else transformers.AutoModelForCausalLM
-    return automatic.from_config(config, attn_implementation="sdpa").eval()
+    return automatic.from_config(config, attn_implementation="eager" if family in ONLY_EAGER else "sdpa").eval()
 
 
 MIXED = {**SIZE, "num_hidden_layers": 4, "num_key_value_heads": 2, "head_dim": 8}

@@ -1,14 +1,14 @@
 """The function by which a model of `transformers` computes its attention while we read it.
 
 transformers 5 lets a model take its attention from a registered function (`AttentionInterface`). Ours mixes values as
-the package's own encoder does, keeps the weights that a tap asks for, and lets interventions edit them. Without a tap
-it is ordinary attention. B batch, T tokens, H heads, D features a head, Q queries.
+the package's own encoder does and keeps the weights that a tap asks for. Without a tap it is ordinary attention.
+B batch, T tokens, H heads, D features a head, Q queries.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -18,55 +18,35 @@ from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
 from anaphora.model.attention import Queries, attend, attention_scores, attention_weights, masked_softmax, query_rows
-from anaphora.model.mixer import Edit
 
 NAME = "anaphora"
 """What the function is called among the attention implementations of transformers."""
-FAMILIES = frozenset(
-    {
-        *("albert", "bert", "camembert", "distilbert", "electra", "ernie", "modernbert", "nomic_bert", "roberta"),
-        *("xlm-roberta", "gemma2", "gpt2", "gpt_bigcode", "gpt_neox", "llama", "mistral", "opt", "phi", "qwen2"),
-        "qwen3",
-    }
-)
-"""The `model_type` of each family whose weights a test compares with those of eager attention."""
 
 
 class AttentionTap:
-    """What is kept of one forward pass, and what is changed in it.
+    """What is kept of one forward pass.
 
     Args:
         queries: rows of the batch and tokens whose weights are kept, two of (Q,); None keeps whole maps.
-        edits: the interventions of each layer that has any.
 
     Attributes:
         weights: of every layer, in order: (Q, H, T) or (B, H, T, T).
     """
 
-    def __init__(self, queries: Queries | None = None, edits: Mapping[int, Sequence[Edit]] | None = None) -> None:
+    def __init__(self, queries: Queries | None = None) -> None:
         self.queries = queries
-        self.edits = edits or {}
         self.weights: list[Tensor] = []
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None
     ) -> Tensor:
         """Mix values and keep the weights: three of (B, H, T, D) -> (B, H, T, D); `cap` bounds the scores."""
-        edits = self.edits.get(len(self.weights), ())
-        if not edits and cap is None:
+        if cap is None:
             self.weights.append(self._kept_weights(query, key, bias, scale))
             return attend(query, key, value, bias, scale=scale)
-        scores = _capped_scores(query, key, bias, scale, cap)
-        for edit in edits:
-            scores = edit.scores(scores)
-        weights = masked_softmax(scores)
-        for edit in edits:
-            weights = edit.weights(weights)
+        weights = masked_softmax(_capped_scores(query, key, bias, scale, cap))
         self.weights.append(weights if self.queries is None else weights[self.queries[0], :, self.queries[1]])
-        mixed = weights @ value
-        for edit in edits:
-            mixed = edit.mixed(mixed)
-        return mixed
+        return weights @ value
 
     def _kept_weights(self, query: Tensor, key: Tensor, bias: Tensor, scale: float) -> Tensor:
         if self.queries is None:
@@ -79,7 +59,7 @@ _ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None
 
 @contextmanager
 def tapped(tap: AttentionTap) -> Iterator[None]:
-    """Let a tap read and edit the one forward pass inside the `with` block."""
+    """Let a tap read the one forward pass inside the `with` block."""
     token = _ACTIVE.set(tap)
     try:
         yield

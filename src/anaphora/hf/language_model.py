@@ -11,9 +11,7 @@ from anaphora.analysis.causal.interventions import Intervention
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.hf.interface import AttentionTap
-from anaphora.hf.reader import NOT_EDITED, TransformersModel
-from anaphora.model.attention import Queries
+from anaphora.hf.reader import TransformersModel
 
 
 class TransformersLanguageModel:
@@ -50,28 +48,26 @@ class TransformersLanguageModel:
         return self.model.tokenize(text)
 
     def maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
-        return self.model.run(tokens, AttentionTap())
+        attending = dict(zip(self.model.attending_layers, self.model.run(tokens), strict=True))
+        nothing = torch.zeros_like(attending[self.model.layers - 1])
+        return [attending.get(layer, nothing) for layer in range(self.model.layers)]
 
     def read(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> None:
-        self.model.run(tokens, self._tap(intervention))
+        self.model.editable.read(tokens, [intervention])
 
-    def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Tensor:
-        return self.model.logits(tokens, self._tap(intervention))
-
-    def _tap(self, intervention: Intervention) -> AttentionTap:
-        """The edits of each layer; no row of weights is kept."""
-        nothing = torch.zeros(0, dtype=torch.long, device=self.device)
-        no_queries: Queries = (nothing, nothing)
-        return AttentionTap(no_queries, {layer: (edit,) for layer, edit in intervention.items()})
+    def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Sequence[Tensor]:
+        return self.model.logits(tokens, intervention)
 
 
 def why_no_answer(model: TransformersModel) -> UserError | None:
     """Return why a model cannot be asked which candidate a pronoun means; None if it can."""
-    if not model.through_interface:
-        return UserError(NOT_EDITED, model=model.name, family=model.family)
     if model.language_model is None:
         message = N_("{model}: it has no output layer over the vocabulary, so it gives no answers")
         return UserError(message, model=model.name)
     if not model.is_decoder and model.tokenizer.mask_token_id is None:
         return UserError(N_("{model}: its tokenizer has no mask, so it gives no answers"), model=model.name)
+    try:
+        model.editable  # noqa: B018 - its error is the answer
+    except UserError as error:
+        return error
     return None

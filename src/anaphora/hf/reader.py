@@ -1,7 +1,7 @@
 """A model of `transformers` as a reader of texts: its tokens, its attention maps, the rows of pronouns.
 
-Families of `interface.FAMILIES` are read where they compute their attention, beside fused kernels; the others in eager
-mode, if that gives weights. L layers, H heads, T tokens, Q queries.
+Models that take their attention from a registered function are read there, beside fused kernels; the others in eager
+mode, if that gives weights. Edits act on the operations of the pass, in both. L layers, H heads, T tokens, Q queries.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from anaphora.base.locale.translation import N_
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
+from anaphora.hf.editable import EditableModel
 from anaphora.hf.limits import Limits
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
@@ -37,7 +38,6 @@ from anaphora.hf.verification.forward import eager_maps, padded_inputs, reading_
 from anaphora.hf.verification.placing import placed, tokens_with_sink
 from anaphora.hf.verification.probe import MapReading, Probe
 from anaphora.model.attention import Queries
-from anaphora.model.mixer import Edit
 from anaphora.model.prediction import group_mean
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 _ITEMS_AT_ONCE = 32
 """About so many items' texts are read in one pass."""
-NOT_EDITED = N_("{model}: models of the family {family} are read in eager mode and cannot be edited")
-"""The error about models whose attention weights can be read and not changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +89,18 @@ class TransformersModel:
 
     @property
     def through_interface(self) -> bool:
-        """Whether attention is read, and can be edited, where it is computed."""
+        """Whether attention is read where it is computed, beside a fused kernel."""
         return self.reading.implementation == interface.NAME
+
+    @cached_property
+    def editable(self) -> EditableModel:
+        """The same, whose attention interventions edit.
+
+        Raises:
+            UserError: it cannot be edited; the message says why.
+        """
+        points = Probe.of(self.model, self.name, self.tokenizer).edit_points(self.reading)
+        return EditableModel(self.model, self.reading, points, self.padded)
 
     @property
     def most_tokens(self) -> int | None:
@@ -134,11 +142,7 @@ class TransformersModel:
         Raises:
             UserError: the model gives no weights, or cannot be edited.
         """
-        edits: dict[int, list[Edit]] = {}
-        for intervention in interventions:
-            for layer, edit in intervention.items():
-                edits.setdefault(layer, []).append(edit)
-        layers = self.run([tokens], interface.AttentionTap(edits=edits))
+        layers = self.editable.read([tokens], interventions)[0] if interventions else self.run([tokens])
         return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
 
     def records(self, examples: Sequence[Example]) -> Iterator[AttentionRecord]:
@@ -194,33 +198,37 @@ class TransformersModel:
             token += covering
         device = self.model.device
         queries = (torch.tensor(row, device=device), torch.tensor(token, device=device))
-        weights = torch.stack(self.run(tokens, interface.AttentionTap(queries)), dim=1)  # (Q, L, H, T)
+        weights = torch.stack(self.run(tokens, queries), dim=1)  # (Q, L, H, T)
         owner = torch.tensor(mention, device=device)
         rows = group_mean(weights.float(), owner, len(examples))
         for number, text in enumerate(text_of):
             yield rows[number, ..., : len(tokens[text].ids)]
 
-    def run(self, tokens: Sequence[TokenizedText], tap: interface.AttentionTap) -> list[Tensor]:
-        """Return what a tap keeps of every layer that attends, of one forward pass over texts padded at their ends.
+    def run(self, tokens: Sequence[TokenizedText], queries: Queries | None = None) -> list[Tensor]:
+        """Return the maps of every layer that attends, of one forward pass over texts padded at their ends.
 
         If padding would change the maps, each text has a pass of its own.
 
+        Args:
+            tokens: of B texts.
+            queries: rows of the batch and tokens whose weights are wanted, two of (Q,); None for whole maps.
+
+        Returns:
+            (B, H, T, T) or (Q, H, T) each.
+
         Raises:
-            UserError: the model cannot read the texts, its maps are no attention weights, or the tap edits a model that
-                is read in eager mode.
+            UserError: the model cannot read the texts, or its maps are no attention weights.
         """
         if self.through_interface:
+            tap = interface.AttentionTap(queries)
             with torch.inference_mode(), reading_mode(self.model, interface.NAME), interface.tapped(tap):
                 run_model(self.model, self.padded(tokens))
             kept = tap.weights
-        elif tap.edits:
-            raise UserError(NOT_EDITED, model=self.name, family=self.family)
         else:
             kept = self._eager_maps(tokens)
-            if tap.queries is not None:
-                kept = [one[tap.queries[0], :, tap.queries[1]] for one in kept]
-        if not tap.edits:
-            self._check(kept, tokens, tap.queries)
+            if queries is not None:
+                kept = [one[queries[0], :, queries[1]] for one in kept]
+        self._check(kept, tokens, queries)
         return kept
 
     def _eager_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
@@ -276,18 +284,15 @@ class TransformersModel:
             rows = layer[text, :, token] if queries is None else layer
             check_rows(rows, visible, number, self.reading.has_sink, name)
 
-    def logits(self, tokens: Sequence[TokenizedText], tap: interface.AttentionTap) -> Tensor:
-        """What the output layer gives the vocabulary at each token of texts that are padded at their ends: (B, T, V).
+    def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
+        """What the output layer gives the vocabulary at each token of texts, under an intervention: B of (T, V).
 
         Raises:
-            UserError: the model has no output layer, or is read in eager mode.
+            UserError: the model has no output layer, or cannot be edited.
         """
-        if self.language_model is None or not self.through_interface:
+        if self.language_model is None:
             raise UserError(f"{self.name}: it has no output layer over the vocabulary that could be read")
-        read = self.language_model
-        with torch.inference_mode(), reading_mode(read, interface.NAME), interface.tapped(tap):
-            logits: Tensor = run_model(read, self.padded(tokens)).logits
-        return logits
+        return self.editable.read(tokens, [intervention], self.language_model)[1]
 
     def untrained(self, seed: int) -> TransformersModel:
         """The same at the random start of a seed, without an output layer; the caller's generator is left as it was."""
@@ -353,15 +358,8 @@ def open_model(
     if not isinstance(loaded, transformers.PreTrainedModel):
         raise UserError(f"{name}: models of the family {family} have no encoder that could be read by itself")
     interface.register()
-    reading = Probe(loaded, name, family, _ordinary_ids(loaded, tokenizer), tokenizer.pad_token_id or 0).reading()
+    reading = Probe.of(loaded, name, tokenizer).reading()
     return TransformersModel(name, loaded, tokenizer, family, reading, whole if has_output_layer(whole) else None)
-
-
-def _ordinary_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """Numbers of tokens that are not special, spread over the vocabulary."""
-    special = {*tokenizer.all_special_ids, getattr(model.config, "pad_token_id", None)}
-    known = min(len(tokenizer), getattr(model.config.get_text_config(), "vocab_size", None) or len(tokenizer))
-    return [number for number in range(0, known, max(1, known // 100)) if number not in special] or [0]
 
 
 def _by_size(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:

@@ -139,9 +139,8 @@ class EditedSubject(ABC):
 
     def _mean_outputs(self) -> dict[Head, Tensor]:
         if self._means is None:
-            mean = self._mean_output()
-            layers, heads = mean.shape[:2]
-            self._means = {Head(layer, head): mean[layer, head] for layer in range(layers) for head in range(heads)}
+            by_layer = self._mean_output().items()
+            self._means = {Head(layer, head): mean for layer, means in by_layer for head, mean in enumerate(means)}
         return self._means
 
     @abstractmethod
@@ -157,8 +156,8 @@ class EditedSubject(ABC):
         """Return a function from the number of a batch to its edges by head, as flat positions."""
 
     @abstractmethod
-    def _mean_output(self) -> Tensor:
-        """Return each head's mean output over the tokens of all items: (L, H, D)."""
+    def _mean_output(self) -> dict[int, Tensor]:
+        """Return each head's mean output over the tokens of all items, (H, D) for each layer that attends."""
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
@@ -166,8 +165,8 @@ class EditedSubject(ABC):
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
-    """Return outputs (heads, S, D) at `count` positions; beyond a shorter sentence its last token's are repeated."""
-    return outputs[:, torch.arange(count, device=outputs.device).clamp(max=outputs.shape[1] - 1)]
+    """Return outputs (..., S, D) at `count` positions; beyond a shorter sentence its last token's are repeated."""
+    return outputs[..., torch.arange(count, device=outputs.device).clamp(max=outputs.shape[-2] - 1), :]
 
 
 class PackedSubject(EditedSubject):
@@ -262,7 +261,7 @@ class PackedSubject(EditedSubject):
 
         return of_batch
 
-    def _mean_output(self) -> Tensor:
+    def _mean_output(self) -> dict[int, Tensor]:
         sums: list[Tensor] = []
         count = 0
         for batch, recorders in self._recorded_batches():
@@ -272,7 +271,7 @@ class PackedSubject(EditedSubject):
                 [recorder.recorded_mixed.transpose(1, 2)[real].sum(dim=0) for recorder in recorders]
             )
             sums = [batch_sum if not sums else sums[0] + batch_sum]
-        return sums[0] / count
+        return dict(enumerate(sums[0] / count))
 
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
         outputs_of: dict[int, Tensor] = {}

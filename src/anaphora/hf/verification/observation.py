@@ -70,6 +70,21 @@ def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
         model: its modules name the mixings.
         tokens: T; no size in the model may be the same number.
     """
+    with running_modules(model) as running:
+        operations = _Operations(model, tokens, running)
+        try:
+            with torch.no_grad(), AttentionInSteps(), operations:
+                yield operations.observation
+        finally:
+            operations.restore_weights()
+
+
+@contextlib.contextmanager
+def running_modules(model: nn.Module) -> Iterator[list[str]]:
+    """Keep the paths of the modules that run inside the `with` block, the innermost last.
+
+    A module that is no part of the model has the path of the one that called it.
+    """
     running: list[str] = []
     names = {id(part): name for name, part in model.named_modules()}
 
@@ -79,18 +94,15 @@ def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
     def leave(_: nn.Module, __: Any, ___: Any) -> None:
         running.pop()
 
-    operations = _Operations(model, tokens, running)
     handles = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)]
     try:
-        with torch.no_grad(), _AttentionInSteps(), operations:
-            yield operations.observation
+        yield running
     finally:
         for handle in handles:
             handle.remove()
-        operations.restore_weights()
 
 
-class _AttentionInSteps(TorchFunctionMode):
+class AttentionInSteps(TorchFunctionMode):
     """Computes fused attention as it is defined, so that its weights become a factor of a product."""
 
     def __torch_function__(

@@ -15,14 +15,19 @@ import torch
 from torch import Tensor
 
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import N_
 from anaphora.hf import interface
+from anaphora.hf.editing import EditPoint
+from anaphora.hf.verification.edits import edit_points
 from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model
 from anaphora.hf.verification.observation import Mixing, observed
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 EAGER = "eager"
+NOT_EDITED = N_("{model}: models of the family {family} can be read and not edited: {reason}")
+"""The error about models whose attention cannot be changed, or not provably so."""
 _LENGTHS = (11, 13, 17, 19, 23, 29, 31, 37)
 """Numbers of tokens in a probe; one is taken that is no size in the model."""
 _PADDING = 4
@@ -58,11 +63,6 @@ class MapReading:
     has_sink: bool
     alone: bool
 
-    @property
-    def through_interface(self) -> bool:
-        """Whether attention is read, and can be edited, where it is computed."""
-        return self.implementation == interface.NAME
-
 
 class _UnreadableError(Exception):
     """Why a way of reading does not give the weights that a model uses."""
@@ -92,6 +92,14 @@ class Probe:
         padded = torch.where(real.bool(), text, padding)
         self.batch = {"input_ids": torch.cat((padded, text)), "attention_mask": torch.cat((real, real))}
 
+    @classmethod
+    def of(cls, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> Probe:
+        """Return the probe of a model in tokens that are not special, spread over the vocabulary."""
+        special = {*tokenizer.all_special_ids, getattr(model.config, "pad_token_id", None)}
+        known = min(len(tokenizer), getattr(model.config.get_text_config(), "vocab_size", None) or len(tokenizer))
+        ids = [number for number in range(0, known, max(1, known // 100)) if number not in special] or [0]
+        return cls(model, name, str(model.config.model_type), ids, tokenizer.pad_token_id or 0)
+
     def reading(self) -> MapReading:
         """The first way of reading whose maps are the weights that the model uses.
 
@@ -105,13 +113,24 @@ class Probe:
                 "be observed; docs/any_model.md lists what can be read"
             )
         reasons: dict[str | None, str] = {}
-        editable = (interface.NAME,) if self.family in interface.FAMILIES else ()
-        for implementation in (*editable, EAGER, None):
+        for implementation in (interface.NAME, EAGER, None):
             try:
                 return self._reading(implementation, own)
             except (_UnreadableError, UserError) as reason:
                 reasons[implementation] = str(reason)
         raise self._refusal(reasons[EAGER])
+
+    def edit_points(self, reading: MapReading) -> list[EditPoint]:
+        """Return where each block can be edited, as `verification.edits` proves.
+
+        Raises:
+            UserError: the model cannot be edited; the message names the family and the reason.
+        """
+        ids = self.alone["input_ids"]
+        try:
+            return edit_points(self.model, reading.implementation, torch.cat((ids, ids.flip(1))), reading.is_decoder)
+        except UserError as reason:
+            raise UserError(NOT_EDITED, model=self.name, family=self.family, reason=str(reason)) from None
 
     def _refusal(self, reason: str) -> UserError:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")

@@ -51,5 +51,8 @@ class LanguageModel(Protocol):
     def read(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> None:
         """One pass while an intervention acts, for what that records."""
 
-    def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Tensor:
-        """What the output layer gives the vocabulary at each token while an intervention acts: (B, S, V)."""
+    def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Sequence[Tensor]:
+        """What the output layer gives the vocabulary at each token while an intervention acts: B of (S, V).
+
+        A text may lack the rows of its padding.
+        """

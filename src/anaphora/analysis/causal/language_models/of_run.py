@@ -55,10 +55,9 @@ class MaskedRun:
     def read(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> None:
         self._hidden(tokens, intervention)
 
-    def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Tensor:
+    def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
         with torch.inference_mode():
-            logits: Tensor = self._model.output(self._hidden(tokens, intervention))
-        return logits
+            return list(self._model.output(self._hidden(tokens, intervention)))
 
     def _hidden(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Tensor:
         with torch.inference_mode(), intervene(self._model.encoder, intervention):

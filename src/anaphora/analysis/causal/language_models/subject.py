@@ -78,12 +78,12 @@ class LanguageModelSubject(EditedSubject):
         scores = np.full((len(self.examples), self._candidates + 1), -np.inf)
         for number, batch in enumerate(self._batches):
             tokens = [reading.tokens for reading in batch.readings]
-            logits = self._model.logits(tokens, intervention(number))  # (B, S, V)
+            logits = self._model.logits(tokens, intervention(number))
             for row, reading in enumerate(batch.readings):
                 for target in reading.targets:
-                    positions = torch.tensor(target.positions, device=logits.device)
-                    words = torch.tensor(target.ids, device=logits.device)[:, None]
-                    shares = logits[row, positions].double().log_softmax(dim=-1).gather(1, words)
+                    positions = torch.tensor(target.positions, device=self._device)
+                    words = torch.tensor(target.ids, device=self._device)[:, None]
+                    shares = logits[row][positions].double().log_softmax(dim=-1).gather(1, words)
                     scores[reading.item, target.candidate] = float(shares.mean())
         return scores
 
@@ -136,28 +136,38 @@ class LanguageModelSubject(EditedSubject):
         new = torch.from_numpy(np.stack(weights, axis=1)).to(self._device)  # (heads, queries, S)
         return patch_rows({one: (queries, new[number]) for number, one in enumerate(heads)})
 
-    def _recorded(self) -> Iterator[tuple[_Batch, list[Tensor]]]:
-        """Each batch with what the heads of every layer put out, (B, H, S, D)."""
+    def _recorded(self) -> Iterator[tuple[_Batch, dict[int, Tensor]]]:
+        """Each batch with what the heads of every layer that attends put out, (B, H, S, D)."""
         for batch in self._batches:
             recorders = [ActivationRecorder() for _ in range(self.shape[0])]
             self._model.read([reading.tokens for reading in batch.readings], dict(enumerate(recorders)))
-            yield batch, [recorder.recorded_mixed for recorder in recorders]
+            yield (
+                batch,
+                {
+                    layer: recorder.recorded_mixed
+                    for layer, recorder in enumerate(recorders)
+                    if hasattr(recorder, "recorded_mixed")
+                },
+            )
 
-    def _mean_output(self) -> Tensor:
-        total, count = torch.zeros(()), 0
+    def _mean_output(self) -> dict[int, Tensor]:
+        totals: dict[int, Tensor] = {}
+        count = 0
         for batch, outputs in self._recorded():
             for row, reading in enumerate(batch.readings):
-                own = torch.stack([layer[row, :, : len(reading.tokens.ids)].sum(dim=1) for layer in outputs])
-                total, count = total.to(own.device) + own, count + len(reading.tokens.ids)
-        return total / count
+                count += len(reading.tokens.ids)
+                for layer, mixed in outputs.items():
+                    own = mixed[row, :, : len(reading.tokens.ids)].sum(dim=1)
+                    totals[layer] = totals[layer] + own if layer in totals else own
+        return {layer: total / count for layer, total in totals.items()}
 
-    def _outputs(self, heads: Sequence[Head]) -> dict[int, Tensor]:
-        """What some heads put out in each reading: (heads, S, D)."""
-        outputs: dict[int, Tensor] = {}
+    def _outputs(self, heads: Sequence[Head]) -> dict[int, list[Tensor]]:
+        """What some heads put out in each reading, (S, D) each; D may differ between layers."""
+        outputs: dict[int, list[Tensor]] = {}
         for batch, layers in self._recorded():
             for row, (number, reading) in enumerate(zip(batch.numbers, batch.readings, strict=True)):
                 own = slice(len(reading.tokens.ids))
-                outputs[number] = torch.stack([layers[one.layer][row, one.head, own] for one in heads])
+                outputs[number] = [layers[one.layer][row, one.head, own] for one in heads]
         return outputs
 
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
@@ -166,14 +176,15 @@ class LanguageModelSubject(EditedSubject):
 
         def of_batch(place: int) -> dict[Head, Tensor]:
             batch = self._batches[place]
-            any_output = outputs[batch.numbers[0]]
-            replaced = any_output.new_zeros(len(heads), len(batch.readings), batch.length, any_output.shape[-1])
+            shape = (len(batch.readings), batch.length)
+            replaced = [one.new_zeros(*shape, one.shape[-1]) for one in outputs[batch.numbers[0]]]
             for row, (number, reading) in enumerate(zip(batch.numbers, batch.readings, strict=True)):
                 own, others = self._of_item[reading.item], self._of_item[partners[reading.item]]
                 other = outputs[others[min(own.index(number), len(others) - 1)]]
                 count = len(reading.tokens.ids)
-                replaced[:, row, :count] = stretched(other, count)
-            return {one: replaced[number] for number, one in enumerate(heads)}
+                for own_output, others_output in zip(replaced, other, strict=True):
+                    own_output[row, :count] = stretched(others_output, count)
+            return dict(zip(heads, replaced, strict=True))
 
         return of_batch
 

@@ -1,0 +1,242 @@
+"""Edits of attention where a model of `transformers` computes it, whatever its family.
+
+Every attention is a softmax over scores and a product of its weights with values. An edit acts on the scores as they
+enter the softmax, on the weights as they enter the product, and on what the product gives. Which operations of a pass
+these are is found by a probe (`verification.edits`). B texts, H heads, Q queries, K keys, T tokens, D features a head.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from anaphora.base.errors import UserError
+from anaphora.hf.verification.observation import AttentionInSteps, running_modules
+from anaphora.model.mixer import Edit
+
+_MASKED = 5_000.0
+"""A score so far below the greatest of its row is a mask; transformers adds finite numbers, from -10,000 down."""
+_AFTER_SOFTMAX = 1e-2
+"""How far weights may be from the softmax that gave them; the rounding of bfloat16."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An operation of a pass: the innermost module that runs it, and its number among those of its kind there."""
+
+    module: str
+    kind: str
+    number: int
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """How a matrix numbers its rows by texts (0), heads (1) and queries (2), the slowest first."""
+
+    axes: tuple[int, int, int]
+
+    def to_maps(self, matrix: Tensor, sizes: tuple[int, int, int]) -> Tensor:
+        """Return any shape of B * H * Q rows, (..., K), as (B, H, Q, K)."""
+        ordered = matrix.reshape(*(sizes[axis] for axis in self.axes), matrix.shape[-1])
+        return ordered.movedim((0, 1, 2), self.axes)
+
+    def from_maps(self, maps: Tensor, shape: torch.Size) -> Tensor:
+        """Return (B, H, Q, K) in a shape that `to_maps` was given."""
+        return maps.permute(*self.axes, 3).reshape(shape)
+
+
+@dataclass(frozen=True)
+class EditPoint:
+    """Where one block computes its weights and mixes values with them.
+
+    Attributes:
+        softmax, product: the two operations.
+        scores, weights: the order of the rows in each.
+        columns: those of the softmax that are tokens; a sink has the other.
+        turned: whether the weights are the second factor, with a column for each query.
+    """
+
+    softmax: Place
+    product: Place
+    scores: RowOrder
+    weights: RowOrder
+    columns: slice
+    turned: bool
+
+
+class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Hands on each softmax and each matrix product of a pass with its place; subclasses observe or change it."""
+
+    def __init__(self, running: Sequence[str]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._running = running
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
+    ) -> Any:
+        name = function.overloadpacket.__name__
+        if name == "_softmax":
+            first, *rest = arguments
+            return self.softmax(self._place("softmax"), first, lambda scores: function(scores, *rest, **options or {}))
+        if name in ("bmm", "mm"):
+            left, right = arguments
+            return self.product(self._place("product"), left, right, function)
+        return function(*arguments, **options or {})
+
+    def _place(self, kind: str) -> Place:
+        module = self._running[-1] if self._running else ""
+        self._counts[module, kind] += 1
+        return Place(module, kind, self._counts[module, kind] - 1)
+
+    def softmax(self, place: Place, scores: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return the softmax of scores, (..., K) -> same."""
+        return compute(scores)
+
+    def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """Return the product of two matrices, or of two batches of them."""
+        return compute(left, right)
+
+
+class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
+    """Applies edits at points.
+
+    Args:
+        points: of every block that attends.
+        edits: of each block that has any, by its number among the points.
+        sizes: B, H, T of the pass.
+
+    Attributes:
+        weights: of each block so far, as the edits leave them: (B, H, T, T).
+    """
+
+    def __init__(
+        self,
+        running: Sequence[str],
+        points: Sequence[EditPoint],
+        edits: Mapping[int, Sequence[Edit]],
+        sizes: tuple[int, int, int],
+    ) -> None:
+        super().__init__(running)
+        self._points, self._edits, self._sizes = points, edits, sizes
+        self._block_of = {
+            place: block for block, point in enumerate(points) for place in (point.softmax, point.product)
+        }
+        self._softmaxes: dict[int, Tensor] = {}
+        self.weights: dict[int, Tensor] = {}
+
+    def softmax(self, place: Place, scores: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        block = self._block_of.get(place)
+        edits = () if block is None else self._edits.get(block, ())
+        if block is None or not edits:
+            return compute(scores)
+        point = self._points[block]
+        maps = self._maps(point.scores, scores).clone()
+        maps.masked_fill_(maps < maps.amax(dim=-1, keepdim=True) - _MASKED, -math.inf)
+        columns = maps[..., point.columns]
+        for edit in edits:
+            columns = edit.scores(columns)
+        maps[..., point.columns] = columns
+        nothing = (maps == -math.inf).all(dim=-1, keepdim=True)
+        weights = compute(point.scores.from_maps(maps.masked_fill(nothing, 0.0), scores.shape))
+        weights = weights.masked_fill(point.scores.from_maps(nothing, torch.Size((*scores.shape[:-1], 1))), 0.0)
+        self._softmaxes[block] = self._maps(point.scores, weights)[..., point.columns]
+        return weights
+
+    def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        block = self._block_of.get(place)
+        if block is None:
+            return compute(left, right)
+        point, edits = self._points[block], self._edits.get(block, ())
+        factor = right.transpose(-2, -1) if point.turned else left
+        weights = self._maps(point.weights, factor)
+        if edits and not self._are_from_softmax(block, weights):
+            raise UserError(f"{place.module}: other weights mix the values of this text than its softmax gives")
+        for edit in edits:
+            weights = edit.weights(weights)
+        self.weights[block] = weights
+        if not edits:
+            return compute(left, right)
+        factor = point.weights.from_maps(weights, factor.shape)
+        mixed = compute(left, factor.transpose(-2, -1)) if point.turned else compute(factor, right)
+        rows = mixed.transpose(-2, -1) if point.turned else mixed
+        maps = self._maps(point.weights, rows)
+        for edit in edits:
+            maps = edit.mixed(maps)
+        rows = point.weights.from_maps(maps, rows.shape)
+        return rows.transpose(-2, -1).contiguous() if point.turned else rows.contiguous()
+
+    def _are_from_softmax(self, block: int, weights: Tensor) -> bool:
+        given = self._softmaxes.pop(block, None)
+        return given is not None and torch.allclose(given.float(), weights.float(), _AFTER_SOFTMAX, _AFTER_SOFTMAX)
+
+    def _maps(self, order: RowOrder, matrix: Tensor) -> Tensor:
+        if matrix.numel() != math.prod(self._sizes) * matrix.shape[-1]:
+            raise UserError(f"a block attends in the shape {tuple(matrix.shape)}, unlike in a text that was tried")
+        return order.to_maps(matrix, self._sizes)
+
+
+@contextlib.contextmanager
+def edited_attention(
+    part: nn.Module, points: Sequence[EditPoint], edits: Mapping[int, Sequence[Edit]], sizes: tuple[int, int, int]
+) -> Iterator[EditedAttention]:
+    """Let edits act on the one forward pass inside the `with` block, which may be that of a larger model.
+
+    Args:
+        part: whose modules the points name.
+        points, edits, sizes: as in `EditedAttention`.
+
+    Raises:
+        UserError: a block did not compute what it computed in the probe.
+    """
+    with (
+        running_modules(part) as running,
+        torch.no_grad(),
+        AttentionInSteps(),
+        EditedAttention(running, points, edits, sizes) as attention,
+    ):
+        yield attention
+    if len(attention.weights) != len(points):
+        raise UserError(f"{len(attention.weights)} blocks attend in this text, but {len(points)} in one that was tried")
+
+
+class EditOfOneText(Edit):
+    """An edit of a batch, in a pass over one of its texts.
+
+    The passes share `tables`, so that after the last of them an edit has seen the whole batch.
+
+    Args:
+        edit: of the batch.
+        row: the number of the text.
+        batch: B and T of the batch.
+        tables: what the edit has been given so far, by its method.
+    """
+
+    def __init__(self, edit: Edit, row: int, batch: tuple[int, int], tables: dict[str, Tensor]) -> None:
+        self._edit, self._row, self._batch, self._tables = edit, row, batch, tables
+
+    def scores(self, scores: Tensor) -> Tensor:
+        return self._apply("scores", self._edit.scores, scores, self._batch[1])
+
+    def weights(self, weights: Tensor) -> Tensor:
+        return self._apply("weights", self._edit.weights, weights, self._batch[1])
+
+    def mixed(self, mixed: Tensor) -> Tensor:
+        return self._apply("mixed", self._edit.mixed, mixed, mixed.shape[-1])
+
+    def _apply(self, name: str, change: Callable[[Tensor], Tensor], own: Tensor, columns: int) -> Tensor:
+        _, heads, queries, keys = own.shape
+        rows, length = self._batch
+        if name not in self._tables:
+            self._tables[name] = own.new_zeros(rows, heads, length, columns)
+        table = self._tables[name]
+        table[self._row, :, :queries, :keys] = own[0]
+        return change(table)[self._row : self._row + 1, :, :queries, :keys]

@@ -1,0 +1,234 @@
+"""Where the attention of a model can be edited, and the proof that an edit there does what it must.
+
+One text finds the operations: a product whose factor is the map of a block, and the softmax that gave it. Then copies
+of another text are read together, in one pass. In some of them an edge of each head is knocked out in one block; in
+others what these heads would give without the edge is computed by hand, from weights and values of the unedited text,
+and put in its place. Both must end in the same states. B texts, H heads, T tokens, K keys, L blocks, D features a head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from anaphora.base.errors import UserError
+from anaphora.hf import interface
+from anaphora.hf.editing import EditPoint, Place, PlacedOperations, RowOrder, edited_attention
+from anaphora.hf.verification.forward import eager_maps, reading_mode, run_model
+from anaphora.hf.verification.observation import AttentionInSteps, running_modules
+from anaphora.model.mixer import Edit
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_ORDERS = tuple(RowOrder(axes) for axes in permutations((0, 1, 2)))  # type: ignore[arg-type]
+_WITHOUT_SINK = (slice(None, -1), slice(1, None))
+"""The columns that are tokens, where one more is a sink."""
+_ROUNDING = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
+_ROUNDING_OF_FLOATS = 1e-5
+"""How far apart two ways to compute the same may be, as a share; weights and states."""
+_SHARE_OF_EFFECT = 0.05
+"""How far, as a share of what an edge does, the result of knocking it out may be from the result by hand."""
+_MOST_WEIGHT = 0.9
+"""The weight of an edge that is knocked out, so that enough is left of its row."""
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A product of a pass: one factor, whose rows may be those of weights, and the other; (N, R, K) and (N, K, D)."""
+
+    place: Place
+    factor: Tensor
+    values: Tensor
+    turned: bool
+
+
+class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
+    """Keeps what may be attention over T tokens."""
+
+    def __init__(self, running: Sequence[str], tokens: int) -> None:
+        super().__init__(running)
+        self.tokens = tokens
+        self.softmaxes: list[tuple[Place, Tensor]] = []
+        self.products: list[_Product] = []
+
+    def softmax(self, place: Place, scores: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        weights = compute(scores)
+        if weights.shape[-1] in (self.tokens, self.tokens + 1):
+            self.softmaxes.append((place, weights.detach().clone()))
+        return weights
+
+    def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        factors = ((left, right, False), (right.transpose(-2, -1), left.transpose(-2, -1), True))
+        for factor, values, turned in factors:
+            if factor.shape[-1] == self.tokens and factor.min() >= 0:
+                weights, mixed = (one.detach().clone().reshape(-1, *one.shape[-2:]) for one in (factor, values))
+                self.products.append(_Product(place, weights, mixed, turned))
+        return compute(left, right)
+
+
+def edit_points(model: PreTrainedModel, implementation: str | None, ids: Tensor, is_decoder: bool) -> list[EditPoint]:
+    """Return where each block of a model can be edited.
+
+    Args:
+        model: the part that is read.
+        implementation: of its attention, as it is read.
+        ids: (2, T), two texts of ordinary tokens; T is no size in the model.
+        is_decoder: whether no token attends to what follows it.
+
+    Raises:
+        UserError: a block cannot be edited; the message is the reason.
+    """
+    maps, record, _ = _record(model, implementation, ids)
+    points = [_point(one, record, number) for number, one in enumerate(maps)]
+    places = [place for point in points for place in (point.softmax, point.product)]
+    if len(set(places)) < len(places):
+        raise UserError("two blocks have the same weights, so that they cannot be told apart")
+    _check(model, implementation, points, ids[:1], is_decoder)
+    return points
+
+
+def reading_options(implementation: str | None) -> dict[str, Any]:
+    """Return what the forward pass is called with, so that it computes as when its maps are read."""
+    return {} if implementation == interface.NAME else {"output_attentions": True}
+
+
+def _record(model: PreTrainedModel, implementation: str | None, ids: Tensor) -> tuple[list[Tensor], _Recorder, Tensor]:
+    """The maps of texts, each (B, H, T, T), what was recorded of the pass that gave them, and its states."""
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    with torch.no_grad(), reading_mode(model, implementation):
+        tap = interface.AttentionTap()
+        if implementation == interface.NAME:
+            with interface.tapped(tap):
+                run_model(model, inputs)
+        with running_modules(model) as running, AttentionInSteps(), _Recorder(running, ids.shape[1]) as record:
+            outputs = run_model(model, inputs, **reading_options(implementation))
+    return tap.weights or eager_maps(outputs), record, outputs[0]
+
+
+def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
+    """The point of a block by its map."""
+    sizes = (maps.shape[0], maps.shape[1], maps.shape[2])
+    product, order = _nearest(maps, [(one, one.factor) for one in record.products], sizes, number)
+    factor = order.to_maps(product.factor, sizes)
+    copies = [one for one in record.products if one.factor.shape == product.factor.shape]
+    if sum(torch.equal(one.factor, product.factor) for one in copies) > 1:
+        raise UserError(f"the weights of block {number} enter two products")
+    softmaxes = [
+        ((place, columns), weights[..., columns])
+        for place, weights in record.softmaxes
+        for columns in (_WITHOUT_SINK if weights.shape[-1] > record.tokens else (slice(None),))
+    ]
+    (softmax, columns), scores = _nearest(factor, softmaxes, sizes, number)
+    return EditPoint(softmax, product.place, scores, order, columns, product.turned)
+
+
+def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
+    """The name of the matrix, and the order of its rows, that equals maps best."""
+    distances = [
+        (float((order.to_maps(matrix, sizes).float() - maps.float()).abs().max()), place, order)
+        for place, (_, matrix) in enumerate(named)
+        if matrix.numel() == maps.numel()
+        for order in _ORDERS
+    ]
+    distance, place, order = min(distances, key=lambda one: one[0], default=(1.0, 0, _ORDERS[0]))
+    if not distance <= _rounding(maps.dtype):
+        raise UserError(f"no softmax gives the weights by which block {number} mixes values")
+    return named[place][0], order
+
+
+def _rounding(dtype: torch.dtype) -> float:
+    return _ROUNDING.get(dtype, _ROUNDING_OF_FLOATS)
+
+
+def _check(
+    model: PreTrainedModel, implementation: str | None, points: Sequence[EditPoint], ids: Tensor, is_decoder: bool
+) -> None:
+    """Check that without an edge the last token gets in every block what it gets by hand, and nothing else changes.
+
+    Raises:
+        UserError: it does not.
+    """
+    maps, record, plain = _record(model, implementation, ids)
+    query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1
+    edits: dict[int, list[Edit]] = {}
+    for block, (one, point) in enumerate(zip(maps, points, strict=True)):
+        given = one[0, :, query].double()  # (H, T)
+        keys = given.masked_fill(given > _MOST_WEIGHT, -1).argmax(dim=-1)
+        left = given.scatter(1, keys[:, None], 0.0)
+        left = left / (1 - given.gather(1, keys[:, None]))
+        mixed = _by_hand(left, query, point, record, one.shape[1])
+        edits[block] = [
+            _InOneText(1 + block, query, keys=keys),
+            _InOneText(1 + blocks + block, query, weights=left),
+            _InOneText(1 + 2 * blocks + block, query, mixed=mixed),
+        ]
+    copies = ids.expand(rows, -1)
+    inputs = {"input_ids": copies, "attention_mask": torch.ones_like(copies)}
+    sizes = (rows, maps[0].shape[1], ids.shape[1])
+    with reading_mode(model, implementation), edited_attention(model, points, edits, sizes):
+        states = run_model(model, inputs, **reading_options(implementation))[0]
+    if states.shape[1:] != plain.shape[1:]:
+        raise UserError(f"two readings of one text give {tuple(plain.shape[1:])} and {tuple(states.shape[1:])} numbers")
+    _check_states(states.double(), plain[0].double(), is_decoder, _rounding(plain.dtype))
+
+
+def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, heads: int) -> Tensor:
+    """What each head gives one token by other weights, (H, T), and the values of a text that was recorded: (H, D)."""
+    (product,) = (one for one in record.products if one.place == point.product and one.turned == point.turned)
+    count, rows, _ = product.factor.shape
+    numbers = torch.arange(count * rows, device=weights.device)[:, None]
+    row = point.weights.to_maps(numbers, (1, heads, record.tokens))[0, :, query, 0]
+    return torch.einsum("hk,hkd->hd", weights, product.values[row // rows].double())
+
+
+def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
+    """Check the states of copies, (3L + 1, T, W), against each other and those of the text alone."""
+    blocks = len(states) // 3
+    noise = rounding * float(plain.norm())
+    if not float((states[0] - plain).norm()) <= noise:
+        raise UserError("a text beside copies of itself is computed otherwise than alone")
+    cut, *by_hand = (states[1 + kind * blocks : 1 + (kind + 1) * blocks] for kind in range(3))
+    for block in range(blocks):
+        effect = float((cut[block] - states[0]).norm())
+        if not effect > noise:
+            raise UserError(f"knocking out an edge in block {block} changes nothing")
+        if is_decoder and not float((cut[block] - states[0])[:-1].norm()) <= noise:
+            raise UserError(f"knocking out an edge of the last token in block {block} changes earlier tokens")
+        if not all(float((cut[block] - one[block]).norm()) <= noise + _SHARE_OF_EFFECT * effect for one in by_hand):
+            raise UserError(f"knocking out an edge in block {block} does not give what is computed without it")
+
+
+class _InOneText(Edit):
+    """Changes one token of one text in every head: its score of a key, its weights or what it gets."""
+
+    def __init__(self, text: int, query: int, **given: Tensor) -> None:
+        self.text, self.query = text, query
+        self.given: Mapping[str, Tensor] = given
+
+    def scores(self, scores: Tensor) -> Tensor:
+        if "keys" not in self.given:
+            return scores
+        keys = self.given["keys"]
+        heads = torch.arange(len(keys), device=keys.device)
+        changed = scores.clone()
+        changed[self.text, heads, self.query, keys] = float("-inf")
+        return changed
+
+    def weights(self, weights: Tensor) -> Tensor:
+        return self._replaced("weights", weights)
+
+    def mixed(self, mixed: Tensor) -> Tensor:
+        return self._replaced("mixed", mixed)
+
+    def _replaced(self, name: str, table: Tensor) -> Tensor:
+        if name not in self.given:
+            return table
+        changed = table.clone()
+        changed[self.text, :, self.query] = self.given[name].to(table.dtype)
+        return changed
