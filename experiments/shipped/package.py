@@ -13,7 +13,15 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, write_json, write_text
 from anaphora.cli import run_program
 from anaphora.runs.shipped import SHIPPED, write_release
-from experiments.shipped.scores import SCORES, RunScores, edge_sentence, print_scores, score_sentences, shown_interval
+from experiments.shipped.scores import (
+    SCORES,
+    RunScores,
+    calibration_sentence,
+    edge_sentence,
+    print_scores,
+    score_sentences,
+    shown_interval,
+)
 from experiments.shipped.settings import Packaging
 
 if TYPE_CHECKING:
@@ -67,6 +75,7 @@ def work(settings: Packaging) -> None:
         scores = score_sentences(str(draft), Path(settings.sentences), draft)
         keep_only_heads(draft)
         write_json(draft / SCORES, asdict(scores))
+        write_temperatures(draft, scores)
         write_text(draft / "README.md", card(run, facts, scores))
         check_free_of_paths(draft, (str(run.directory.resolve().parent), run.config.output, *data_folders(run)))
         release = write_release(draft)
@@ -129,6 +138,15 @@ def keep_only_heads(folder: Path) -> None:
         path.unlink()
 
 
+def write_temperatures(folder: Path, scores: RunScores) -> None:
+    """Write the temperature of each language, with which the shares of the answers are shown."""
+    from anaphora.analysis.evidence.storage import write_calibration
+    from anaphora.runs.directory import load
+
+    temperatures = {one.language: one.temperature for one in scores.calibration}
+    write_calibration(load(folder), temperatures, {"data": "jsonl", "fitted_on": "dev", "measured_on": "test"})
+
+
 def data_folders(run: Run) -> list[str]:
     """Return the folders of all files that the run's settings name."""
     data = run.config.data
@@ -163,6 +181,7 @@ def card(run: Run, facts: Facts, scores: RunScores) -> str:
 
     config, record = run.config, training_record(run.files.directory)
     model = config.model
+    calibrated = map(calibration_sentence, scores.calibration)
     weights = sum(weight.numel() for weight in run.model.parameters())
     parts = [
         f"---\nlibrary_name: anaphora\nlanguage: [en, zh]\nlicense: {facts.licence}\n---",
@@ -181,7 +200,7 @@ def card(run: Run, facts: Facts, scores: RunScores) -> str:
         "and on which nothing was chosen, in % with the 95 % interval over minimal pairs. The head of each language "
         "was chosen on the dev split. `make shipped-scores` measures them again.",
         score_table(scores),
-        "\n".join(f"- {edge_sentence(edge)}" for edge in scores.edges),
+        "\n".join(f"- {sentence}" for sentence in (*map(edge_sentence, scores.edges), *calibrated)),
         "## What it cannot do",
         "\n".join(f"- {limit}" for limit in facts.limits),
         f"## Licence\n\n{facts.licence}",

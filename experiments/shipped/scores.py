@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from anaphora.analysis.evidence.headline import Measurement
+    from anaphora.analysis.scores.calibration import LanguageCalibration
+    from anaphora.runs.directory import Run
 
 SCORES = "scores.json"
 ALL = "all"
@@ -72,10 +74,11 @@ class EdgeScore:
 
 @dataclass(frozen=True)
 class RunScores:
-    """All scores of a run: by type of sentence, and of the chosen head's edge in each language."""
+    """All scores of a run: by type of sentence, of the chosen head's edge, and of its confidence, in each language."""
 
     sentences: tuple[SentenceScore, ...]
     edges: tuple[EdgeScore, ...]
+    calibration: tuple[LanguageCalibration, ...]
 
 
 def work(settings: SentenceScores) -> None:
@@ -107,15 +110,18 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
         folder: gets a folder of scores for each language.
     """
     from anaphora.commands.score import Scoring, score
+    from anaphora.runs.directory import load
     from anaphora.settings.data import OwnExamples
 
-    rows, edges = [], []
+    opened = load(run)
+    rows, edges, calibration = [], [], []
     for language in LANGUAGES:
         data = OwnExamples(path=str(sentences / f"{language}.jsonl"))
         measured = score(Scoring(run=run, data=data, output=str(folder / language), untrained=0))
         rows += score_rows(measured)
-        edges.append(knock_out_edge(run, measured, language))
-    return RunScores(tuple(rows), tuple(edges))
+        edges.append(knock_out_edge(opened, measured, language))
+        calibration += calibrate(opened, measured)
+    return RunScores(tuple(rows), tuple(edges), tuple(calibration))
 
 
 def score_rows(measured: Measurement) -> list[SentenceScore]:
@@ -134,7 +140,20 @@ def score_rows(measured: Measurement) -> list[SentenceScore]:
     return rows
 
 
-def knock_out_edge(run: str, measured: Measurement, language: str) -> EdgeScore:
+def calibrate(run: Run, measured: Measurement) -> list[LanguageCalibration]:
+    """Fit the temperature of the answers on the dev split, and measure the calibration error on the test split."""
+    from anaphora.analysis.maps.capture import log_probabilities
+    from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
+    from anaphora.runs.items import encode
+
+    batching, prediction = run.config.batching, run.config.task.prediction
+    development, test = (encode(run, scores.examples) for scores in (measured.development, measured.measured))
+    fitted = fit_temperatures(development.examples, log_probabilities(run.model, development, batching, prediction))
+    logs = log_probabilities(run.model, test, batching, prediction)
+    return calibration_by_language(test.examples, logs, fitted)
+
+
+def knock_out_edge(run: Run, measured: Measurement, language: str) -> EdgeScore:
     """Knock out the edge from the pronoun to the antecedent in the chosen head, and a matched one."""
     import numpy as np
 
@@ -143,9 +162,8 @@ def knock_out_edge(run: str, measured: Measurement, language: str) -> EdgeScore:
     from anaphora.analysis.causal.cells import knockout_cell
     from anaphora.analysis.evidence.headline import no_progress
     from anaphora.analysis.scores.heads import ranked_heads
-    from anaphora.runs.directory import load
 
-    subject = run_subject(load(run), testable_items(measured.measured.examples))
+    subject = run_subject(run, testable_items(measured.measured.examples))
     tests = CausalTests(subject, measured.head, ranked_heads(measured.development), no_progress)
     lost = knockout_cell(tests, tests.knockout(), np.ones(len(subject.examples), dtype=bool))["head"].gold_minus_matched
     points = None if lost.value is None else round(100 * lost.value, 1)
@@ -177,6 +195,8 @@ def print_scores(scores: RunScores) -> None:
     print_table(table)
     for edge in scores.edges:
         say(edge_sentence(edge))
+    for one in scores.calibration:
+        say(calibration_sentence(one))
 
 
 def edge_sentence(edge: EdgeScore) -> str:
@@ -194,6 +214,14 @@ def shown_interval(interval: tuple[float, float] | None) -> str:
     return "" if interval is None else f"{interval[0]:.0f} to {interval[1]:.0f}"
 
 
+def calibration_sentence(one: LanguageCalibration) -> str:
+    """Return how far the confidence of the answers in a language is from their accuracy, as a sentence."""
+    return (
+        f"{one.language}: expected calibration error {one.after:.3f} at temperature {one.temperature:.2f}, "
+        f"{one.before:.3f} without"
+    )
+
+
 def released_scores() -> dict[str, Any]:
     """Return the scores that come with the run inside the package.
 
@@ -202,7 +230,8 @@ def released_scores() -> dict[str, Any]:
     """
     path = shipped_folder() / SCORES
     try:
-        stored: dict[str, Any] = read_json(path, {"sentences": [{str: object}], "edges": [{str: object}]})
+        rows = [{str: object}]
+        stored: dict[str, Any] = read_json(path, {"sentences": rows, "edges": rows, "calibration": rows})
     except FileNotFoundError:
         raise UserError(f"{path} is missing; the run inside the package was released without scores") from None
     return stored
@@ -227,6 +256,8 @@ def _by_name(scores: dict[str, Any]) -> dict[str, float | None]:
         named |= {f"{row['language']} {row['type']}: {name}": row[name] for name in ("sentences", "answer", "head")}
     for edge in scores["edges"]:
         named |= {f"{edge['language']} edge: {name}": edge[name] for name in ("layer", "head", "points")}
+    for one in scores["calibration"]:
+        named[f"{one['language']} calibration error, in %"] = 100 * one["after"]
     return named
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import anaphora
+from anaphora.analysis.evidence.storage import answer_temperatures
 from anaphora.base.errors import UserError
 from anaphora.base.tensors import read_arrays
 from anaphora.runs import shipped
@@ -62,6 +63,7 @@ def test_the_folder_holds_the_run_in_16_bits_with_its_card_and_names_no_folder_o
     card = (packaged / "README.md").read_text(encoding="utf-8")
     for fact in ("Sixty sentences: CC0", "Seed: 0", "Steps: 8", "It knows four names.", "anaphora train name=own"):
         assert fact in card
+    assert answer_temperatures(released.run).keys() == {"en", "zh"}
     for language in ("en", "zh"):
         assert sorted(path.name for path in (packaged / language).rglob("*.*")) == ["heads_dev.csv", "metrics.json"]
 
