@@ -12,7 +12,7 @@
 
   // The question: the text, the roles of its words by their characters, and the edits.
   const question = { model: live.models[0].name, text: at("ask-text").value, roles: new Map(), cuts: [], off: [] };
-  let words = [], spans = [], plain = null, edge = null, turn = 0, number = 0, other = false;
+  let words = [], spans = [], plain = null, edge = null, turn = 0, number = 0, other = false, shown = question.text; // the text whose words are shown
   const key = (place) => spans[place].join(":"), roleAt = (place) => question.roles.get(key(place));
   const modelOf = (name) => live.models.find((one) => one.name === name);
 
@@ -47,7 +47,13 @@
     at("ask-status").textContent = problem ? "" : fill(say.took, { seconds: reply.seconds.toFixed(2) }) + (reply.is_decoder ? " · " + say.decoder : "");
     at("ask-error").hidden = !problem;
     at("ask-error").textContent = problem ?? "";
-    if (problem) return false;
+    for (const part of [at("live-results"), root]) part.hidden = Boolean(problem);
+    if (problem) { // what was shown belongs to another question
+      at("ask-words").hidden = question.text !== shown;
+      return false;
+    }
+    shown = question.text;
+    at("ask-words").hidden = false;
     take(reply, edited);
     return true;
   }
