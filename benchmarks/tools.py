@@ -1,4 +1,4 @@
-"""The table of docs/other_tools.md: python -m benchmarks.tools FOLDER [RUN].
+"""The table of docs/results/tools.md: python -m benchmarks.tools FOLDER [RUN].
 
 FOLDER holds all-MiniLM-L6-v2 as transformers reads it, RUN a run directory for the live page. bertviz and
 transformer-lens have to be installed beside this package; a tool that is not, or that cannot read a model, gets a
