@@ -36,12 +36,18 @@ def answer_of(walk: Walkthrough) -> dict[str, float]:
     return dict(zip(result.columns, result.values[0].tolist(), strict=True))
 
 
+def example_text(text: str) -> str:
+    return text[slice(*example_from_query(text).pronoun)]
+
+
 def test_unknown_words_are_named_beside_the_answer_and_an_unreadable_sentence_gets_none(own_run: Path) -> None:
     run = anaphora.load(own_run)
     walk, live = explained(run, UNKNOWN, "Anna", "Emma"), replied(run, UNKNOWN, "Anna", "Emma")
     for notes in (walk.notes, live["notes"]):
         assert any("Do not trust" in note and "“ЖЖЖ”" in note for note in notes)
     assert len(live["answers"]) == 2 and walk.step("answer")
+    known, unknown = run.answers([(text, "she", ["Anna", "Emma"]) for text in (TEXT, UNKNOWN)])
+    assert known.warning is None and "Do not trust" in str(unknown.warning) and "Ж" in str(unknown.warning)
     walk, live = explained(run, UNREADABLE, "Anna", "ЖЖЖ"), replied(run, UNREADABLE, "Anna", "ЖЖЖ")
     for notes in (walk.notes, live["notes"]):
         assert any("no answer is shown" in note and "“ЖЖЖ”" in note for note in notes)
@@ -96,6 +102,8 @@ def test_shares_are_calibrated_with_the_temperature_of_their_language(
     assert answer_of(explained(run, text, *names)) == pytest.approx(expected)
     shown = {one["candidate"]: one["share"] for one in replied(run, text, *names)["answers"]}
     assert shown == pytest.approx(expected, abs=1e-5)
+    (answered,) = run.answers([(text, example_text(text), names)])
+    assert {one.words: one.probability for one in answered.candidates} == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("content", ['{"temperatures": {"en": 0}}', '{"temperatures": {"en": "1"}}', "{}", "["])

@@ -18,6 +18,7 @@ from anaphora.analysis.causal.language_models.model import LanguageModel
 from anaphora.analysis.causal.language_models.of_run import MaskedRun, answers_by_masks
 from anaphora.analysis.causal.language_models.questions import answerable_questions
 from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.evidence.storage import answer_temperatures
 from anaphora.analysis.maps.capture import log_probabilities
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
@@ -26,6 +27,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import split_names
 from anaphora.data.example import Example, Span
 from anaphora.data.own_sentence import example_from_query, find_span
+from anaphora.report.page.answer_notes import answer_phrases, quoted_words
 from anaphora.runs.directory import Run
 from anaphora.runs.items import encode
 
@@ -79,6 +81,11 @@ class PronounAnswer:
         first = max(sorted(self.candidates, key=lambda one: one.span), key=lambda one: one.probability)
         return first.words if first.probability >= self.none_of_them else None
 
+    @property
+    def warning(self) -> str | None:
+        """Why the answer must not be trusted: the words that the model does not know; None if it knows all of them."""
+        return answer_phrases()["unknown"].format(words=quoted_words(self.unread)) if self.unread else None
+
 
 def answers(
     model: str | Path | OpenRun | PreTrainedModel,
@@ -90,9 +97,9 @@ def answers(
     """Return the probability that a model gives each candidate of each question.
 
     The probabilities of a question, with that of "none of them", sum to 1. Those of a run are the softmax of its
-    prediction head. A run that was trained on masked tokens alone, or a language model of `transformers`, reads each
-    candidate in the pronoun's place (a decoder: as the end of a prompt); the probabilities are the softmax of the
-    candidates' mean log-probability per token.
+    prediction head, calibrated if the run has a `calibration.json`. A run that was trained on masked tokens alone, or a
+    language model of `transformers`, reads each candidate in the pronoun's place (a decoder: as the end of a prompt);
+    the probabilities are the softmax of the candidates' mean log-probability per token.
 
     Args:
         model: the model, given as in `anaphora.attention`.
@@ -171,7 +178,12 @@ def _probabilities(
 
 
 def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    return log_probabilities(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
+    """Return the scores of a run's prediction head, (N, M + 1), divided by the temperature of each text's language."""
+    logs = log_probabilities(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
+    temperatures = answer_temperatures(run)
+    divisors = np.array([[temperatures.get(example.language, 1.0)] for example in examples])
+    calibrated: NDArray[np.float64] = logs / divisors
+    return calibrated
 
 
 def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
