@@ -22,6 +22,7 @@ from anaphora.base.locale.translation import VARIABLE
 from anaphora.commands.antecedents import AntecedentSelection
 from anaphora.commands.attention import AttentionQuery
 from anaphora.commands.controls import TrainedControls
+from anaphora.commands.coreference import ClusterFiles
 from anaphora.commands.cross_validate import CrossValidation
 from anaphora.commands.evaluate import Evaluation
 from anaphora.commands.explain import Explanation
@@ -153,6 +154,7 @@ def page() -> str:
     parts += [*_table(AntecedentSelection, ""), ""]
     parts += ["## A run for transformers, or as a page: `scripts/export.py`", "", *_table(Export, ""), ""]
     parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
+    parts += ["## Scores of coreference clusters: `scripts/coreference.py`", "", *_table(ClusterFiles, ""), ""]
     parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
     parts += ["## Attention, by the ending of `output`: `scripts/attention.py`", "", *_table(AttentionQuery, ""), ""]
     parts += ["## The live page: `scripts/look.py`", "", *_table(LivePage, ""), ""]
