@@ -1,1 +1,1 @@
-"""Attention rows -> scores -> a chosen head, measured; knows no Lightning."""
+"""Analysis of attention: from rows to scores to a selected head and its evidence; independent of Lightning."""

@@ -1,1 +1,1 @@
-"""What changes when something inside the model or its input is changed."""
+"""Causal tests: effects of interventions on the model or its input."""

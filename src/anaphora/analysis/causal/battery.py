@@ -48,7 +48,7 @@ _KNOCKOUT_STAGES = {
 
 
 class CausalTests:
-    """The tests of one model, which share the answers before any of them and the sentences' maps."""
+    """The causal tests of one model, which share its unedited answers and its attention maps."""
 
     def __init__(self, subject: Subject, head: Head, order: Sequence[Head], progress: Progress) -> None:
         self.subject, self.head, self.order, self.progress = subject, head, list(order), progress
@@ -72,13 +72,13 @@ class CausalTests:
         self._gated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Whether the highest score is an antecedent's: (N,) of 0 and 1, of equally high ones the share that are."""
+        """Return whether the highest score is an antecedent's: (N,) in [0, 1], fractional for ties."""
         return shares_right(scores, self.gold)
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """The mean over some items with its interval, of values that cannot leave some bounds."""
+        """Return the mean over some items with its interval, clipped to the given bounds."""
         chosen = np.flatnonzero(items)
         if not len(chosen):
             return None, None
@@ -86,13 +86,13 @@ class CausalTests:
         return rounded(values[chosen].mean()), rounded_interval(ends)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the task accuracy that some items lost, with its interval."""
+        """Return the loss of task accuracy over some items, with its interval."""
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut | None]]:
-        """Each scope's edges knocked out, kind by kind, and the values along the gold ones zeroed.
+        """Run the knockout of each scope and kind of edges, and zero the values along the edges to the antecedent.
 
-        Of the head under test, the values along all of the pronoun's other edges too.
+        For the head under test, values along all other edges of the pronoun are zeroed too.
         """
         layer = self.head.layer
         scopes = {
@@ -114,7 +114,7 @@ class CausalTests:
         return knockouts
 
     def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
-        """The values along one kind of the pronoun's edges zeroed in some heads: nothing else of a row grows for it."""
+        """Zero the values along one kind of the pronoun's edges in some heads; other weights of a row stay the same."""
         edges, mass = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
 
@@ -136,9 +136,9 @@ class CausalTests:
         return ablations
 
     def cumulative(self) -> list[AblatedTogether]:
-        """The best 1, 2, ... heads ablated at their mean, beside random sets of as many heads of the same layers.
+        """Ablate the best 1, 2, ... heads at their mean, and random sets of as many heads of the same layers.
 
-        Where the layers have no other heads, a random set is the set itself and compares nothing: it is left out.
+        If the layers have no other heads, there is no random set to compare with, and it is left out.
         """
         random = np.random.default_rng(0)
         ablations = []
@@ -158,7 +158,7 @@ class CausalTests:
         return ablations
 
     def patch(self) -> PatternPatch:
-        """The pronoun's rows of the minimal pair's other sentence with this one's values, in more and more heads."""
+        """Patch the pronoun's rows from the minimal pair's other sentence in more and more heads, values unchanged."""
         minimal_pairs = next_in_minimal_pair(self.subject.examples)
         fit = {item: other for item, other in minimal_pairs.items() if self._fits(item, other)}
         pairs, skipped = (np.zeros(len(self.right), dtype=bool) for _ in range(2))
@@ -180,7 +180,7 @@ class CausalTests:
         return PatternPatch(pairs, skipped, by_count, head, layer, self._aligned_patch(minimal_pairs, siblings))
 
     def _aligned_patch(self, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
-        """The same in the head and in its layer where the two sentences have any lengths."""
+        """Run the same patch in the head and in its layer, for sentences of any lengths."""
         fit = {
             item: other
             for item, other in minimal_pairs.items()
@@ -194,7 +194,7 @@ class CausalTests:
         rows = {}
         for item, other in fit.items():
             lent, queries = self.sentences[other].rows, len(self.sentences[item].pronoun)
-            if lent.shape[2] != queries:  # the pronoun is cut otherwise there: each of its tokens takes their mean
+            if lent.shape[2] != queries:  # the pronoun has other tokens there: each of its tokens gets their mean
                 lent = lent.mean(axis=2, keepdims=True).repeat(queries, axis=2)
             rows[item] = lay_over(lent, tokens[other].ids, tokens[item].ids)
         expected = np.full(len(self.right), -1)
@@ -205,7 +205,7 @@ class CausalTests:
         return AlignedPatch(pairs, head, layer)
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
-        """What knockout of the pronoun's edges to a candidate costs its answer, beside the edge's score in each map."""
+        """Return the cost of knocking out the pronoun's edges to a candidate, and the edge's score in each map."""
         self.progress(_("causal tests: dose-response"))
         examples, tokens = self.subject.examples, self.subject.tokens
         raw = [
@@ -230,7 +230,7 @@ class CausalTests:
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
     def _counts(self) -> list[int]:
-        """How many of the best heads are taken together: every number, of many heads powers of two, and all."""
+        """Return the numbers of best heads to ablate together: all, or powers of two if there are many heads."""
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
             return list(range(1, every + 1))
@@ -241,7 +241,7 @@ class CausalTests:
         return KnockedOut(self.is_right(self.subject.knocked_out(edges)), mass, self._has_edge(edges))
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats]:
-        """The edges of all items as arrays, and the weight on them, (N,), mean over an item's heads."""
+        """Return the edges of all items as arrays, and the weight on them, (N,), mean over an item's heads."""
         listed = [
             (item, cut.head.layer, cut.head.head, query, key)
             for item, item_cuts in enumerate(cuts)
@@ -254,18 +254,18 @@ class CausalTests:
         return Edges(*columns), mass
 
     def _has_edge(self, edges: Edges) -> Bools:
-        """Which items any of the edges belongs to, (N,)."""
+        """Return which items have at least one of the edges, (N,)."""
         return np.isin(np.arange(len(self.sentences)), edges.item)
 
     def _without(self, heads: Sequence[Head], mode: str) -> Floats:
-        """Whether each item is still right when heads are ablated; each set is computed once."""
+        """Return whether each item is still right when heads are ablated; each set is computed once."""
         key = (frozenset(heads), mode)
         if key not in self._gated:
             self._gated[key] = self.is_right(self.subject.ablated(heads, mode))
         return self._gated[key]
 
     def _as_many(self, heads: Sequence[Head], random: np.random.Generator) -> list[Head]:
-        """As many heads of each layer at random, those that are not among `heads` first."""
+        """Sample as many heads of each layer at random, first those that are not in `heads`."""
         chosen: list[Head] = []
         for layer, count in Counter(head.layer for head in heads).items():
             candidates = [head for head in self.all_heads if head.layer == layer]
@@ -274,7 +274,7 @@ class CausalTests:
         return chosen
 
     def _fits(self, item: int, other: int) -> bool:
-        """Whether a minimal pair has equally many tokens and two different answers, both of them right."""
+        """Check that both items of a minimal pair have equally many tokens, different answers, and right answers."""
         one, two = self.subject.tokens[item], self.subject.tokens[other]
         if len(one.ids) != len(two.ids) or self.sentences[item].pronoun != self.sentences[other].pronoun:
             return False
@@ -300,15 +300,15 @@ class CausalTests:
 
 
 def has_antecedent_and_distractor(example: Example) -> bool:
-    """Whether an item has an antecedent and a distractor."""
+    """Return whether an item has an antecedent and a distractor."""
     return 0 < len(example.antecedents) < len(example.candidates)
 
 
 def lay_over(rows: NDArray[np.float32], lender: Sequence[int], taker: Sequence[int]) -> NDArray[np.float32]:
-    """Return rows of attention over one sentence as rows over another, so that patching needs no equal lengths.
+    """Map attention rows of one sentence to the tokens of another, so that patching needs no equal lengths.
 
-    Tokens that both have in common keep their weight. What lies on a stretch of the lender that the taker has in other
-    words goes to those words in equal parts; where the taker has none, to its common tokens in proportion.
+    Common tokens keep their weight. Weight on a stretch of the source (`lender`) that differs in the target (`taker`)
+    is distributed equally over the target's tokens there; if there are none, over the common tokens in proportion.
 
     Args:
         rows: (..., T) that sum to 1.

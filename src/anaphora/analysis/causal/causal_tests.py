@@ -1,7 +1,7 @@
-"""Does the map matter? The model answers again with edges knocked out, heads ablated and rows swapped.
+"""Causal tests: the model's answers with edges knocked out, heads ablated and rows patched.
 
-N items, L layers, H heads, M candidates at most, Q tokens of the pronoun, T tokens of a sentence. A *drop* is task
-accuracy lost, as a share: 0.3 is 30 points. Intervals are 95 % bootstrap intervals over templates.
+N items, L layers, H heads, M candidates at most, Q tokens of the pronoun, T tokens of a sentence. A *drop* is the loss
+of task accuracy: 0.3 is 30 percentage points. Intervals are 95 % bootstrap intervals over templates.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def causal_tests_of_run(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Every causal test of a trained run, on the main items that have an antecedent and a distractor.
+    """Run all causal tests of a trained run, on the main items that have an antecedent and a distractor.
 
     Args:
         run: the run.
         examples: the items, thinned by the caller; the pattern patch needs minimal pairs.
         head: the head that the development split chose.
         head_scores: every head's scores on the development split, by which heads are ranked.
-        records_by_map: the rows of other maps than the raw weights on the same items, for the dose-response.
+        records_by_map: the rows of other maps on the same items, for the dose-response.
         progress: called with a line about what is being measured.
 
     Returns:
@@ -66,7 +66,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
         run: the run.
         examples: the items; those without an antecedent or a distractor are passed over.
         head: the head under test.
-        by: what the items are grouped by; else main items by kind of cue.
+        by: the grouping of the items; by default main items by kind of cue.
 
     Raises:
         UserError: as `causal_tests_of_run`.
@@ -84,10 +84,10 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 
 
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
-    """A run under the causal tests: with its own answers, or with those of its output layer, which fills masks.
+    """Return a run as the subject of causal tests, with the answers of its prediction head or its masked-LM output.
 
     Raises:
-        UserError: the run answers nothing, or there is no item that it can be asked.
+        UserError: the run answers no pronoun questions, or no item can be tested.
     """
     if reason := why_unanswered(run):
         raise reason
@@ -100,14 +100,14 @@ def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
 
 
 def why_unanswered(run: Run) -> UserError | None:
-    """Return why a run cannot be asked which candidate a pronoun means; None if it can."""
+    """Return why a run cannot answer which candidate a pronoun means; None if it can."""
     if answers_pronouns(run.config.task.prediction) or answers_by_masks(run):
         return None
     return no_pronoun_answers(run)
 
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:
-    """The main items that have an antecedent and a distractor."""
+    """Return the main items that have an antecedent and a distractor."""
     main = is_main(examples)
     return [
         example
@@ -123,7 +123,7 @@ def causal_tests(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Every causal test of any model; its items each have an antecedent and a distractor.
+    """Run all causal tests of any model, whose items each have an antecedent and a distractor.
 
     Args:
         subject: the model and its items.

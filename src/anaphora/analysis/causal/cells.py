@@ -1,4 +1,4 @@
-"""The outcomes of the causal tests, summed up for a group of items."""
+"""Results of the causal tests for a group of items."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from anaphora.analysis.scores.statistics import cluster_interval, median_and_spr
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut | None]], items: Bools
 ) -> dict[str, Knockout]:
-    """The loss of accuracy by cutting edges, scope by scope and edge by edge, with intervals.
+    """Return the loss of accuracy by knockout of edges, by scope and kind of edge, with intervals.
 
-    Each loss is over the items that have such an edge: where the pronoun itself is the cue, there is none to the cue.
+    Each loss is over the items that have such an edge; there is no edge to the cue if the pronoun itself is the cue.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
         gold = kinds["gold"]
         matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
         assert gold is not None
-        # Where an item has no matched edge, there is nothing to compare with: it would count as one that costs nothing.
+        # Items without a matched edge are left out; otherwise they would count as zero loss.
         compared = [(done, items & done.has_edge) for done in matched if (items & done.has_edge).any()]
         differences = [tests.mean(done.right - gold.right, shared) for done, shared in compared]
         losses = [float((tests.right - done.right)[shared].mean()) for done, shared in compared]
@@ -67,13 +67,13 @@ def _loss(tests: CausalTests, done: KnockedOut | None, items: Bools) -> Knockout
 
 
 def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items: Bools) -> SingleAblation:
-    """The task accuracy lost with one head ablated."""
+    """Return the task accuracy lost with one head ablated."""
     drop, interval = tests.drop(right, items)
     return SingleAblation(layer=head.layer, head=head.head, mode=mode, drop=drop, interval=interval)
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """The accuracy with the best heads ablated, beside as many random heads; None where these are the same heads."""
+    """Return the accuracy with the best heads ablated and with as many random heads; None if these are the same."""
     before = tests.right[items].mean()
     spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return CumulativeAblation(
@@ -85,7 +85,7 @@ def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> 
 
 
 def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
-    """The share of right answers that follow the row of the minimal pair's other sentence."""
+    """Return the share of right answers that flip when the row comes from the minimal pair's other sentence."""
     pairs = items & patch.pairs
 
     last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head
@@ -109,23 +109,23 @@ def _flipped(tests: CausalTests, flipped: Bools, pairs: Bools) -> Flipped:
 
 
 def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> AlignedPatching:
-    """The same between sentences of any lengths."""
+    """Return the same share for sentences of any lengths."""
     pairs = items & patch.pairs
     head, layer = (_flipped(tests, flipped, pairs) for flipped in (patch.head, patch.layer))
     return AlignedPatching(pairs=int(pairs.sum()), head=head, layer=layer)
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
-    """Spearman's correlation of an edge's score with what cutting it costs."""
+    """Return Spearman's correlation between an edge's score and the cost of its knockout."""
     here = items[doses.item]
     item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
     if len(score) < 2 or score.min() == score.max() or loss.min() == loss.max():
         return Correlation(rho=None, interval=None)
-    from scipy import stats  # a second to import
+    from scipy import stats  # the import takes a second
 
     rho = float(stats.spearmanr(score, loss).statistic)
     one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
-    # A correlation is no mean, but to first order it varies as the mean of these does, and their mean is rho itself.
+    # To first order a correlation varies like the mean of these values, whose mean is rho itself.
     influence = one * two - rho * (one**2 + two**2) / 2 + rho
     ends = cluster_interval(influence, [tests.clusters[each] for each in item], bounds=(-1, 1))
     return Correlation(rho=rounded(rho), interval=rounded_interval(ends))

@@ -1,8 +1,8 @@
-"""Interventions: what attention does is changed in named heads and edges while the model runs.
+"""Interventions that edit attention in given heads and edges during a forward pass.
 
-Each function makes the edits of the layers that it names; `intervene` puts them into an encoder for as long as a `with`
-block lasts. B batch, T tokens a row, L layers, H heads, D features a head, N items, M candidates at most. Flat
-positions are row * T + token.
+Each function returns edits of some layers; `intervene` applies them to an encoder inside a `with` block. B batch, T
+tokens per row, L layers, H heads, D features per head, N items, M candidates at most. Flat positions are row * T +
+token.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Intervention = Mapping[int, Edit]
 
 @contextmanager
 def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
-    """Let interventions act on every pass of an encoder inside the `with` block, and none of them after it.
+    """Apply interventions to every pass of an encoder inside the `with` block, and remove them afterwards.
 
     They compose: edits act in the order given, those of an outer block first.
 
     Raises:
-        UserError: a layer or a head is not there.
+        UserError: a layer or head does not exist.
     """
     layers = [block.attention for block in encoder.blocks if isinstance(block, Block)]
     before = [layer.edits for layer in layers]
@@ -57,7 +57,7 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
 
 
 def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
-    """Let heads put out other vectors than those that they mixed.
+    """Replace the outputs of heads by other vectors.
 
     Zeros ablate a head (Michel et al. 2019, section 2.3); its mean over reference data keeps its constant part.
 
@@ -71,14 +71,14 @@ def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
 
 
 def uniform_weights(heads: Iterable[Head]) -> Intervention:
-    """Let heads attend alike to every token that they may attend to; position biases do not count then."""
+    """Make heads attend uniformly to all tokens that they may attend to; position biases are ignored."""
     return {layer: _UniformWeights(numbers) for layer, numbers in _by_layer(heads).items()}
 
 
 def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Forbid edges: their score is -inf and softmax gives their weight to the rest of the row.
+    """Knock out edges: their score is -inf, and softmax distributes their weight over the rest of the row.
 
-    A row of which nothing is left becomes zeros. The "attention knockout" of Geva et al. 2023.
+    A row without any edge left becomes zeros. This is the "attention knockout" of Geva et al. 2023.
     """
     return {
         layer: _EdgeKnockout(heads, [edges[Head(layer, head)] for head in heads])
@@ -87,7 +87,7 @@ def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
 
 
 def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Keep all other weights as they are and take nothing along these edges; such rows sum to less than 1."""
+    """Zero the values along edges and keep all other weights; such rows sum to less than 1."""
     return {
         layer: _EdgeValueZeroing(heads, [edges[Head(layer, head)] for head in heads])
         for layer, heads in _by_layer(edges).items()
@@ -106,7 +106,7 @@ def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
 
 
 class ActivationRecorder(Edit):
-    """Changes nothing and keeps the last pass.
+    """A recorder of the last pass; it edits nothing.
 
     Attributes:
         recorded_weights: (B, H, T, T).
@@ -158,7 +158,7 @@ class _EdgeEdit(_HeadEdit):
         self.key = torch.cat([key for _, key in edges])
 
     def fill(self, table: Tensor, value: float) -> Tensor:
-        """The edges' entries of (B, H, T, T) set to one value."""
+        """Return (B, H, T, T) with the entries of some edges set to one value."""
         row, query = _row_and_token(self.query, table)
         other, key = _row_and_token(self.key, table)
         if not torch.equal(row, other):

@@ -1,4 +1,4 @@
-"""What the head under test carries by itself: doses of its edges, its two names exchanged, and where cut weight goes.
+"""Causal tests of a single head: doses of its edges, exchange of two names, and redistribution of removed weight.
 
 N items, L layers, H heads, Q tokens of the pronoun, T tokens of a sentence.
 """
@@ -32,7 +32,7 @@ Row = NDArray[np.float32]
 
 
 class Dose(NamedTuple):
-    """A weight removed: which items have as much on either side, (N,), and whether each is still right without it."""
+    """Removal of weight: which items allow both conditions, (N,), and whether each is still right afterwards."""
 
     mass: float
     items: Bools
@@ -41,22 +41,22 @@ class Dose(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Weights on two names exchanged: which items take part, (N,), and whose answers became the other name."""
+    """Exchange of the weights on two names: which items take part, (N,), and whose answers flip to the other name."""
 
     items: Bools
     flipped: Bools
 
 
 class OneHead(NamedTuple):
-    """What was measured of one head."""
+    """The measurements of one head."""
 
     doses: list[Dose]
     exchange: Exchange
-    freed: dict[str, Floats]  # of `KEYS`, (N,): the share of the weight that a knockout frees; NaN where none is left
+    freed: dict[str, Floats]  # of `KEYS`, (N,): the share of the weight freed by a knockout; NaN if none is left
 
 
 def one_head(tests: CausalTests) -> OneHead:
-    """The tests of the head alone; each changes nothing but the pronoun's row in that head."""
+    """Run the tests of a single head; each changes only the pronoun's row in that head."""
     tests.progress(_("causal tests: one head, dose by dose"))
     return OneHead([_dose(tests, mass) for mass in DOSES], _exchange(tests), _freed(tests))
 
@@ -64,7 +64,7 @@ def one_head(tests: CausalTests) -> OneHead:
 def head_level_cell(
     tests: CausalTests, zeroed: Mapping[str, KnockedOut | None], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
-    """What one head alone carries: its edge to the antecedent, all its other edges together, and its whole row."""
+    """Return the effects of one head: of its edge to the antecedent, of its other edges, and of its whole row."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
     assert antecedent is not None and others is not None
     antecedent_points, antecedent_interval = _points(tests, antecedent.right, items)
@@ -104,7 +104,7 @@ def _removed_mass(tests: CausalTests, dose: Dose, items: Bools) -> RemovedMass:
 
 
 def _points(tests: CausalTests, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-    """Return the points of task accuracy that some items lost, with their interval."""
+    """Return the loss of task accuracy on some items in percentage points, with its interval."""
     return tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
 
 
@@ -114,7 +114,7 @@ def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:
 
 
 def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
-    """The scores where the head has other rows; items without one keep theirs."""
+    """Return the scores with other rows of the head; items without such a row keep theirs."""
     whole = {}
     for item, row in rows.items():
         whole[item] = tests.sentences[item].rows.copy()
@@ -123,7 +123,7 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
 
 
 def _dose(tests: CausalTests, mass: float) -> Dose:
-    """Nothing else of the row grows for it: what is removed is gone, as in value-zeroing."""
+    """Remove weight as in value-zeroing: the rest of the row does not grow."""
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
         row = _row(tests, sentence)
@@ -142,10 +142,10 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
 
 
 def _exchange(tests: CausalTests) -> Exchange:
-    """The antecedent and the distractor that the head attends to most take each other's weight.
+    """Exchange the weights of the antecedent and of the distractor with the most attention.
 
-    For the pronoun, and for it alone, this is as if the head's values at the two names had been exchanged: a patch of
-    the paths from the names to the pronoun through this head.
+    For the pronoun this is equivalent to exchanging the head's values at the two names: a patch of the paths from the
+    names to the pronoun through this head.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)
@@ -169,7 +169,7 @@ def _exchange(tests: CausalTests) -> Exchange:
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
-    """Softmax gives the weight of a forbidden edge to the others in proportion to what they have."""
+    """Return the shares of the freed weight, which softmax distributes over the other edges in proportion."""
     shares = {name: np.full(len(tests.sentences), np.nan) for name in KEYS}
     for item, (sentence, tokens) in enumerate(zip(tests.sentences, tests.subject.tokens, strict=True)):
         weights = _row(tests, sentence).mean(axis=0).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What a causal test measured, summed up for a group of items."""
+"""Outcomes of the causal tests per item."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RANDOM_SETS = 5
 
 
 class KnockedOut(NamedTuple):
-    """The outcome of a knockout, (N,) each: is an item still right, the weight removed, did it have such an edge."""
+    """A knockout's outcome, (N,) each: still right or not, the removed weight, and whether there is such an edge."""
 
     right: Floats
     mass: Floats
@@ -37,7 +37,7 @@ class KnockedOut(NamedTuple):
 
 
 class AblatedTogether(NamedTuple):
-    """A set of heads ablated, and as many others of the same layers: whether each item is still right, (N,)."""
+    """An ablation of a set of heads, and of as many others of the same layers: which items are still right, (N,)."""
 
     heads: list[Head]
     right: Floats
@@ -45,7 +45,7 @@ class AblatedTogether(NamedTuple):
 
 
 class AlignedPatch(NamedTuple):
-    """Pattern patches between sentences of any lengths: which items take part, (N,), and whose answers flipped."""
+    """Pattern patches between sentences of any lengths: which items take part, (N,), and whose answers flip."""
 
     pairs: Bools
     head: Bools
@@ -53,7 +53,7 @@ class AlignedPatch(NamedTuple):
 
 
 class PatternPatch(NamedTuple):
-    """Pattern patches: which items take part and which could not, (N,), and whose answers became the other one."""
+    """Pattern patches: which items take part and which cannot, (N,), and whose answers flip to the other one."""
 
     pairs: Bools
     skipped: Bools
@@ -64,7 +64,7 @@ class PatternPatch(NamedTuple):
 
 
 class DoseResponse(NamedTuple):
-    """One map's score of an edge and what cutting it costs, for every candidate of every item that has a record."""
+    """A map's score of an edge and the cost of its knockout, for every candidate of every item with a record."""
 
     item: NDArray[np.int64]
     score: Floats

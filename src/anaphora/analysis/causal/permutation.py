@@ -1,6 +1,6 @@
-"""Queries, keys or values permuted between the tokens of a sentence, to see what each of the three is needed for.
+"""Permutation of queries, keys or values between the tokens of a sentence, to test which of them are needed.
 
-B batch, H heads, T tokens, D features a head.
+B batch, H heads, T tokens, D features per head.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ PROJECTIONS = ("query", "key", "value")
 
 
 def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractContextManager[None]:
-    """Let every layer permute queries, keys or values among the tokens of each sentence, inside the `with` block.
+    """Permute queries, keys or values among the tokens of each sentence in every layer, inside the `with` block.
 
-    The seed decides; every layer and pass has a permutation of its own. What positions did to a query or a key goes
-    with it.
+    The seed decides; every layer and pass has its own permutation. Position information in a query or key moves with
+    it.
 
     Raises:
-        UserError: the encoder has no attention, or there is no such part.
+        UserError: the encoder has no attention, or the part is unknown.
     """
     if part not in PROJECTIONS or not encoder.has_maps:
         raise UserError(f"permuted ({part!r}) must be one of {', '.join(PROJECTIONS)}, in an encoder with attention")
@@ -47,7 +47,7 @@ class _Permutation(Edit):
 
 
 def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Tensor:
-    """For every token one of its sentence, each taken once: (B, T) sentence numbers -> (B, T) columns of the row."""
+    """Permute the tokens within each sentence: (B, T) sentence numbers -> (B, T) columns of the row."""
     keys = segments + 0.999 * torch.rand(segments.shape, generator=draw).to(segments.device)
     order = torch.empty_like(segments)
     return order.scatter(1, segments.argsort(dim=1, stable=True), keys.argsort(dim=1))

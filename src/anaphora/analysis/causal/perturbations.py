@@ -1,6 +1,6 @@
-"""Controls at test time: the same trained model, and sentences without the words that decide.
+"""Test-time controls: the trained model on sentences without the decisive words.
 
-The accuracy that remains when the cue is masked was not earned by reading the cue.
+Accuracy that remains when the cue is masked does not depend on the cue.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ no_positions: the words stay, and the model has no position encoding.
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbedCell(AccuracyCell):
-    """The accuracies on items from which something was taken."""
+    """The accuracies on perturbed items."""
 
     items: int
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """What the chosen head and the model's answers are worth on items that do not determine the antecedent any more.
+    """Measure the chosen head and the model's answers on items that no longer determine the antecedent.
 
     Args:
         run: the run.
@@ -93,7 +93,7 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
 
 
 def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
-    """The ids of every item with [MASK] for the words that a perturbation hides: N lists, as long as before."""
+    """Mask the words that a perturbation hides: N lists of ids with unchanged lengths."""
     cues = cue_tokens(data.examples, [tokens.spans for tokens in data.tokens])
     ids = []
     for item, tokens in enumerate(data.tokens):
@@ -110,9 +110,9 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
 
 
 def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
-    """The ids of every item with other names for its candidates: N lists, as long as before.
+    """Replace the candidates' names in every item: N lists of ids with unchanged lengths.
 
-    A name stays where no other candidate of the language has a name of as many tokens.
+    A name is kept if no other candidate of the language has a name with as many tokens.
     """
     mentions_of = [
         [[tokens.covering(span) for span in mentions] for mentions in example.candidates]
@@ -146,7 +146,7 @@ def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
 def _replacement_names(
     names: Sequence[tuple[int, ...]], language: str, pools: dict[tuple[str, int], set[tuple[int, ...]]], group: str
 ) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """A name of as many tokens for each name of a group, none of them the group's own and no two the same."""
+    """Return a name with as many tokens for each name of a group, all different and none of the group's own."""
     draw = random.Random(f"{group}/names")
     taken = set(names)
     chosen = {}
@@ -158,7 +158,7 @@ def _replacement_names(
 
 
 def without_positions(model: PronounModel) -> PronounModel:
-    """A copy of a model without position encoding; the model itself stays as it is."""
+    """Copy a model without its position encoding; the model itself does not change."""
     copy = deepcopy(model)
     settings = copy.encoder.settings
     copy.encoder.position = NoPosition().build(settings.width, heads_of(settings.attention))

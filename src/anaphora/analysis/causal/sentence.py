@@ -1,4 +1,4 @@
-"""One sentence under the causal tests: its edges, those matched with them, and the pronoun's rows."""
+"""The edges of one sentence in the causal tests, with matched edges and the pronoun's rows."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class HeadEdges(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SentenceEdges:
-    """What an item's edges are chosen by.
+    """The data by which an item's edges are selected.
 
     Attributes:
-        pronoun: its tokens.
+        pronoun: the pronoun's tokens.
         mentions: the tokens of each candidate.
         antecedents: the tokens of all antecedents.
         distractors: the tokens of each distractor.
-        cue: the words in which the item differs from the rest of its minimal pair, where that is not the pronoun.
+        cue: the words that differ within its minimal pair, unless that is the pronoun.
         free: words and marks that are neither the pronoun nor a candidate nor the cue, and that it attends to.
         rows: (L, H, Q, T), what the pronoun's tokens attend to.
         attended: the tokens that they attend to in any head.
         elsewhere: (L, H) the other token whose heaviest edges, as many as `antecedents`, weigh most.
-        elsewhere_keys: (L, H, K) where these edges lead; -1 where there are fewer.
-        elsewhere_mass: (L, H) and what they weigh.
+        elsewhere_keys: (L, H, K) the keys of these edges; -1 if there are fewer.
+        elsewhere_mass: (L, H) and their weight.
     """
 
     pronoun: list[int]
@@ -96,18 +96,18 @@ class SentenceEdges:
         )
 
     def mass(self, head: Head, keys: Sequence[int]) -> float:
-        """The pronoun's weight on some tokens in one head."""
+        """Return the pronoun's weight on some tokens in one head."""
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """The pronoun's edges to those of some tokens that any head attends to: a decoder has none to what follows."""
+        """Return the pronoun's edges to those of some tokens that any head attends to (in a decoder: earlier ones)."""
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
     def edges(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> list[HeadEdges]:
-        """The edges of one kind; `heads` are those of the scope, `others` the rest.
+        """Return the edges of one kind; `heads` are those of the scope, `others` the rest.
 
-        Matched ones are as many as those to the antecedents, or none: fewer would be no fair comparison.
+        Matched edges are as many as those to the antecedents, or none; fewer are not comparable.
         """
         count = len(self.antecedents)
         match kind:
@@ -143,7 +143,7 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """For each token of the antecedents the free one nearest to it in distance from the pronoun."""
+        """Return, for each token of the antecedents, the free token at the most similar distance from the pronoun."""
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

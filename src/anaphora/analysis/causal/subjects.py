@@ -1,4 +1,4 @@
-"""What causal tests need of a model: its answers with edges knocked out, heads ablated and rows replaced."""
+"""Subjects of causal tests: models whose answers can be computed with edited attention."""
 
 from __future__ import annotations
 
@@ -52,41 +52,41 @@ Scores = NDArray[np.float64]
 
 
 class Subject(Protocol):
-    """A model and the N items on which it is tested: all that the causal tests need.
+    """A model and the N items on which it is tested; the interface that the causal tests need.
 
-    Whoever writes these methods for a model of their own can have it tested. Tokens count from 0 in each item's own
-    sentence; every method that returns scores runs the model on all items and leaves it as it was.
+    Implement these methods to test another model. Tokens count from 0 in each item's sentence; every method that
+    returns scores runs the model on all items and does not change it.
     """
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Layers and heads."""
+        """Return the number of layers and heads."""
 
     @property
     def examples(self) -> Sequence[Example]:
-        """The items."""
+        """Return the items."""
 
     @property
     def tokens(self) -> Sequence[TokenizedText]:
-        """Each item's tokens as the model reads them."""
+        """Return each item's tokens as the model reads them."""
 
     def maps(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Each item once, in any order, with its attention (L, H, T, T), attending token first."""
+        """Yield each item once, in any order, with its attention (L, H, T, T), attending token first."""
 
     def scores(self) -> Scores:
-        """The answers of the model as it is."""
+        """Return the answers of the unedited model."""
 
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        """With whole heads ablated at every token, in one of `ABLATION_MODES`."""
+        """Return the scores with whole heads ablated at every token, in one of `ABLATION_MODES`."""
 
     def knocked_out(self, edges: Edges) -> Scores:
-        """With edges forbidden before the softmax."""
+        """Return the scores with edges forbidden before the softmax."""
 
     def value_zeroed(self, edges: Edges) -> Scores:
-        """With nothing taken along edges, all other weights as they were."""
+        """Return the scores with values zeroed along edges, all weights unchanged."""
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        """With the pronoun's weights in some heads replaced: item -> (L, H, Q, T) for its Q pronoun tokens."""
+        """Return the scores with the pronoun's weights in some heads replaced: item -> (L, H, Q, T)."""
 
 
 ABLATION_MODES = ("zero", "mean", "resample", "uniform")
@@ -96,9 +96,9 @@ mean of the values that it may attend to."""
 
 
 class EditedSubject(ABC):
-    """What the subjects of this package share: a test edits the attention of one batch after the other.
+    """Base class of subjects that edit the attention of one batch at a time.
 
-    Batches are numbered from 0; the methods that a subclass adds give what is specific to a batch.
+    Batches are numbered from 0; subclasses add the methods that are specific to a batch.
     """
 
     examples: Sequence[Example]
@@ -145,11 +145,11 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the answers while each batch has its own intervention."""
+        """Return the answers with a separate intervention in each batch."""
 
     @abstractmethod
     def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
-        """Return what replaces the rows of the batch's pronouns."""
+        """Return an edit that replaces the rows of the batch's pronouns."""
 
     @abstractmethod
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
@@ -161,22 +161,22 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return what gives for a batch the heads' outputs at the partner of each token's sentence: (B, T, D)."""
+        """Return a function that gives, for a batch, head outputs of the partner sentences: (B, T, D)."""
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
-    """Return outputs (..., S, D) at `count` positions; beyond a shorter sentence its last token's are repeated."""
+    """Return outputs (heads, S, D) at `count` positions, padded with the last token's if the sentence is shorter."""
     return outputs[..., torch.arange(count, device=outputs.device).clamp(max=outputs.shape[-2] - 1), :]
 
 
 class PackedSubject(EditedSubject):
-    """A `Subject`: one of our models, its items packed into batches once.
+    """A `Subject` of one of our models, with its items packed into batches once.
 
     Args:
         model: the model, in evaluation mode.
         data: the items.
         batching: how they are packed.
-        prediction: how it answers.
+        prediction: the kind of prediction head.
     """
 
     def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> None:
@@ -237,7 +237,7 @@ class PackedSubject(EditedSubject):
         return all_scores
 
     def _recorded_batches(self) -> Iterator[tuple[Batch, list[ActivationRecorder]]]:
-        """Each batch with the activations of every layer."""
+        """Yield each batch with the activations of every layer."""
         for batch in self._batches:
             recorders = {layer: ActivationRecorder() for layer in range(len(self._layers))}
             with torch.inference_mode(), intervene(self._model.encoder, recorders):
@@ -297,7 +297,7 @@ class PackedSubject(EditedSubject):
 
 
 def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
-    """For each item that differs in the cue alone from others the next of them, the last one's being the first."""
+    """Return for each item the next one that differs only in the cue, in a cycle."""
     sets: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):
         if example.minimal_pair:
@@ -306,7 +306,7 @@ def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
-    """Whose outputs each item gets: `ABLATION_MODES` says which."""
+    """Return the item whose outputs each item receives in resampling; see `ABLATION_MODES`."""
     languages: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):
         languages[example.language].append(item)

@@ -1,1 +1,1 @@
-"""The evidence on a run: headline, protocol, controls, verdict, and the schema of metrics.json."""
+"""The evidence on a run: headline, protocol, controls, verdict, and the classes of metrics.json."""

@@ -1,4 +1,4 @@
-"""Several runs side by side: the spread of each measure over them, and how alike their rows are on the same items."""
+"""Comparison of runs: the spread of each measure, and the similarity of their rows on the same items."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GroupSpread:
         language, kind: of the items.
         runs: how many have such items.
         items: how many the runs have, fewest and most.
-        same_items: whether all runs were scored on the same items of the language; None where the scores do not say so.
+        same_items: whether all runs were scored on the same items of the language; None if the scores do not say so.
         measures: the spreads by name.
     """
 
@@ -49,7 +49,7 @@ class GroupSpread:
     measures: dict[str, Spread | None]
 
     def to_row(self) -> dict[str, Entry]:
-        """A row of a CSV file: each measure's median, and its lowest and highest."""
+        """Return a row of a CSV file: each measure's median, and its lowest and highest."""
         row: dict[str, Entry] = {"language": self.language, "kind": self.kind, "runs": self.runs}
         row |= {"fewest_items": self.items[0], "most_items": self.items[1], "same_items": self.same_items}
         for name, spread in self.measures.items():
@@ -67,7 +67,7 @@ class RowDivergence:
         run, other: the names of the two.
         language: of the items.
         items: how many.
-        divergence: the mean in bits; None where a chosen head is ablated.
+        divergence: the mean in bits; None if a chosen head is ablated.
         interval: over templates.
     """
 
@@ -80,7 +80,7 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """The spread of every measure over the runs, for each language and kind of cue of the first of them."""
+    """Return the spread of every measure over the runs, for each language and kind of cue of the first of them."""
     spreads = []
     for language in runs[0].languages:
         for kind in (ALL, *KINDS):
@@ -102,7 +102,7 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Whether all runs that have a language were scored on the same items of it; None where a file does not say so."""
+    """Check whether all runs with a language were scored on the same items of it; None if a file does not record it."""
     if items[0] < items[1]:
         return False
     digests = {run.languages[language].items_digest for run in runs if language in run.languages}
@@ -115,13 +115,13 @@ def _measure(cell: Cell, name: str) -> float | None:
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:
-    """The spread over all runs; None unless every run has the measure, since it would stand beside their number."""
+    """Return the spread over all runs; None unless every run has the measure."""
     known = [float(value) for value in values if value is not None]
     return median_and_spread(known) if len(known) == len(values) else None
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """How far the pronoun rows of every two runs' chosen heads are apart, by language; main items that all runs scored.
+    """Compute the divergence between the pronoun rows of every two runs' chosen heads, by language, on main items.
 
     Args:
         runs: by name, two or more that were measured on the same items.
@@ -159,7 +159,7 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
 
 
 def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[Head]) -> NDArray[np.float64]:
-    """The Jensen-Shannon divergence between the word rows of every two runs' chosen heads, in bits (Lin 1991).
+    """Return the Jensen-Shannon divergence between the word rows of every two runs' chosen heads, in bits (Lin 1991).
 
     Heads are not aligned across seeds: each run enters with the head that its own development split chose.
 

@@ -1,6 +1,6 @@
-"""Trained controls: the same training with one thing taken away, and what is left of the head that points.
+"""Trained controls: ablation runs with one component removed, and the scores of their heads.
 
-What each changes, what is expected of it, and what was observed. The caller trains them.
+For each control: the change, the expectation and the observation. The caller trains them.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _NEAR_CHANCE = f"{100 * NEAR_CHANCE:g}"
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a control should show: these measures near chance for these kinds of cue."""
+    """A control's expectation: these measures near chance for these kinds of cue."""
 
     measures: tuple[str, ...]
     kinds: tuple[str, ...]
     statement: str
-    if_not: str = ""  # what it means where that is not so
+    if_not: str = ""  # its meaning if that is not so
 
 
 EXPECTED = {
@@ -116,10 +116,10 @@ _MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
 
 
 def control_config(config: Config, control: str) -> Config:
-    """A run's settings with the one change that makes it a control.
+    """Return a run's settings with the one change that makes it a control.
 
-    Where the run has nothing to change, as one of uniform attention has no queries to freeze and one of masked tokens
-    alone learns no labels, the settings come back as they are: the run is its own control.
+    If the run has nothing to change, the settings are returned unchanged: uniform attention has no queries to freeze,
+    and masked tokens need no labels. The run is then its own control.
 
     Raises:
         UserError: there is no such control.
@@ -145,7 +145,7 @@ def control_config(config: Config, control: str) -> Config:
         case "no_positions":
             return replace(config, model=replace(config.model, position=NoPosition()))
         case "masked_tokens":
-            # It has no validation loss for which training could wait.
+            # It has no validation loss for early stopping.
             validation = replace(config.validation, patience=0)
             return replace(config, task=_masked_tokens_alone(config.task), validation=validation)
         case "pairwise" if reads_candidates(config.task.prediction):
@@ -159,7 +159,7 @@ def control_config(config: Config, control: str) -> Config:
 
 
 def _masked_tokens_alone(task: Task) -> Task:
-    """A task without answers, labels or supervision; as much is masked as before, else 15 % as in BERT."""
+    """Return a task without answers, labels or supervision, with the masked share unchanged, else 15 % as in BERT."""
     return replace(
         task,
         prediction=NoPrediction(),
@@ -172,7 +172,7 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """What a trained control shows: its own head chosen on development, measured on other items.
+    """Measure a trained control: choose its own head on development items and evaluate it on others.
 
     Args:
         control: its name.
@@ -181,7 +181,7 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
         measured: the items to report; main items count.
 
     Returns:
-        Items without a kind stand under "all". `as_expected` is None where the items hold nothing that the expectation
+        Items without a kind stand under "all". `as_expected` is None if the items hold nothing that the expectation
         is about; where it is False, `observed` says what that means.
     """
     head = choose_head(score_records(capture_run(run, development).records))
@@ -205,12 +205,12 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
 
 
 def controls_path(directory: Path, split: str) -> Path:
-    """Where the controls of a run directory stand, for the split on which they were measured."""
+    """Return where the controls of a run directory stand, for the split on which they were measured."""
     return directory / "controls" / ("controls.json" if split == "test" else f"controls_{split}.json")
 
 
 def read(directory: Path, split: str) -> dict[str, Control | None]:
-    """The controls of a run directory by name; None for one of `CONTROLS` that has not been trained.
+    """Return the controls of a run directory by name; None for one of `CONTROLS` that has not been trained.
 
     Raises:
         UserError: the file is damaged.
@@ -233,7 +233,7 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
 def current(
     directory: Path, split: str, stored: Mapping[str, Control | None], about: MeasuredOn
 ) -> dict[str, Control | None]:
-    """The stored controls that were measured on the present weights and items; the others count as not trained.
+    """Return the stored controls that were measured on the present weights and items; the others count as not trained.
 
     So do those of earlier versions, which do not say what they were measured on.
 
@@ -256,7 +256,7 @@ def current(
 
 
 def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
-    """The same for a command that writes the file anew: one that is damaged is reported, and stops nothing."""
+    """Read the controls for a command that rewrites the file; a damaged file is reported but does not stop it."""
     try:
         return read(directory, split)
     except UserError as error:
@@ -292,7 +292,7 @@ def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:
 
 
 class _Check(NamedTuple):
-    """An accuracy of a control that should be near chance."""
+    """A control's accuracy that should be near chance."""
 
     name: str
     accuracy: float

@@ -1,4 +1,4 @@
-"""The evidence on a run, as analysis writes it into metrics.json and as the report reads it.
+"""The evidence on a run, as stored in metrics.json and read by the report.
 
 docs/make_schema.py makes a JSON Schema of these classes. A part of `Evidence` that is None was not measured.
 """
@@ -61,7 +61,7 @@ def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | No
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderFacts:
-    """What of the encoder decides how strong a claim about its heads is: what its attention mixes."""
+    """Encoder facts that limit claims about its heads: what its attention mixes."""
 
     values: str
 
@@ -80,7 +80,7 @@ class ChosenHead:
 
     @property
     def position(self) -> Head:
-        """Which head it is."""
+        """Return which head it is."""
         return Head(self.layer, self.head)
 
 
@@ -117,7 +117,7 @@ class Provenance:
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """The digests alone."""
+        """Return the digests alone."""
         return MeasuredOn(weights=self.weights, data=self.data, code=self.code)
 
 
@@ -139,7 +139,7 @@ class Control:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """One rule of the verdict; `passed` is None where it could not be checked."""
+    """One rule of the verdict; `passed` is None if it could not be checked."""
 
     rule: str
     question: str
@@ -212,22 +212,22 @@ class Evidence:
 
     @property
     def is_of_held_out_items(self) -> bool:
-        """Whether these are test items, and the head was chosen on others: only then does a p-value mean something."""
+        """Check whether these are test items and the head was chosen on others, as a p-value requires."""
         return self.split == "test" and self.head.chosen_on == DEVELOPMENT
 
     @property
     def scores(self) -> Groups[Cell]:
-        """The scores by language and kind of cue; "all" is the language as a whole."""
+        """Return the scores by language and kind of cue; "all" is the language as a whole."""
         return {language: {ALL: whole, **whole.by_kind} for language, whole in self.languages.items()}
 
     @property
     def causal_cells(self) -> Groups[CausalCell]:
-        """The causal tests by language and kind of cue; empty where they were not measured."""
+        """Return the causal tests by language and kind of cue; empty if they were not measured."""
         return self.causal.languages if self.causal else {}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Evidence:
-        """What `to_json` gave.
+        """Return what `to_json` gave.
 
         Raises:
             UserError: it is of another version, or a key is missing, unknown or of another type; the message names it.
@@ -237,17 +237,17 @@ class Evidence:
         return from_json(cls, content)
 
     def to_json(self) -> dict[str, Any]:
-        """What metrics.json holds; parts that were not measured are left out."""
+        """Return what metrics.json holds; parts that were not measured are left out."""
         return {"version": self.version, **to_json(self)}
 
 
 def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:
-    """The cell of a language and kind of cue; None where it was not measured."""
+    """Return the cell of a language and kind of cue; None if it was not measured."""
     return (part or {}).get(language, {}).get(kind)
 
 
 def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """(language, kind, cell) of every language as a whole, kind "all", and then of each kind of cue."""
+    """Yield (language, kind, cell) of every language as a whole, kind "all", and then of each kind of cue."""
     for language, kinds in (part or {}).items():
         for kind in (ALL, *KINDS):
             if kind in kinds:
@@ -255,7 +255,7 @@ def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
 
 
 def claim_groups(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """(language, kind, cell) of every kind of cue, or of "all" in a language that does not tell kinds apart."""
+    """Yield (language, kind, cell) of every kind of cue, or of "all" in a language that does not tell kinds apart."""
     for language, kinds in (part or {}).items():
         for kind in [kind for kind in KINDS if kind in kinds] or [kind for kind in (ALL,) if kind in kinds]:
             yield language, kind, kinds[kind]

@@ -1,4 +1,4 @@
-"""Sentences to look at: chosen by a rule, never by their looks, with every map merged to words."""
+"""Example sentences, selected by a fixed rule (no cherry-picking), with every map merged to words."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ExampleSentence:
         record: the sentence and its pronoun's rows.
         row: its words with their spans.
         maps: name -> (L, H or 1, W, W) over the words, attending word first.
-        answer: the candidate that the model names, or `NO_CANDIDATE`; None where it answers nothing.
-        model_correct: whether that is right; None where it answers nothing.
+        answer: the candidate that the model names, or `NO_CANDIDATE`; None if it answers nothing.
+        model_correct: whether that is right; None if it answers nothing.
         head_correct: whether the chosen head picks the antecedent.
     """
 
@@ -44,7 +44,7 @@ MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
 
 
 def maps_of_run(headline: Headline) -> MapsOf:
-    """The maps that a run's model makes of the sentences that were measured."""
+    """Return the maps of the measured sentences under a run's model."""
     run = headline.run
 
     def maps_of(number: int) -> Mapping[str, NDArray[np.float32]]:
@@ -57,12 +57,12 @@ def maps_of_run(headline: Headline) -> MapsOf:
 def example_sentences(
     measurement: Measurement, most: int, maps_of: MapsOf, among: Collection[int] | None = None
 ) -> list[ExampleSentence]:
-    """At most so many main items: in turn the first right and wrong ones of every language and type of cue.
+    """Select main items: in turn the first right and wrong ones of every language and type of cue.
 
     Args:
         measurement: the records, their scores and the answers.
-        most: how many.
-        maps_of: gives the maps of those that are chosen.
+        most: the maximum number of items.
+        maps_of: returns the maps of the chosen items.
         among: the numbers of the records to choose from; by default all.
     """
     scores, head = measurement.measured, measurement.head
@@ -85,7 +85,7 @@ def example_sentences(
 
 
 def development_accuracy(measurement: Measurement, languages: Collection[str]) -> dict[str, NDArray[np.float64]]:
-    """Every head's candidate accuracy on the development split, (L, H) for each language that it holds."""
+    """Return every head's candidate accuracy on the development split, (L, H) for each language that it holds."""
     spoken = np.array([example.language for example in measurement.development.examples], dtype=object)
     return {
         language: head_accuracy(measurement.development.select(spoken == language))
@@ -95,9 +95,9 @@ def development_accuracy(measurement: Measurement, languages: Collection[str]) -
 
 
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
-    """The four records of the first quad of a language and kind of cue, not of the prettiest; empty without one.
+    """Return the four records of the first quad of a language and kind of cue; empty if there is none.
 
-    An octad is passed over: two voices have no place in a square of cues and orders.
+    Octads are skipped: their two voices do not fit a square of cues and orders.
     """
     scores = measurement.measured
     quads, main = quads_of(scores.examples), is_main(scores.examples)
@@ -113,7 +113,7 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """The first main item of a language where the head picks the antecedent, and the first where it does not."""
+    """Return the first main item of a language where the head picks the antecedent, and the first where it does not."""
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
     main = is_main(scores.examples)
@@ -125,7 +125,7 @@ def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, 
 
 
 def _balanced_items(measurement: Measurement, most: int, among: Collection[int] | None) -> list[int]:
-    """Items, one of each pile in turn; a pile shares language, type, and whether answer and head are right."""
+    """Return items, one of each pile in turn; a pile shares language, type, and whether answer and head are right."""
     scores, head, task_correct = measurement.measured, measurement.head, measurement.task_correct
     main = is_main(scores.examples)
     piles: dict[tuple[str, str, bool, bool], list[int]] = {}

@@ -1,4 +1,4 @@
-"""The headline: a head chosen on the development split, measured once on another, beside what luck would give."""
+"""The main result: a head selected on the development split, evaluated on another, and compared with chance."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measurement:
-    """What a model's heads and answers are worth on one split, whatever the model.
+    """The scores of any model's heads and answers on one split.
 
     Attributes:
         split: the name of the split that is reported.
         head: chosen on the development split, unless it is named.
-        head_is_named: whether somebody named the head instead, having perhaps looked at any items.
+        head_is_named: whether the user named the head, perhaps after looking at the items.
         development: every head's scores there.
         measured: every head's scores on the split that is reported.
-        capture: the rows and answers behind `measured`; without rows where the scores alone were kept.
-        baselines: (N,) correctness of each policy that looks at no attention.
-        untrained: (R, N) correctness of the head that each of R untrained models chose on the development split, NaN
-            on items that it was not measured on.
+        capture: the rows and answers behind `measured`; without rows if only the scores were kept.
+        baselines: (N,) correctness of each policy that uses no attention.
+        untrained: (R, N) correctness of the head that each of R untrained models chose on the development split, NaN on
+            items without a measurement.
         shortcuts: (N,) correctness of each shortcut of the closed list, NaN on items that are no compositions.
-        reverse: (N, L, H, M) the weight from each candidate to the pronoun; None where it is not known.
+        reverse: (N, L, H, M) the weight from each candidate to the pronoun; None if it is not known.
     """
 
     split: str
@@ -68,18 +68,18 @@ class Measurement:
 
     @property
     def task_correct(self) -> NDArray[np.float64]:
-        """(N,) `Answers.correct` of the model's own answers, for the items that are measured."""
+        """Return (N,) `Answers.correct` of the model's own answers, for the items that are measured."""
         answers, kept = self.capture.answers, self.measured.kept
         return np.full(len(kept), np.nan) if answers is None else answers.correct[kept]
 
     @property
     def task_answers(self) -> CandidateNumbers | None:
-        """(N,) the candidate that the model names, for the items that are measured; None without a prediction head."""
+        """Return (N,) the model's predicted candidate for the measured items; None without a prediction head."""
         answers = self.capture.answers
         return None if answers is None else answers.candidates[self.measured.kept]
 
     def evidence(self) -> Evidence:
-        """The scores, as `metrics.json` holds them; nothing else is measured yet."""
+        """Return the scores in the form of `metrics.json`, before any further measures."""
         scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
@@ -101,7 +101,7 @@ class Measurement:
         )
 
     def _items_digests(self) -> dict[str, str]:
-        """A digest of the main items that are measured, by language."""
+        """Return a digest of the main items that are measured, by language."""
         by_language: dict[str, list[Example]] = {}
         for example, counts in zip(self.measured.examples, is_main(self.measured.examples), strict=True):
             if counts:
@@ -111,7 +111,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headline(Measurement):
-    """What a run's heads and answers are worth on one split.
+    """The scores of a run's heads and answers on one split.
 
     Attributes:
         run: whose heads and answers.
@@ -123,11 +123,11 @@ class Headline(Measurement):
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """What the scores are of: digests of weights, items and code."""
+        """Return the digests of the measured weights, items and code."""
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
-        """The scores with what is known of the run."""
+        """Return the scores together with facts about the run."""
         config = self.run.config
         return replace(
             super().evidence(),
@@ -162,16 +162,16 @@ def measure_headline(
 
     Args:
         run: a trained run.
-        training: what baselines may learn from; None for no baselines.
+        training: the training items of the baselines; None for no baselines.
         development: where heads are chosen.
         measured: the items to report.
         split: the name of the split that `measured` is.
-        untrained: how many models at their random start are the control.
+        untrained: number of randomly initialised models as a control.
         chosen: a head fixed beforehand instead.
-        progress: is called with the name of each stage.
-        keep_rows: whether the rows of the measured items stay in the capture; of a long split they may not fit the
-            memory, and without them each batch's are let go once they are scored.
-        data: the digest of the development and measured items, where the caller has computed it.
+        progress: called with the name of each stage.
+        keep_rows: whether the rows of the measured items stay in the capture; for a long split they may not fit in
+            memory; without them each batch's rows are freed after scoring.
+        data: the digest of the development and measured items, if the caller has computed it.
 
     Raises:
         UserError: there are no development items.
@@ -224,7 +224,7 @@ def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Ans
 def score_split(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> tuple[HeadScores, Answers | None]:
-    """Every head's scores on a split, and the model's answers; the rows of a batch are let go once they are scored."""
+    """Score every head on a split, with the model's answers; the rows of a batch are freed after scoring."""
     numbers: list[int] = []
     answers: list[tuple[NDArray[np.int64], Answers]] = []
 
@@ -246,12 +246,12 @@ def score_split(
 def untrained_items(
     development: Sequence[Example], measured: Sequence[Example]
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """The items on which an untrained model chooses its head, and those on which that is measured."""
+    """Return the items on which an untrained model chooses its head, and those on which it is measured."""
     return sample_quads(development, UNTRAINED_DEVELOPMENT), sample_quads(measured, UNTRAINED_MEASURED)
 
 
 def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
-    """The seeds of so many untrained models, each named before it is used."""
+    """Yield the seeds of the untrained models, reporting each before it is used."""
     for number in range(count):
         progress(_("untrained model {number} of {all}").format(number=number + 1, all=count))
         yield FIRST_UNTRAINED_SEED + number
@@ -260,7 +260,7 @@ def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
 def untrained_correctness(
     control: Iterable[tuple[HeadScores, HeadScores]], examples: Sequence[Example]
 ) -> NDArray[np.float32]:
-    """How right the head is that each untrained model chose for itself.
+    """Return the correctness of the head that each untrained model chose for itself.
 
     Args:
         control: of each of R models the scores on development items and on some of `examples`.

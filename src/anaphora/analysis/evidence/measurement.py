@@ -1,4 +1,4 @@
-"""The evidence on a run: measured or, where metrics.json holds it, read."""
+"""The evidence on a run, measured or read from metrics.json."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ MAX_ATTRIBUTED_TOKENS = 20_000
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """What is known of a run.
+    """The known evidence on a run.
 
     Attributes:
         headline: every head's scores.
-        evidence: all that its `metrics.json` holds.
+        evidence: the content of its `metrics.json`.
         folder: where `metrics.json` and the tables lie.
     """
 
@@ -57,7 +57,7 @@ class RunEvidence:
 
 
 def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder: Path | None = None) -> RunEvidence:
-    """The evidence on a run, measured or, where `metrics.json` holds it, read; controls and verdict are always anew.
+    """Measure the evidence on a run, or read it from `metrics.json`; controls and verdict are always recomputed.
 
     Args:
         run: a finished run.
@@ -96,7 +96,7 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
 
 
 def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance: Provenance) -> Evidence | None:
-    """What `metrics.json` holds of this very question; None where it is another one, or was never measured."""
+    """Return the stored evidence if it was measured with the same settings; otherwise None."""
     fixed = protocol(settings.protocol, settings.split, run.config)
     for place in dict.fromkeys((folder, run.directory, run.files.directory)):
         stored = evidence_to_replace(place, settings.split)
@@ -106,7 +106,7 @@ def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance:
 
 
 def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
-    """What a run's `metrics.json` holds, if it was measured on these items, with these weights and this code."""
+    """Return the stored evidence if it was measured on these items, with these weights and this code."""
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:
         return None
@@ -114,23 +114,23 @@ def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
 
 
 def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
-    """What is measured on these items: with which weights, and by which code."""
+    """Return the digests of items, weights and code."""
     return MeasuredOn(weights=weights_digest(run), data=items_digest(splits), code=analysis_code_digest())
 
 
 def items_digest(splits: EvaluationSplits) -> str:
-    """A digest of the items on which heads are chosen and of those that are measured."""
+    """Return a digest of the items on which heads are chosen and of those that are measured."""
     return examples_digest((*splits.development, *splits.measured))
 
 
 def _provenance(settings: EvidencePlan, run: Run, splits: EvaluationSplits) -> Provenance:
-    """What the evidence is about: how much of it, and which weights, items and measuring code, by their digests."""
+    """Return the provenance of the evidence: its size, and the digests of weights, items and measuring code."""
     return Provenance(items=settings.items, untrained=settings.untrained, **vars(measured_on(run, splits)))
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredModel:
-    """The model of a run, and the items on which measures apply it again.
+    """A run's model and the items on which further measures apply it.
 
     Attributes:
         headline: the head, its scores and the model's answers.
@@ -145,13 +145,13 @@ class MeasuredModel:
     progress: Progress
 
     def whole_maps(self) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-        """Return the tokens and the attention maps of one of the `examples` after the other, (L, H, T, T)."""
+        """Yield the tokens and the attention maps of each of the `examples`, (L, H, T, T)."""
         run = self.headline.run
         return maps_of_each(run.model, run.tokenizer, self.examples, run.config.task.prediction)
 
     @cached_property
     def map_rows(self) -> dict[str, MapRows]:
-        """The rows of every kind of map on the `examples`."""
+        """Return the rows of every kind of map on the `examples`."""
         return _map_rows(self.headline.run, self.examples)
 
     def development_map_rows(self) -> dict[str, MapRows]:
@@ -159,7 +159,7 @@ class MeasuredModel:
         return _map_rows(self.headline.run, self.development)
 
     def causal_tests(self) -> Causal | None:
-        """Return the causal tests; None, with a line in the terminal, for a run of which nothing can be tested."""
+        """Run the causal tests; return None, with a line in the terminal, if the run cannot be tested."""
         headline = self.headline
         by_map = {name: rows.records for name, rows in self.map_rows.items()}
         try:
@@ -174,13 +174,13 @@ class MeasuredModel:
 def measure_evidence(
     headline: Headline, development: Sequence[Example], items: int, fixed: Protocol, progress: Progress = no_progress
 ) -> Evidence:
-    """All the evidence for and against the chosen head, controls and verdict aside.
+    """Measure all evidence for and against the chosen head, except controls and verdict.
 
     Args:
         headline: the head, its scores and the model's answers.
         development: where the best unit of every other map is chosen.
         items: about how many main items, as whole quads, other maps and causal tests are measured on.
-        fixed: what was settled beforehand.
+        fixed: the fixed protocol.
         progress: is called with the name of each stage.
 
     Returns:
@@ -209,7 +209,7 @@ def measure_evidence(
 
 
 def row_evidence(measurement: Measurement) -> Evidence:
-    """The evidence that is in the pronoun's rows and the answers alone, of any model.
+    """Compute the evidence that needs only the pronoun's rows and the answers, for any model.
 
     Returns:
         The scores, and every measure that is computed from rows.
@@ -249,5 +249,5 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
 
 
 def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
-    """About so many items of stratum main, as whole blocks of sentences that belong together."""
+    """Sample main items, as whole blocks of sentences that belong together."""
     return sample_quads([each for each, main in zip(examples, is_main(examples), strict=True) if main], most)

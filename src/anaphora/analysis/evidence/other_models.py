@@ -1,4 +1,4 @@
-"""Any model's attention under the same scores, statistics and causal tests as a run's.
+"""The same scores, statistics and causal tests for the attention of any other model.
 
 The pronoun's rows enter as `AttentionRecord` (`record.from_arrays` makes one from the maps of any library); causal
 tests need a `Subject`, which answers again with edges knocked out, heads ablated and rows patched.
@@ -45,18 +45,18 @@ def evidence_from_records(
     chosen: Head | None = None,
     untrained: Iterable[tuple[Sequence[AttentionRecord], Sequence[AttentionRecord]]] = (),
 ) -> tuple[Measurement, Evidence]:
-    """Choose a head on the development records, measure it on others, and gather all the evidence there can be.
+    """Choose a head on the development records, measure it on others, and gather all possible evidence.
 
     Args:
         name: of the model; it enters the protocol's hash in the place of a run's settings.
         development: where the head is chosen.
         measured: the records to report, none of a development sentence.
-        answers: what the model itself names in each of `measured`: a candidate's number, -1 for "none of them". Without
+        answers: the model's prediction for each of `measured`: a candidate's number, -1 for "none of them". Without
             them task accuracy, agreement and factors' task accuracy are None.
         subject: the model for the causal tests, on items that each have an antecedent and a distractor.
-        training: what the learned baselines are fitted on; without it only those are there that need no learning.
-        split: what `measured` is called in the report.
-        fixed: what was settled beforehand; by default the protocol's own values.
+        training: what the learned baselines are fitted on; without it there are only baselines that need no training.
+        split: the name of `measured` in the report.
+        fixed: the fixed protocol; by default the standard one.
         progress: is called with the name of each stage.
         chosen: a head fixed beforehand instead of the one that development chooses.
         untrained: of each untrained model the records of development examples and of some of the measured ones.
@@ -128,7 +128,7 @@ def _check_tested_model(subject: Subject, shape: tuple[int, int]) -> None:
 
 
 def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | None) -> Capture:
-    """The records with the model's answers, as a run gives them."""
+    """Return the records with the model's answers, as a run gives them."""
     if answers is None:
         return Capture(list(records), None)
     if len(answers) != len(records):

@@ -1,4 +1,4 @@
-"""What is fixed before a run is measured, and the controls of its verdict. Imports nothing heavy."""
+"""The protocol fixed before a run is measured, and the controls of its verdict; no heavy imports."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DIRECTION = "pronoun_to_candidate"
 
 
 def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> FixedProtocol:
-    """The protocol of a report: metric, map and direction never vary.
+    """Return the protocol of a report: metric, map and direction never vary.
 
     Args:
         fixed: alpha, as the settings say.

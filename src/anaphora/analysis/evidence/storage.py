@@ -1,4 +1,4 @@
-"""metrics.json and the tables beside it: written, read, and the head that they name."""
+"""Storage of metrics.json, its tables and the chosen head."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _SCORE_PARTS = (
 
 
 def find_head(directory: Path, split: str = "test") -> Head | None:
-    """The head of a run directory that was chosen on the development split; None where none has been chosen yet.
+    """Return the head of a run directory that was chosen on the development split; None if none has been chosen.
 
-    A head that somebody named was not chosen.
+    A head named by the user does not count.
 
     Raises:
         UserError: the file that names it is damaged.
@@ -52,7 +52,7 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
 
 
 def chosen_head(run: Run, language: str | None = None) -> Head | None:
-    """The head that was chosen on the development split, by those who published the run or else here; None without one.
+    """Return the head chosen on the development split, here or by the run's publishers; None if there is none.
 
     It is the same whichever split was measured after the choice. A run for which a head was chosen in each language
     has a folder for each, named "en" and "zh".
@@ -72,7 +72,7 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
 
 
 def answer_temperature(run: Run, language: str) -> float:
-    """Return by what the scores of a run's answers in a language are divided before the softmax; 1 if uncalibrated.
+    """Return the temperature of a run's answers in a language; 1 if uncalibrated.
 
     Raises:
         UserError: the file with the temperatures is damaged.
@@ -81,7 +81,7 @@ def answer_temperature(run: Run, language: str) -> float:
 
 
 def answer_temperatures(run: Run) -> dict[str, float]:
-    """Return the temperature of each language that was calibrated, here or else by those who published the run.
+    """Return the temperature of each calibrated language, fitted here or by the run's publishers.
 
     Raises:
         UserError: the file with the temperatures is damaged.
@@ -100,14 +100,14 @@ def answer_temperatures(run: Run) -> dict[str, float]:
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write the temperatures of a run's answers beside its scores, and what they were fitted and measured on."""
+    """Write the temperatures of a run's answers next to its scores, with the data of their fit and evaluation."""
     path = run.directory / _CALIBRATION
     write_json(path, {"temperatures": temperatures, **about})
     return path
 
 
 def stored_head(run: Run, language: str | None = None) -> Head:
-    """The head that was chosen on the development split, as in `chosen_head`.
+    """Return the head that was chosen on the development split, as in `chosen_head`.
 
     Raises:
         UserError: none has been chosen yet, or the file that names it is damaged.
@@ -125,12 +125,12 @@ def stored_head(run: Run, language: str | None = None) -> Head:
 
 
 def metrics_path(directory: Path, split: str) -> Path:
-    """Where the scores of a split stand."""
+    """Return the path of the scores of a split."""
     return directory / ("metrics.json" if split == "test" else f"metrics_{split}.json")
 
 
 def read_evidence(directory: Path, split: str) -> Evidence | None:
-    """The evidence on a split as it was written; None where there is none.
+    """Return the evidence on a split as it was written; None if there is none.
 
     Raises:
         UserError: the file is damaged, or no evidence of a version that can be read.
@@ -142,7 +142,7 @@ def read_evidence(directory: Path, split: str) -> Evidence | None:
 
 
 def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
-    """The same for a command that writes the file anew: one that is damaged is reported, and stops nothing."""
+    """Read the evidence for a command that rewrites the file; a damaged file is reported but does not stop it."""
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
@@ -169,7 +169,7 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
 def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence) -> None:
     """Write the tables of heads, templates and single items, and `metrics.json`; the caller holds the folder.
 
-    `metrics.json` comes last: where it is, the tables are those that were written with it.
+    `metrics.json` is written last: if it exists, the tables belong to it.
     """
     tables, split = folder / "tables", measurement.split
     write_csv(
@@ -186,7 +186,7 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
 
 
 def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64]] | None:
-    """Every head's candidate accuracy on the development split by which heads are chosen, (L, H) by language.
+    """Return every head's candidate accuracy on the development split by which heads are chosen, (L, H) by language.
 
     NaN in layers without attention, which have no rows in the table.
 
@@ -195,7 +195,7 @@ def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64
         evidence: what `metrics.json` holds there.
 
     Returns:
-        None where the table is missing, damaged or of an earlier version, or is not the one that was written with the
+        None if the table is missing, damaged or of an earlier version, or is not the one that was written with the
         evidence.
     """
     path, grids = _development_table(folder), dict[str, NDArray[np.float64]]()
@@ -224,9 +224,9 @@ def _digest(path: Path) -> str:
 
 
 def _is_about(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
-    """Whether evidence may stay beside new scores: of the same head, weights, items, code and untrained models.
+    """Check whether evidence may stay next to new scores: same head, weights, items, code and untrained models.
 
-    That as many items were measured does not say that they are the same: scores of other data may go to the same file.
+    An equal number of items is not enough, since scores of other data may go to the same file.
 
     Args:
         stored: the evidence.

@@ -1,4 +1,4 @@
-"""Whether the evidence supports the claim, by one rule for every run, of which every row is shown."""
+"""The verdict on the claim, by one rule for every run, with every row shown."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = N_("supported"), N_("not supported"),
 
 
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """The verdict on "this head picks antecedents, and the answer depends on its layer", by language and kind.
+    """Return the verdict on "this head picks antecedents, and the answer depends on its layer", by language and kind.
 
     Args:
         evidence: scores, significance, causal tests and controls; a part that is None counts as not measured.
@@ -78,7 +78,7 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
 
 
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """The same with what the chosen head carries alone, and for the pronoun alone, in place of its layer's rows."""
+    """Return the verdict with the effects of the chosen head for the pronoun alone, instead of its layer's rows."""
     verdicts: Groups[Verdict] = {}
     for language, kind, cell in claim_groups(evidence.scores):
         causal = in_group(evidence.causal_cells, language, kind)
@@ -145,7 +145,7 @@ def _lift(cell: Cell) -> VerdictRow:
 
 
 def _quads(cell: Cell) -> VerdictRow:
-    """Quad accuracy against single items' baselines: a harder bar than the baselines' own quad accuracy."""
+    """Compare quad accuracy with the baselines on single items, a stricter bound than their quad accuracy."""
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
     known = {name: value for name, value in listed.items() if value is not None}
@@ -183,7 +183,7 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
 
 
 def _patching(patching: PatternPatching | None) -> VerdictRow:
-    """Over pairs that differ in one word; over all of them, aligned, where none does.
+    """Return the patching rule over pairs that differ in one word; if there are none, over all pairs, aligned.
 
     Without an interval there are pairs of one template alone, or of a few that are all alike, which decide nothing.
     """
@@ -293,5 +293,5 @@ def _controls(trained: int) -> VerdictRow:
 
 
 def near_chance(accuracy: float | None, chance: float | None) -> bool | None:
-    """Whether an accuracy is about what a blind choice gives; None where one of the two is not known."""
+    """Check whether an accuracy is near chance; None if one of the two is unknown."""
     return None if accuracy is None or chance is None else abs(accuracy - chance) <= NEAR_CHANCE

@@ -1,4 +1,4 @@
-"""One pass over a split: the pronoun's rows of every layer and head, and the model's own answers."""
+"""One pass over a split that captures the pronoun's rows of every layer and head, and the model's answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Capture:
 
     Attributes:
         records: N rows of attention, in the order of the split.
-        answers: to the N items; None where the model has no prediction head, or one of labels.
+        answers: to the N items; None if the model has no prediction head, or one of labels.
     """
 
     records: list[AttentionRecord]
@@ -41,17 +41,17 @@ class Capture:
 
     @property
     def correct(self) -> NDArray[np.float64]:
-        """(N,) 1 where the answer is right, else 0 (`Answers.correct`); NaN where the model answers nothing."""
+        """Return (N,) 1 if the answer is right, else 0 (`Answers.correct`); NaN without an answer."""
         return correctness(self.answers, len(self.records))
 
 
 def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
-    """The attention rows and the answers of a stored run on some examples."""
+    """Return the attention rows and the answers of a stored run on some examples."""
     return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching, run.config.task.prediction)
 
 
 def capture(model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> Capture:
-    """Capture the rows and answers of every item; sorted by length inside, in the split's order outside."""
+    """Capture the rows and answers of every item, in the split's order."""
     records: list[AttentionRecord | None] = [None] * len(data)
     answers: list[tuple[NDArray[np.int64], Answers]] = []
     for batch in captured_batches(model, data, batching, prediction):
@@ -68,7 +68,7 @@ class CapturedBatch(NamedTuple):
     Attributes:
         items: (n,) their numbers in the split.
         records: their n rows.
-        answers: to the n items; None where the model answers nothing about pronouns.
+        answers: to the n items; None if the model answers nothing about pronouns.
     """
 
     items: NDArray[np.int64]
@@ -79,7 +79,7 @@ class CapturedBatch(NamedTuple):
 def captured_batches(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Iterator[CapturedBatch]:
-    """Capture one batch after the other, sorted by length; what is held of a batch is the caller's choice."""
+    """Capture one batch at a time, sorted by length; the caller decides what to keep."""
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
         rows, scores = _capture_batch(model, batch.to(model.device), prediction)
         starts = (batch.item_starts % batch.ids.shape[1]).tolist()
@@ -95,7 +95,7 @@ def captured_batches(
 def captured_words(
     model: PronounModel, data: EncodedChunks, batching: Batching
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The rows of the Q words that attend in each chunk of text: its number and (Q, L, H, T), shortest chunks first.
+    """Yield the rows of the Q attending words of each chunk of text: its number and (Q, L, H, T), shortest first.
 
     Raises:
         UserError: the model reads a pronoun as a second sequence.
@@ -134,12 +134,12 @@ def predict_answers(
 
 
 def answers_pronouns(prediction: Prediction) -> bool:
-    """Whether a model with such a prediction head names a candidate."""
+    """Check whether this prediction head predicts a candidate."""
     return not isinstance(prediction, NoPrediction | Label)
 
 
 def no_pronoun_answers(run: Run) -> UserError:
-    """Return the error about a run whose prediction head names no candidate."""
+    """Return the error for a run whose prediction head does not predict candidates."""
     message = N_("{run}: this run answers no pronoun question (task.prediction={prediction})")
     return UserError(message, run=run.name, prediction=run.config.task.prediction.kind)
 
@@ -147,9 +147,9 @@ def no_pronoun_answers(run: Run) -> UserError:
 def log_probabilities(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float64]:
-    """The log of the share that a prediction head of candidates gives each answer, (N, M + 1), "none of them" last.
+    """Return the log-probability of each answer, (N, M + 1), "none of them" last.
 
-    M is the most candidates of an item; what an item does not have, and none that is not allowed, is at -inf.
+    M is the most candidates of an item; absent candidates, and "none of them" if not allowed, are at -inf.
     """
     shares = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
@@ -166,14 +166,14 @@ def log_probabilities(
 def task_correctness(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float64]:
-    """`Answers.correct` of each item, (N,), with attention maps or without; NaN without a prediction head."""
+    """Return `Answers.correct` of each item, (N,), with attention maps or without; NaN without a prediction head."""
     return correctness(predict_answers(model, data, batching, prediction), len(data))
 
 
 def _capture_batch(
     model: PronounModel, batch: Batch, prediction: Prediction
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """The rows of a batch, (N, L, H, T), and the scores of its answers, (N, M + 1), None without any."""
+    """Return the rows of a batch, (N, L, H, T), and the scores of its answers, (N, M + 1), None without any."""
     with torch.inference_mode():
         output = model.forward_with_rows(batch)
         assert output.rows is not None
@@ -190,14 +190,14 @@ def _answer_scores(model: PronounModel, output: EncoderOutput, batch: Batch) -> 
 def whole_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Every attention map of one sentence: its T tokens and (L, H, T, T)."""
+    """Return every attention map of one sentence: its T tokens and (L, H, T, T)."""
     return next(iter(maps_of_each(model, tokenizer, [example], prediction)))
 
 
 def maps_of_each(
     model: PronounModel, tokenizer: Tokenizer, examples: list[Example], prediction: Prediction
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-    """The maps of one sentence after the other."""
+    """Yield the maps of one sentence after the other."""
     for example in examples:
         batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
         with torch.inference_mode():
@@ -205,7 +205,7 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Every attention map of a text without a pronoun question: its T tokens and (L, H, T, T)."""
+    """Return every attention map of a text without a pronoun question: its T tokens and (L, H, T, T)."""
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)
     with torch.inference_mode():
@@ -213,7 +213,7 @@ def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[Tok
 
 
 def _first_maps(model: PronounModel, encoder_input: EncoderInput) -> NDArray[np.float32]:
-    """The maps of the first row of a batch: (L, H, T, T)."""
+    """Return the maps of the first row of a batch: (L, H, T, T)."""
     layers = model.encoder.maps(encoder_input)
     maps: NDArray[np.float32] = torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
     return maps

@@ -14,7 +14,7 @@ CAPACITY_SCALE = 2**24
 
 
 def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64]:
-    """Attention flow, Abnar and Zuidema 2020, section 3: the largest flow from a state to each token's embedding.
+    """Return attention flow (Abnar and Zuidema 2020, section 3): the maximum flow from a state to each embedding.
 
     The states of all layers are nodes; the edge from state i of layer l to state j of layer l - 1 carries at most
     (A_l / 2 + I / 2)_ij. One maximum-flow problem for each layer and token, so short inputs only.
@@ -46,7 +46,7 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
 
 
 def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
-    """Attention flow where every layer mixes the tokens' embeddings: f_l(j) = A_l(j) / 2 + min(1/2, f_(l-1)(j)).
+    """Return attention flow where every layer mixes the tokens' embeddings: f_l(j) = A_l(j) / 2 + min(1/2, f_(l-1)(j)).
 
     State i of layer l has an edge of A_ij / 2 to each embedding j and one of 1/2 to its own state of layer l - 1; state
     i of layer 0 is embedding i, so f_0 is without bound at i and 0 elsewhere. The graph is a chain with one side edge

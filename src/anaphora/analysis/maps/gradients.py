@@ -1,4 +1,4 @@
-"""Integrated gradients: how much each token's embedding adds to the score of the answer that the model gives."""
+"""Integrated gradients: the contribution of each token's embedding to the score of the model's answer."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ INTEGRATION_STEPS = 32
 
 @dataclass(frozen=True)
 class Attribution:
-    """What the tokens of a batch add to the answers.
+    """The contributions of a batch's tokens to the answers.
 
     Attributes:
-        tokens: (R, T) what each token adds, negative where it lowers the answer's score.
+        tokens: (R, T) each token's contribution, negative if it lowers the answer's score.
         answers: (N,) the candidate that the model names, or `NO_CANDIDATE`.
         difference: (N,) the answer's score less its score at the baseline; the sum over the item's tokens, but for the
             error of the quadrature.
@@ -38,12 +38,12 @@ class Attribution:
 
 
 def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRATION_STEPS) -> Attribution:
-    """Integrated gradients of the model's own answer, Sundararajan et al. 2017, section 3.
+    """Return integrated gradients of the model's own answer, Sundararajan et al. 2017, section 3.
 
     The score is that of the prediction head's answer to the whole input, right or wrong: gradients of the gold answer
     point at gold by construction. The path leads from the baseline, the same positions (and marks of candidates) with
-    [PAD] for every token, to the input. A zero embedding would be no baseline here: norms make of x and of x / 100 the
-    same, so that all of the score would change in the first hundredth of the path. The integral is taken by
+    [PAD] for every token, to the input. A zero embedding is not a suitable baseline: norms map x and x / 100 to the
+    same vector, so that the score changes only in the first hundredth of the path. The integral is taken by
     Gauss-Legendre quadrature.
 
     Args:
@@ -83,14 +83,14 @@ def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRA
 
 
 def _scores(model: PronounModel, batch: Batch, context: AttentionContext, embedded: Tensor) -> Tensor:
-    """The prediction head's scores (N, M + 1) where the first layer reads `embedded` (R, T, W)."""
+    """Return the prediction head's scores (N, M + 1) where the first layer reads `embedded` (R, T, W)."""
     length = batch.ids.shape[1]
     queries = (batch.query_positions // length, batch.query_positions % length)
     rows = []
     for layer in layer_passes(model.encoder.layers, replace(context, embeddings=embedded)):
         if model.prediction_head.needs_rows():
             rows.append(layer.rows(queries))
-    # Nobody reads the last layer's other states: a fifth of the work of three layers.
+    # The last layer's other states are not needed: this saves a fifth of the work of three layers.
     needed: Tensor = torch.unique(torch.cat((*model.prediction_head.read_positions(batch), batch.masked_positions)))
     states = layer.output(needed)
     hidden = embedded.new_zeros(batch.ids.numel(), embedded.shape[-1])

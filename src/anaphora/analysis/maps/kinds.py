@@ -1,7 +1,7 @@
-"""All maps of the protocol, for every item of a split or for one sentence, and the weights the other way round.
+"""All maps of the protocol, for the items of a split or for one sentence, and the weights in the other direction.
 
-N items, L layers, H heads, T tokens, M candidates at most, Q query tokens. What each map means stands in `norms`,
-`rollout`, `flow` and `gradients`.
+N items, L layers, H heads, T tokens, M candidates at most, Q query tokens. `norms`, `rollout`, `flow` and `gradients`
+define the maps.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def pronoun_maps(
     longest: int = MAX_FLOW_TOKENS,
     steps: int = INTEGRATION_STEPS,
 ) -> dict[str, MapRows]:
-    """The pronoun's rows of chosen maps, from one pass over a split (and `steps` more for integrated gradients).
+    """Return the pronoun's rows of chosen maps, from one pass over a split (and `steps` more for integrated gradients).
 
     A row is the mean over the pronoun's own tokens; each sums to 1, so that `score_records` takes them as they are.
     Integrated gradients have one row a text: the absolute values of what the tokens add to the answer.
@@ -152,7 +152,7 @@ def _mixes_tokens(model: PronounModel) -> bool:
 
 
 def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str], longest: int) -> dict[str, Tensor]:
-    """The maps of one batch, but for integrated gradients, each (N, L, H or 1, T)."""
+    """Return the maps of one batch, but for integrated gradients, each (N, L, H or 1, T)."""
     queries = _query_indices(batch, batch.query_positions)
     tokens = _mixes_tokens(model)
     single_layer: dict[str, list[Tensor]] = {name: [] for name in SINGLE_LAYER_MAPS if name in names}
@@ -174,12 +174,12 @@ def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str], longe
 
 
 def _rollout(means: Tensor, queries: Queries, tokens: bool) -> Tensor:
-    """(L, Q, T) from the queries' rows (L, Q, T) where layers mix tokens, else from whole maps (L, B, T, T)."""
+    """Return (L, Q, T) from the queries' rows (L, Q, T) where layers mix tokens, else from whole maps (L, B, T, T)."""
     return rollout_of_tokens(means, queries[1]) if tokens else rollout_of_states(means)[:, queries[0], queries[1]]
 
 
 def _flow(means: Tensor, queries: Queries, batch: Batch, longest: int, tokens: bool) -> Tensor:
-    """As `_rollout`; zeros for a text of more than `longest` tokens where it takes a solver."""
+    """Return flow like `_rollout`; zeros for a text of more than `longest` tokens if it needs a solver."""
     if tokens:
         return flow_of_tokens(means, queries[1])
     maps = means.double().cpu().numpy()
@@ -194,7 +194,7 @@ def _flow(means: Tensor, queries: Queries, batch: Batch, longest: int, tokens: b
 
 
 def _attribution_shares(model: PronounModel, batch: Batch, steps: int) -> Tensor:
-    """The share of each token among the absolute attributions of its text: (N, 1, 1, T)."""
+    """Return the share of each token among the absolute attributions of its text: (N, 1, 1, T)."""
     values = integrated_gradients(model, batch, steps).tokens.abs()
     numbers = torch.arange(len(batch.items), device=values.device)
     rows = batch.item_starts // batch.ids.shape[1]
@@ -210,7 +210,7 @@ def _query_indices(batch: Batch, positions: Tensor) -> Queries:
 def sentence_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
-    """The whole maps of one sentence, attending token first.
+    """Return the whole maps of one sentence, attending token first.
 
     Returns:
         Its T tokens; "raw" and "norm" (L, H, T, T), "rollout" and "value_zeroing" (L, 1, T, T), rows summing to 1.
@@ -235,7 +235,7 @@ def sentence_maps(
 def candidates_to_pronoun(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float32]:
-    """The other direction: the raw weight that each candidate puts on the pronoun.
+    """Return the other direction: the raw weight that each candidate puts on the pronoun.
 
     Mean over the candidate's tokens (of all its mentions), sum over the pronoun's. The layout is that of
     `HeadScores.candidate_mass`: take the items `HeadScores.kept`, put it into that field, and
@@ -243,7 +243,7 @@ def candidates_to_pronoun(
     computed.
 
     Returns:
-        (N, L, H, M), 0 where there is no candidate.
+        (N, L, H, M), 0 if there is no candidate.
     """
     weights_by_item: list[NDArray[np.float32] | None] = [None] * len(data)
     device = model.device
@@ -255,7 +255,7 @@ def candidates_to_pronoun(
 
 
 def _candidate_rows(model: PronounModel, batch: Batch) -> Tensor:
-    """(N, L, H, M)."""
+    """Return (N, L, H, M)."""
     items, most = batch.present.shape
     _, pronoun_columns = _query_indices(batch, batch.query_positions)
     queries = _query_indices(batch, batch.candidate_positions)

@@ -1,7 +1,7 @@
-"""How much of each token reaches another, in a layer and through layers: what the maps beyond the raw weight mean.
+"""Norm-based maps, rollout and flow: how much of each token reaches another, in a layer and through layers.
 
-B batch, T tokens, H heads, D features a head, W width, L layers, Q queries. Every map is a row of weights for
-each query, 0 or more, that sums to 1, or is all 0 where nothing at all arrives.
+B batch, T tokens, H heads, D features per head, W width, L layers, Q queries. Every map is a row of weights for
+each query, 0 or more, that sums to 1, or is all 0 if nothing at all arrives.
 
 Through layers (rollout, flow) it matters what attention mixes. With `model.values=hidden` layer l mixes the states of
 layer l - 1, as in the papers. With `model.values=token` it mixes the tokens' embeddings in every layer, and only the
@@ -20,12 +20,12 @@ PAIRS = 2**14  # pairs of tokens whose layer output is computed at once: 8 MB a 
 
 
 def normalise_rows(rows: Tensor) -> Tensor:
-    """Rows (..., T) of weights scaled to sum 1; a row of zeros stays one."""
+    """Return rows (..., T) of weights scaled to sum 1; a row of zeros stays one."""
     return rows / rows.sum(dim=-1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
 
 
 def value_norms(layer: LayerPass) -> Tensor:
-    """How long each token's transformed value is in each head: ||f(x)||, f(x) = W_O V(x), Kobayashi et al. 2020, eq. 4.
+    """Return the norm of each token's transformed value: ||f(x)||, f(x) = W_O V(x), Kobayashi et al. 2020, eq. 4.
 
     W_O is the head's slice of the output matrix; V holds the value's bias, while that of the output belongs to no
     token and is left out. The norm is taken through the triangular factor of W_O = Q R, ||W_O v|| = ||R v||, so that
@@ -47,7 +47,7 @@ def value_norms(layer: LayerPass) -> Tensor:
 
 
 def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
-    """The norm of each weighted transformed value, ||alpha f(x)|| = alpha ||f(x)||, Kobayashi et al. 2020, section 3.2.
+    """Return the norm of each weighted transformed value, alpha ||f(x)||, Kobayashi et al. 2020, section 3.2.
 
     The vectors themselves are never built, so memory is O(H T^2), as for the weights, and not O(H T^2 W).
 
@@ -62,7 +62,7 @@ def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
 
 
 def value_zeroing(layer: LayerPass, weights: Tensor, queries: Queries) -> Tensor:
-    """How far a token's layer output turns when another's value is zeroed, Mohebbi et al. 2023, section 3.
+    """Return the change of a token's layer output when another's value is zeroed, Mohebbi et al. 2023, section 3.
 
     Token j's value vector becomes zero in all heads of this layer alone, weights unchanged; the distance of query i to
     j is 1 - cosine of the layer's outputs at i with and without it (the residual branches, norms and feed-forward

@@ -1,4 +1,4 @@
-"""Maps of models that are no runs of ours: torch's own Transformer encoder, and the list of tensors that others return.
+"""Attention maps of torch's Transformer encoder, and of other models that return a list of tensors.
 
 B batch, L layers, H heads, T tokens. What comes out is what `record.from_arrays` takes, one sentence at a time.
 """
@@ -26,7 +26,7 @@ def maps_of_layers(
     Args:
         layers: L of them, (B, H, T, T) or (H, T, T), in any floating-point type.
         sentence: which of the batch, from 0; without a batch, 0.
-        tokens: how many tokens it has; what stands behind them is padding and is left out.
+        tokens: how many tokens it has; tokens after them are padding and are left out.
 
     Returns:
         (L, H, T, T).
@@ -74,10 +74,10 @@ def _is_floating(layer: Tensor | NDArray[Any]) -> bool:
 
 
 def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any) -> list[Tensor]:
-    """Return every map of a torch Transformer encoder, which itself asks its attention for no weights.
+    """Return every map of a torch Transformer encoder, which does not return attention weights itself.
 
     Args:
-        encoder: in any mode; it computes as in evaluation and is left as it was.
+        encoder: in any mode; it computes as in evaluation, and its mode is restored.
         source: what it reads, (B, T, W), or (T, B, W) if it was made so.
         options: `mask`, `src_key_padding_mask` and the like, as its `forward` takes them.
 
@@ -103,7 +103,7 @@ def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any)
 
 @contextlib.contextmanager
 def evaluation_mode(module: nn.Module) -> Iterator[None]:
-    """Let a module compute as in evaluation, and afterwards each of its parts in the mode in which it was."""
+    """Set a module to evaluation mode in the block, and restore the mode of each of its parts afterwards."""
     training = [part for part in module.modules() if part.training]
     module.eval()
     try:
@@ -115,7 +115,7 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _asking_for_weights(encoder: nn.TransformerEncoder, kept: list[Tensor]) -> Iterator[None]:
-    """Let each layer's attention give the weights of every head; the fused path, which gives none, is off meanwhile."""
+    """Make each layer's attention return the weights of every head, with the fused path switched off."""
 
     def ask(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return arguments, {**named, "need_weights": True, "average_attn_weights": False}

@@ -31,8 +31,8 @@ class AttentionRecord:
         words: T word numbers that never fall; -1 for a special token.
         weights: (L, H, T), the mean over the pronoun's own tokens; each row sums to 1, or is all 0 for an ablated head
             and in a layer that does not attend.
-        special: what the vocabulary calls the special tokens, in their order; () where nobody said.
-        tolerance: how far from 1 the sum of a row may be, which depends on the precision of the model.
+        special: the vocabulary's names of the special tokens, in order; () if unknown.
+        tolerance: largest distance of a row's sum from 1, which depends on the model's precision.
 
     Raises:
         UserError: the parts do not fit each other; the message says what was expected.
@@ -49,7 +49,7 @@ class AttentionRecord:
     def of(
         cls, example: Example, tokens: TokenizedText, weights: NDArray[np.float32], tolerance: float = ROW_TOLERANCE
     ) -> AttentionRecord:
-        """The record of a text that one of our tokenizers, or one of `transformers`, has cut into tokens."""
+        """Return the record of a text that one of our tokenizers, or one of `transformers`, has cut into tokens."""
         return cls(example, tokens.spans, tokens.words, weights, tokens.special, tolerance)
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ def from_arrays(
     minimal_pair: str = "",
     factors: Mapping[str, str] | None = None,
 ) -> AttentionRecord:
-    """A record from the maps of any library.
+    """Return a record from the maps of any library.
 
     Args:
         text: the sentence.
@@ -158,7 +158,7 @@ def from_arrays(
         listed = [whole_number(f"words[{place}]", word) for place, word in enumerate(plain_list("words", words))]
         numbers = zip(listed, trimmed, strict=False)
         words = (*(word if start < end else -1 for word, (start, end) in numbers), *listed[len(trimmed) :])
-    with np.errstate(over="ignore"):  # too large for the type becomes infinite, which the record refuses
+    with np.errstate(over="ignore"):  # too large for the type becomes infinite, which the record rejects
         kept = values.astype(np.float32)
     return AttentionRecord(example, trimmed, tuple(words), kept)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def rollout_of_states(maps: Tensor) -> Tensor:
-    """Attention rollout, Abnar and Zuidema 2020, section 3: R_l = (A_l / 2 + I / 2) R_(l-1), R_0 = I.
+    """Return attention rollout, Abnar and Zuidema 2020, section 3: R_l = (A_l / 2 + I / 2) R_(l-1), R_0 = I.
 
     Args:
         maps: (L, ..., T, T), A_l, the mean over the heads of each layer.
@@ -24,7 +24,7 @@ def rollout_of_states(maps: Tensor) -> Tensor:
 
 
 def rollout_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
-    """Attention rollout where every layer mixes the tokens' embeddings: R_l = A_l / 2 + R_(l-1) / 2, R_0 = I.
+    """Return attention rollout where every layer mixes the tokens' embeddings: R_l = A_l / 2 + R_(l-1) / 2, R_0 = I.
 
     A layer adds sum_j A_ij V(embedding_j) to the state i. So its attention branch brings the embeddings themselves,
     whose shares are I, where the paper's brings the states of layer l - 1, whose shares are R_(l-1): A_l R_(l-1)

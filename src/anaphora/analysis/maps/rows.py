@@ -1,4 +1,4 @@
-"""Attention rows as a table that other tools read: Parquet, a row for each word that attends, written as they come.
+"""Attention rows as a Parquet table for other tools, one row per attending word, written in parts.
 
 L layers, H heads, T tokens. Weights are stored as float16 shares of the largest weight of their row, which keeps the
 eleventh bit of every weight down to 1/16,000 of it; that largest weight is the row's scale.
@@ -44,7 +44,7 @@ _PART = 1024  # rows of a table that is written at once
 
 @dataclass(frozen=True, eq=False)
 class QueryRow:
-    """What one word attends to in every layer and head.
+    """The attention of one word in every layer and head.
 
     Attributes:
         item: number of its text.
@@ -60,19 +60,19 @@ class QueryRow:
 
     @classmethod
     def of_record(cls, item: int, record: AttentionRecord) -> QueryRow:
-        """The pronoun's row."""
+        """Return the pronoun's row."""
         return cls(item, record.example.pronoun, record.spans, record.weights)
 
 
 @dataclass(frozen=True)
 class RowWriter:
-    """Writes rows and the items that they are of, a part at a time."""
+    """A writer of rows and their items, one part at a time."""
 
     write_table: Any
     write_text: Any
 
     def write(self, rows: Sequence[QueryRow], items: Iterable[Mapping[str, Any]]) -> None:
-        """Write a part.
+        """Write a part of the rows and items.
 
         Args:
             rows: become a row group.
@@ -86,14 +86,14 @@ class RowWriter:
 
 @contextmanager
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[RowWriter]:
-    """A file of attention rows and, beside it, one of their items (`<stem>_items.jsonl`), which are there at the end.
+    """Open a file of attention rows and one of their items (`<stem>_items.jsonl`), both complete at the end.
 
     Args:
-        path: of the rows; they come last, so that where they are, the items are.
-        about: what the rows are of; `data.parquet.parquet_about` reads it.
+        path: of the rows, which are written last, so that if they exist, the items do too.
+        about: a description of the rows; `data.parquet.parquet_about` reads it.
 
     Raises:
-        UserError: a file of the items' name is there without one of rows, so it is somebody's data.
+        UserError: a file of the items' name is there without one of rows, so it may be user data.
     """
     items = items_path(path)
     if items.exists() and not path.exists():
@@ -107,12 +107,12 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
 
 
 def items_path(path: Path) -> Path:
-    """Where the items of a file of rows stand."""
+    """Return the path of the items of a file of rows."""
     return path.with_name(f"{path.stem}_items.jsonl")
 
 
 def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None:
-    """Write the pronouns' rows as Parquet, and the items beside it as JSON lines; each whole or not at all."""
+    """Write the pronouns' rows as Parquet, and the items next to it as JSON lines; each whole or not at all."""
     numbered = enumerate(records)
     with attention_file(path) as file:
         while part := list(islice(numbered, _PART)):
@@ -121,7 +121,7 @@ def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None
 
 
 def attention_schema() -> pyarrow.Schema:
-    """The types of `COLUMNS`."""
+    """Return the types of `COLUMNS`."""
     import pyarrow
 
     types = {
@@ -139,7 +139,7 @@ def attention_schema() -> pyarrow.Schema:
 
 
 def attention_table(rows: Sequence[QueryRow]) -> pyarrow.Table:
-    """Rows as a table; columns as in `COLUMNS`."""
+    """Return rows as a table; columns as in `COLUMNS`."""
     import pyarrow
 
     spans = np.concatenate([np.asarray(row.spans, dtype=np.int32).reshape(-1, 2) for row in rows])
@@ -161,14 +161,14 @@ def attention_table(rows: Sequence[QueryRow]) -> pyarrow.Table:
 
 
 def _scaled(weights: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArray[np.float32]]:
-    """Weights as shares of their row's largest, and those: (L, H, T) -> (L, H, T), (L, H)."""
+    """Return weights as shares of their row's largest, and those: (L, H, T) -> (L, H, T), (L, H)."""
     scales = weights.max(axis=2).astype(np.float32)
     shares = np.divide(weights, scales[..., None], out=np.zeros_like(weights), where=scales[..., None] > 0)
     return shares.astype(np.float16), scales
 
 
 def _lists(values: NDArray[Any], sizes: NDArray[np.int64]) -> pyarrow.Array:
-    """Lists of these sizes, which stand one after the other in an array."""
+    """Return lists of these sizes, which stand one after the other in an array."""
     import pyarrow
 
     offsets = np.concatenate(([0], sizes.cumsum())).astype(np.int32)

@@ -1,4 +1,4 @@
-"""From tokens to words and mentions: weights are summed over what is attended to, averaged over what attends.
+"""Merging of tokens to words and mentions: weights are summed over attended and averaged over attending tokens.
 
 L layers, H heads, T tokens, W words, M mentions. The rule of Clark et al. 2019, section 4.1: rows keep their sum.
 """
@@ -41,7 +41,7 @@ def attending_layers(weights: NDArray[np.float32]) -> list[int]:
 
 
 def word_weights(record: AttentionRecord) -> WordRow:
-    """A record's rows with the tokens of each word summed; special tokens stay columns of their own."""
+    """Return a record's rows with the tokens of each word summed; special tokens stay columns of their own."""
     columns = word_columns(record.words)
     spans: list[Span] = [(0, 0)] * (max(columns) + 1)
     for column, (start, end) in zip(columns, record.spans, strict=True):
@@ -53,13 +53,13 @@ def word_weights(record: AttentionRecord) -> WordRow:
 
 
 def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
-    """Words or tokens as the text writes them; special ones by their names in order, or `SPECIAL` without a name."""
+    """Return words or tokens as written in the text; special ones by name in order, or `SPECIAL` without a name."""
     names = iter(special)
     return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
 
 
 def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.float32]:
-    """A whole map with tokens merged to words: the sum over attended tokens, the mean over attending ones.
+    """Return a whole map with tokens merged to words: the sum over attended tokens, the mean over attending ones.
 
     Args:
         weights: (L, H, T, T), attending token first.
@@ -78,7 +78,7 @@ def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.f
 
 
 def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
-    """The weight on each candidate: (L, H, M), summed over the tokens of all its mentions, each token once.
+    """Return the weight on each candidate: (L, H, M), summed over the tokens of all its mentions, each token once.
 
     A token that covers part of two candidates is shared between them by overlap in characters.
     """
@@ -102,7 +102,7 @@ class TokenShares(NamedTuple):
 def token_shares(
     tokens: NDArray[np.int64], first: NDArray[np.int64], count: NDArray[np.int64], spans: NDArray[np.int64]
 ) -> TokenShares:
-    """How the tokens of many sentences, laid end to end, are shared between mentions.
+    """Return the shares of mentions in the tokens of many concatenated sentences.
 
     Args:
         tokens: (K, 2) character spans of all tokens.
@@ -133,7 +133,7 @@ def _share_matrix(record: AttentionRecord) -> NDArray[np.float64]:
 
 
 def word_columns(words: Sequence[int]) -> list[int]:
-    """The column of every token: words and special tokens numbered in the order in which they first appear."""
+    """Return the column of every token: words and special tokens numbered in the order in which they first appear."""
     columns: dict[int, int] = {}
     # A special token's key is unique to it, so that no two of them merge.
     return [
@@ -142,7 +142,7 @@ def word_columns(words: Sequence[int]) -> list[int]:
 
 
 def word_tokens(words: Sequence[int]) -> list[list[int]]:
-    """The tokens of every column of `word_columns`."""
+    """Return the tokens of every column of `word_columns`."""
     columns = word_columns(words)
     tokens: list[list[int]] = [[] for _ in range(max(columns, default=-1) + 1)]
     for position, column in enumerate(columns):

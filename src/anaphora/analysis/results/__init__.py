@@ -1,1 +1,1 @@
-"""Results that several parts of the analysis share, as dataclasses; JSON and back."""
+"""Results shared by several parts of the analysis, as dataclasses, and their JSON."""

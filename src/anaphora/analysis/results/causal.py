@@ -1,4 +1,4 @@
-"""The causal tests as a part of the evidence. A *drop* is task accuracy lost, as a share: 0.3 is 30 points."""
+"""The causal tests as a part of the evidence. A *drop* is the loss of task accuracy: 0.3 is 30 percentage points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How much more the gold edge costs than the matched edge that hurts most."""
+    """The difference between the cost of the gold edge and of the most costly matched edge."""
 
     value: float | None
     interval: Interval | None
@@ -41,7 +41,7 @@ class Knockout:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleAblation:
-    """The task accuracy lost when one head is ablated, and what took the place of its output."""
+    """The loss of task accuracy when one head is ablated, and the mode of ablation."""
 
     layer: int
     head: int
@@ -52,7 +52,7 @@ class SingleAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeAblation:
-    """The task accuracy lost when the best k heads are ablated, beside as many random heads of the same layers."""
+    """The task accuracy lost when the best k heads are ablated, next to as many random heads of the same layers."""
 
     k: int
     heads: tuple[tuple[int, int], ...]
@@ -70,7 +70,7 @@ class HeadAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flipped:
-    """The share of right answers that become those of the minimal pair's other sentence."""
+    """The share of right answers that flip to those of the minimal pair's other sentence."""
 
     flipped: float | None
     interval: Interval | None
@@ -78,7 +78,7 @@ class Flipped:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedByCount:
-    """The same with the best k heads patched."""
+    """The same share with the best k heads patched."""
 
     k: int
     flipped: float | None
@@ -86,7 +86,7 @@ class FlippedByCount:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedPatching:
-    """The pronoun's rows replaced where the two sentences may have any lengths, token by token as they align."""
+    """Patching of the pronoun's rows between sentences of any lengths, aligned token by token."""
 
     pairs: int
     head: Flipped
@@ -95,7 +95,7 @@ class AlignedPatching:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternPatching:
-    """The pronoun's rows replaced by those of the other sentence of its minimal pair.
+    """Patching of the pronoun's rows with those of the other sentence of the minimal pair.
 
     Attributes:
         pairs: items whose minimal pair has equally many tokens and differs in one word.
@@ -113,28 +113,28 @@ class PatternPatching:
 
     @property
     def of_layer(self) -> Flipped:
-        """What patching the layer flips: of pairs that differ in one word, or, where there are none, of all of them."""
+        """Return the flips by patching the layer, for pairs that differ in one word or, if there are none, for all."""
         return self.aligned.layer if self.uses_aligned and self.aligned else self.layer
 
     @property
     def of_head(self) -> Flipped:
-        """The same of the head alone."""
+        """Return the flips by patching the head alone."""
         return self.aligned.head if self.uses_aligned and self.aligned else self.head
 
     @property
     def pairs_used(self) -> int:
-        """How many items these two speak of."""
+        """Return the number of items behind these two."""
         return self.aligned.pairs if self.uses_aligned and self.aligned else self.pairs
 
     @property
     def uses_aligned(self) -> bool:
-        """Whether they speak of all pairs, because none differs in one word, as in cues of two Chinese characters."""
+        """Check whether they include all pairs because none differs in one word (cues of two Chinese characters)."""
         return self.layer.flipped is None and self.aligned is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedMass:
-    """The same weight taken away from the head's edge to the antecedent, and from all its other edges together.
+    """Equal weight removed from the head's edge to the antecedent, and from all its other edges together.
 
     Attributes:
         mass: the weight.
@@ -152,7 +152,7 @@ class RemovedMass:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadLevel:
-    """What the chosen head alone carries.
+    """The effects of the chosen head alone.
 
     Attributes:
         antecedent_points: of task accuracy lost when nothing is taken along its edge from pronoun to antecedent.

@@ -1,4 +1,4 @@
-"""Heads, groups of items and their scores: what several measures share.
+"""Heads, groups of items and their scores, shared by several measures.
 
 Shares lie in [0, 1]; None is what could not be computed. Layers and heads are counted from 0.
 """
@@ -55,7 +55,7 @@ def existing_head(head: Head, layers: Sequence[int], heads: int) -> Head:
 
 @dataclass(frozen=True)
 class Spread:
-    """The middle of a few numbers and the lowest and highest of them."""
+    """The median of a few numbers, with the lowest and highest."""
 
     median: float
     lowest: float
@@ -86,7 +86,7 @@ class ScoreIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """The scores of some items: the model's answers, the chosen head, and what luck and shortcuts reach.
+    """The scores of some items: the model's answers, the chosen head, chance and shortcuts.
 
     Attributes:
         items: how many.
@@ -101,7 +101,7 @@ class Cell:
         chance: the mean share of candidates that are right.
         intervals: of the measures above.
         baselines: the accuracy of each shortcut by name, with those of `UNTRAINED`, the mean and the 95th percentile of
-            untrained models; empty where a cell is not compared with any.
+            untrained models; empty if a cell is not compared with any.
     """
 
     items: int
@@ -119,19 +119,19 @@ class Cell:
 
     @property
     def best_shortcut(self) -> Shortcut | None:
-        """The best baseline that is no untrained model; None where none was measured."""
+        """Return the best baseline other than untrained models; None if none was measured."""
         known = [
             Shortcut(name=name, accuracy=accuracy)
             for name, accuracy in self.baselines.items()
             if accuracy is not None and name not in UNTRAINED
         ]
-        # A rule that gets no further than chance tells more than chance, whose number stands beside it already.
+        # A rule that gets no further than chance tells more than chance, whose number stands next to it already.
         return max(known, key=lambda one: (one.accuracy, one.name != "chance"), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shortcut:
-    """A model that looks at no attention, and its accuracy."""
+    """A model without attention, and its accuracy."""
 
     name: str
     accuracy: float
@@ -163,7 +163,7 @@ class LanguageScores(Cell):
 
     @property
     def by_kind(self) -> dict[str, Cell]:
-        """The cells of the kinds of cue that occur."""
+        """Return the cells of the kinds of cue that occur."""
         return {kind: cell for kind in KINDS if (cell := getattr(self, kind)) is not None}
 
 

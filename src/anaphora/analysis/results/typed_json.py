@@ -28,7 +28,7 @@ OTHER_KEYS = {"other_keys": True}
 
 
 def from_json(kind: type[T], content: Any, path: str = "") -> T:
-    """A dataclass from what `to_json` gave.
+    """Return a dataclass from what `to_json` gave.
 
     Raises:
         UserError: a key is missing, unknown or of another type; the message names it.
@@ -52,7 +52,7 @@ def from_json(kind: type[T], content: Any, path: str = "") -> T:
 
 
 def to_json(value: Any) -> Any:
-    """Plain dictionaries, lists, numbers and texts."""
+    """Return plain dictionaries, lists, numbers and texts."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields, rest = fields_of(type(value))
         plain = {
@@ -107,7 +107,7 @@ _HINTS: dict[type[Any], Mapping[str, Any]] = {}
 
 
 def hints_of(kind: type[Any]) -> Mapping[str, Any]:
-    """Return the types of the fields, which takes long, so that it is done once for each class."""
+    """Return the types of the fields; cached for each class because it is slow."""
     if kind not in _HINTS:
         _HINTS[kind] = get_type_hints(kind)
     return _HINTS[kind]

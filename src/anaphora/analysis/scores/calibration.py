@@ -1,4 +1,4 @@
-"""Calibration of answers: one temperature for each language, and how far confidence and accuracy are apart.
+"""Calibration of answers: one temperature per language, and the expected calibration error.
 
 N items, M candidates at most. Log-probabilities (N, M + 1) have "none of them" last, and -inf where an item has no such
 answer. A temperature divides them before the softmax (Guo et al. 2017, section 4.2), so no answer changes.
@@ -22,7 +22,7 @@ _LARGEST_LOG = 4.0
 
 @dataclass(frozen=True)
 class LanguageCalibration:
-    """How well the answers in one language are calibrated.
+    """The calibration of the answers in one language.
 
     Attributes:
         language: "en" or "zh".
@@ -77,7 +77,7 @@ def fit_temperature(logs: Floats, right: Bools) -> float:
 def calibration_by_language(
     examples: Sequence[Example], logs: Floats, temperatures: Mapping[str, float]
 ) -> list[LanguageCalibration]:
-    """Return how well the answers to some items are calibrated, a row for each of their languages."""
+    """Return the calibration of the answers to some items, one row per language."""
     right = right_answers(examples, logs.shape[1])
     rows = []
     for language, items in _items_by_language(examples).items():

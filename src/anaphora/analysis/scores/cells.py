@@ -1,4 +1,4 @@
-"""What every table is cut by: cells of language and kind of cue, the clusters that intervals draw, and rounding.
+"""The cells of every table (language and kind of cue), the clusters of intervals, and rounding.
 
 N items.
 """
@@ -24,7 +24,7 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """The main items of each language by kind of cue, then all of them: language, kind or "all", and (N,) which."""
+    """Yield the main items of each language by kind of cue, then all: language, kind or "all", and a mask (N,)."""
     main = is_main(examples)
     languages = np.array([example.language for example in examples], dtype=object)
     kinds = np.array([example.factors.get("kind", "") for example in examples], dtype=object)
@@ -37,14 +37,14 @@ def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bo
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """The cells about which a claim is made: language and kind of cue; "all" in a language whose items have no kind."""
+    """Return the cells of the claim: language and kind of cue; "all" in a language whose items have no kind."""
     every = list(cells(examples))
     with_kinds = {language for language, kind, _ in every if kind != ALL}
     return [cell for cell in every if cell[1] != ALL or cell[0] not in with_kinds]
 
 
 def clusters(examples: Sequence[Example]) -> list[tuple[str, str]]:
-    """What a bootstrap draws as a whole: the items of a template, else of a group, else each item alone."""
+    """Return the cluster of each item for the bootstrap: its template, else its group, else the item itself."""
     return [
         ("template", example.factors["template"])
         if example.factors.get("template")
@@ -56,14 +56,14 @@ def clusters(examples: Sequence[Example]) -> list[tuple[str, str]]:
 
 
 def rounded(value: float | np.floating | None) -> float | None:
-    """A number with 6 digits; None for what could not be computed."""
+    """Return a number with 6 digits; None if it could not be computed."""
     return None if value is None or np.isnan(value) else round(float(value), 6)
 
 
 def bootstrap_interval(
     values: ArrayLike, labels: Sequence[tuple[str, str]], bounds: tuple[float, float] = (-1.0, 1.0)
 ) -> Interval | None:
-    """The 95 % interval of a mean over clusters, rounded; None for unknown values, or if `has_interval` is false.
+    """Return the 95 % interval of a mean over clusters, rounded; None if unknown or if `has_interval` is false.
 
     Args:
         values: shares, or differences of shares.
@@ -81,7 +81,7 @@ def rounded_interval(ends: tuple[float, float] | None) -> Interval | None:
 
 
 def by_language_and_kind(rows: Iterator[tuple[str, str, T]]) -> Groups[T]:
-    """Group (language, kind, content) as {language: {kind: content}}."""
+    """Return (language, kind, content) groups as {language: {kind: content}}."""
     groups: Groups[T] = {}
     for language, kind, content in rows:
         groups.setdefault(language, {})[kind] = content

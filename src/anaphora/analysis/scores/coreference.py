@@ -26,7 +26,7 @@ class PrecisionRecall:
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both."""
+        """Return the harmonic mean of both."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
@@ -51,7 +51,7 @@ class CoreferenceScores:
 
     @property
     def conll(self) -> float:
-        """The mean F1 of MUC, B3 and CEAF-e, by which CoNLL-2012 ranked systems."""
+        """Return the mean F1 of MUC, B3 and CEAF-e, by which CoNLL-2012 ranked systems."""
         return (self.muc.f1 + self.b_cubed.f1 + self.ceaf_e.f1) / 3
 
 

@@ -1,4 +1,4 @@
-"""How well each head's pronoun row finds the antecedent, item by item, and the choice of one head.
+"""Scores of each head's pronoun row by item, and the selection of one head.
 
 N items, L layers, H heads, M candidates at most. After Clark et al. 2019, section 4.3, who took the argmax over words.
 """
@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class HeadScores:
-    """What every head's pronoun row says about every item. Measures are (N, L, H) float32.
+    """The scores of every head's pronoun row on every item. Measures are (N, L, H) float32.
 
     In a layer without attention, as some models have, the measures are NaN.
 
@@ -63,7 +63,7 @@ class HeadScores:
         lift: that weight over the antecedents' share of the sentence's tokens; 1 for uniform attention.
         share: that weight over the weight on all candidates; an even share where that is 0.
         reciprocal_rank: 1 / rank of the best antecedent among the distractors; the mean over the orders of a tie.
-        candidate_mass: (N, L, H, M), the weight on each candidate; 0 where there is none.
+        candidate_mass: (N, L, H, M), the weight on each candidate; 0 if there is none.
         present, gold: (N, M), which candidates there are and which of them are antecedents.
         dropped: how many items were left out, for each reason.
     """
@@ -85,16 +85,16 @@ class HeadScores:
 
     @property
     def chance(self) -> Floats:
-        """The share of each item's candidates that are antecedents: (N,)."""
+        """Return the share of each item's candidates that are antecedents: (N,)."""
         return np.asarray(self.gold.sum(axis=1) / np.maximum(self.present.sum(axis=1), 1))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Layers and heads."""
+        """Return the number of layers and heads."""
         return (self.candidate_mass.shape[1], self.candidate_mass.shape[2])
 
     def select(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> HeadScores:
-        """The scores of some items, by mask or by position; what was dropped before is not counted again."""
+        """Return the scores of some items, by mask or by position; what was dropped before is not counted again."""
         numbers = np.flatnonzero(items) if items.dtype == np.bool_ else items
         arrays = {
             each.name: getattr(self, each.name)[numbers]
@@ -158,18 +158,18 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
 
 
 def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
-    """Which candidate is each head's strongest: (N, L, H, M), 1 at the heaviest, 1 / k at each of a tie among k."""
+    """Return each head's strongest candidate: (N, L, H, M), 1 at the heaviest, 1 / k for each of a tie among k."""
     mass = np.moveaxis(scores.candidate_mass, 3, 1)
     return np.moveaxis(_argmax_shares(mass, scores.present[:, :, None, None]), 1, 3)
 
 
 def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
-    """Which items count for headlines: those of stratum "main" or of none, (N,)."""
+    """Return which items count for headlines: those of stratum "main" or of none, (N,)."""
     return np.array([example.is_main for example in examples], dtype=np.bool_)
 
 
 def macro_weights(examples: Sequence[Example]) -> Floats:
-    """Weights (N,) of a mean in which every cell of language, kind and type counts the same; they sum to 1."""
+    """Return weights (N,) of a mean in which every cell of language, kind and type counts the same; they sum to 1."""
     cells = codes_of((each.language, each.factors.get("kind"), each.factors.get("type")) for each in examples)
     sizes = np.bincount(cells)
     weights: Floats = 1.0 / (len(sizes) * sizes[cells])
@@ -177,17 +177,17 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """The head with the best candidate accuracy on the main items of a development split.
+    """Return the head with the best candidate accuracy on the main items of a development split.
 
-    The best of L * H heads is good partly by luck: report it on another split.
+    The best of L * H heads is biased upwards by selection: report it on another split.
     """
     return ranked_heads(scores)[0]
 
 
 def ranked_heads(scores: HeadScores) -> list[Head]:
-    """All heads, the best candidate accuracy on the main items first, every type of cue counting the same.
+    """Return all heads, the best candidate accuracy on the main items first, every type of cue counting the same.
 
-    What differs by less than 1e-9, by rounding alone, is a tie; ties go to the head with more mass on the antecedent,
+    Differences below 1e-9 are rounding and count as ties; ties go to the head with more mass on the antecedent,
     then to the lower layer and head. Heads without any weight on any candidate come last; layers without attention have
     no heads.
     """
@@ -207,7 +207,7 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
 
 
 def head_accuracy(scores: HeadScores) -> Floats:
-    """Every head's candidate accuracy on the main items, (L, H), every type of cue counting the same.
+    """Return every head's candidate accuracy on the main items, (L, H), every type of cue counting the same.
 
     NaN in layers without attention.
     """
@@ -216,13 +216,13 @@ def head_accuracy(scores: HeadScores) -> Floats:
 
 
 def mean_chance(scores: HeadScores) -> float:
-    """The mean share of candidates that are right, over the main items, every type of cue counting the same."""
+    """Return the mean share of candidates that are right, over the main items, every type of cue counting the same."""
     main = scores.select(is_main(scores.examples))
     return float(macro_weights(main.examples) @ main.chance)
 
 
 def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[AttentionRecord]]]:
-    """Consecutive records with the position of the first; memory stays bounded, whatever their number and length."""
+    """Yield consecutive records with the position of the first, in batches of bounded memory."""
     batch: list[AttentionRecord] = []
     held, first = 0, 0
     for record in records:
@@ -237,7 +237,7 @@ def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[Att
 
 
 def reason_to_drop(example: Example) -> str | None:
-    """Why an item is not scored, by what it says itself: one of `DROP_REASONS`; None for one that is."""
+    """Return the reason why an item is not scored, one of `DROP_REASONS`; None if it is scored."""
     if not example.antecedents:
         return NO_ANTECEDENT
     if len(example.candidates) < 2:
@@ -286,7 +286,7 @@ def _pairs(spans: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def _score_batch(laid: _FlatRecords) -> dict[str, NDArray[Any]]:
-    """All arrays of `HeadScores` for records that can be scored, with heads flattened to P = L * H."""
+    """Return all arrays of `HeadScores` for records that can be scored, with heads flattened to P = L * H."""
     records, mention_tokens = laid.records, laid.mention_tokens
     heads = records[0].weights.shape[0] * records[0].weights.shape[1]
     weights = np.concatenate([record.weights.reshape(heads, -1) for record in records], axis=1)
@@ -335,7 +335,7 @@ def _focal(example: Example) -> list[int]:
 
 
 def _argmax_shares(mass: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Shares of the argmax over axis 1 among the allowed; a tie among k is 1 / k each."""
+    """Return shares of the argmax over axis 1 among the allowed; a tie among k is 1 / k each."""
     masked = np.where(allowed, mass, np.float32(-1))
     tied = allowed & (masked >= masked.max(axis=1, keepdims=True) * np.float32(1 - TIE))
     shared: NDArray[np.float32] = tied / tied.sum(axis=1, keepdims=True, dtype=np.float32)
@@ -350,7 +350,7 @@ def _reciprocal_rank(
     above = (distractor & (mass * np.float32(1 - TIE) > best)).sum(axis=1)
     tied = (distractor & (mass >= best * np.float32(1 - TIE))).sum(axis=1) - above
     harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, mass.shape[1] + 1))))
-    # One rank among the t + 1 of the tie, each as likely: the mean of 1 / rank.
+    # All t + 1 ranks of the tie are equally likely: take the mean of 1 / rank.
     mean: NDArray[np.floating] = (harmonic[above + tied + 1] - harmonic[above]) / (tied + 1)
     return mean
 
@@ -379,7 +379,7 @@ def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArr
 
 
 def _concatenated(parts: Sequence[dict[str, NDArray[Any]]], shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
-    """The batches' arrays as one, padded to the most candidates, heads unfolded to (L, H)."""
+    """Return the batches' arrays as one, padded to the most candidates, heads unfolded to (L, H)."""
     most = max((part["present"].shape[1] for part in parts), default=0)
     items = sum(len(part["present"]) for part in parts)
     joined: dict[str, NDArray[Any]] = {

@@ -1,4 +1,4 @@
-"""Items that share their wording: minimal pairs and whole quads."""
+"""Groups of items with the same wording: minimal pairs and whole quads."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from anaphora.data.example import Example, codes_of
 
 
 def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
-    """The product of the correctness of each set of items: 1 only where every item is right.
+    """Return the product of the correctness of each set of items: 1 only where every item is right.
 
-    A tie counts what breaking it by a fair coin would give: half for one even tie in an otherwise right set.
+    A tie counts its expectation under random tie-breaking: half for one even tie in an otherwise right set.
 
     Args:
         correct: (N, ...) in [0, 1].
@@ -37,12 +37,12 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
 
 
 def mean_of_groups(values: Floats) -> Floats:
-    """The mean over groups; NaN where there are none: (G, ...) -> (...)."""
+    """Return the mean over groups; NaN where there are none: (G, ...) -> (...)."""
     return np.asarray(values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan))
 
 
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
-    """How often all items that differ in the cue alone are right: 0 for a policy of position or entity.
+    """Return how often all items that differ in the cue alone are right: 0 for a policy of position or entity.
 
     Args:
         correct: (N, ...) in [0, 1].
@@ -55,12 +55,12 @@ def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Exam
 
 
 def minimal_pairs_of(examples: Sequence[Example]) -> list[str]:
-    """Each item's minimal pair; "" where it has none."""
+    """Return each item's minimal pair; "" where it has none."""
     return [example.minimal_pair for example in examples]
 
 
 def quads_of(examples: Sequence[Example]) -> list[str]:
-    """Each item's quad where that is complete, two cues by two orders, else "".
+    """Return each item's quad where that is complete, two cues by two orders, else "".
 
     A group that asks about two pronouns is a quad of eight items, and an octad, a quad in each of two voices, is one
     too. Larger groups are none, since all of 36 items right is another question than all of 4. Items without the factor
@@ -103,5 +103,5 @@ def _is_quad_by_its_words(items: Sequence[Example]) -> bool:
 
 
 def _repetitions(example: Example) -> int:
-    """How many items of a group share their cue and order: one a pronoun and voice."""
+    """Return how many items of a group share their cue and order: one a pronoun and voice."""
     return int(example.factors.get("pronouns", "1")) * int(example.factors.get("voices", "1"))

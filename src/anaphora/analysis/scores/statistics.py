@@ -28,7 +28,7 @@ def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
     """Check whether some clusters tell how a mean varies: two at least and, if all are alike, enough of them.
 
     Of K clusters that vary at random, all lie on one side of the true mean with probability 2 / 2^K (the sign test).
-    So up to five clusters may be alike by luck, and an interval of no width would claim what they do not show.
+    So up to five clusters may be equal by chance, and an interval of zero width is not justified.
 
     Args:
         cluster_means: (K,) the mean of each cluster.
@@ -52,7 +52,7 @@ def cluster_interval(
     seed: int = 0,
     bounds: tuple[float, float] = UNBOUNDED,
 ) -> tuple[float, float] | None:
-    """The percentile bootstrap interval of the mean of `values`, drawing whole clusters.
+    """Return the percentile bootstrap interval of the mean of `values`, drawing whole clusters.
 
     The percentiles are widened as a t interval is against a normal one (Hesterberg 2015, "expanded percentile"),
     since plain ones cover too little where clusters are few. Of fewer than `BOOTSTRAPPED_FROM` clusters it is a t
@@ -96,7 +96,7 @@ def cluster_interval(
 
 
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
-    """The p-value of every head's candidate accuracy, corrected for the number of heads to pick from: (L, H).
+    """Return the p-value of every head's candidate accuracy, corrected for the number of heads to pick from: (L, H).
 
     The antecedent is relabelled among the candidates of each group, in one draw for all heads; a head's p is how often
     the best of all heads then does as well as it did. The statistic is the one by which `choose_head` chooses, on the
@@ -111,7 +111,7 @@ def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> F
 
 
 def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> float:
-    """The one-sided p-value of one head's candidate accuracy, for a head that was chosen on other items.
+    """Return the one-sided p-value of one head's candidate accuracy, for a head that was chosen on other items.
 
     The antecedent is relabelled as in `permutation_p_max`; all items of `scores` are used.
     """
@@ -121,7 +121,7 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
 
 
 def holm(p_values: Sequence[float]) -> Floats:
-    """P-values corrected for their number, in the order given: Holm 1979, which needs no independence."""
+    """Return p-values corrected for their number, in the order given: Holm 1979, which needs no independence."""
     raw = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(raw)
     corrected = np.empty_like(raw)
@@ -130,7 +130,7 @@ def holm(p_values: Sequence[float]) -> Floats:
 
 
 def median_and_spread(values: ArrayLike) -> Spread:
-    """The median and the range: what a handful of seeds can honestly show."""
+    """Return the median and the range, a fair summary of a handful of seeds."""
     numbers = np.asarray(values, dtype=np.float64)
     if not numbers.size or np.isnan(numbers).any():
         raise ValueError(f"values must be one or more numbers, not {numbers.tolist()}")
@@ -144,7 +144,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """`draws` in portions that hold at most `_MAX_RANDOM_NUMBERS` numbers of `size` each."""
+    """Yield `draws` in portions that hold at most `_MAX_RANDOM_NUMBERS` numbers of `size` each."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -152,11 +152,11 @@ def _chunks(draws: int, size: int) -> Iterator[int]:
 
 
 def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Accuracy of K heads as it is, and under antecedents relabelled within groups.
+    """Return accuracy of K heads as it is, and under antecedents relabelled within groups.
 
     Where items differ in the cue alone, the cues of their group trade antecedents, the same trade in every order: a
-    head that follows position, entity or a fixed tie of cue and entity is no better than it would be by luck. Items
-    without a minimal pair draw their antecedents anew among the candidates that the cue may pick.
+    head that follows position, entity or a fixed link of cue and entity is at chance level. Items without a minimal
+    pair draw their antecedents anew among the candidates that the cue may pick.
 
     Args:
         scores: N items with their antecedents.
@@ -182,7 +182,7 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
 
 
 class _AntecedentPermutation:
-    """Who may trade antecedents with whom."""
+    """The exchangeable antecedents of a permutation test."""
 
     def __init__(self, scores: HeadScores) -> None:
         self.gold = scores.gold
@@ -209,7 +209,7 @@ class _AntecedentPermutation:
         self.closed &= ~self.gold[self.alone]
 
     def draw(self, random: np.random.Generator, many: int) -> NDArray[np.bool_]:
-        """Relabelled antecedents: (many, N, M)."""
+        """Return relabelled antecedents: (many, N, M)."""
         relabelled = np.broadcast_to(self.gold, (many, *self.gold.shape)).copy()
         if len(self.traders):
             keys = random.random((many, *self.beyond.shape)) + self.beyond
@@ -224,7 +224,7 @@ class _AntecedentPermutation:
 
 
 def _minimal_pair_sets(scores: HeadScores) -> list[list[int]]:
-    """Items that differ in the cue alone, sorted by cue; only where every cue picks another candidate."""
+    """Return items that differ in the cue alone, sorted by cue; only where every cue picks another candidate."""
     pairs: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(scores.examples):
         if example.minimal_pair:

@@ -1,4 +1,4 @@
-"""The numbers of a run by language, kind of cue, type, stratum and template.
+"""The scores of a run by language, kind of cue, type, stratum and template.
 
 N items, L layers, H heads, R untrained models.
 """
@@ -56,7 +56,7 @@ def summarise(
     baselines: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
 ) -> Summary:
-    """The metrics of one head that was chosen on other items, beside the model's own answers and what luck gives.
+    """Return the scores of one head that was chosen on other items, the model's answers, and chance.
 
     Args:
         test: N scored items.
@@ -90,7 +90,7 @@ def summarise(
 
 
 def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[TemplateRow]:
-    """One row for each language, stratum and template: items, task accuracy, candidate accuracy and antecedent mass."""
+    """Return one row per language, stratum and template: items, task and candidate accuracy, antecedent mass."""
     table = _ItemValues(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
     rows: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
     for item, example in enumerate(test.examples):
@@ -113,7 +113,7 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
 
 
 def heads_frame(scores: HeadScores) -> pandas.DataFrame:
-    """One row for each language, layer and head: the number of main items and the mean of every measure over them.
+    """Return one row per language, layer and head: the number of main items and their mean measures.
 
     "macro_candidate_accuracy" has every type of cue count the same, as the choice of a head does. Layers without
     attention have no rows.
@@ -159,7 +159,7 @@ SCORE_COLUMNS = {
 
 
 def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
-    """A row for each item, layer with attention and head, in this order; columns as in `SCORE_COLUMNS`.
+    """Return a row for each item, layer with attention and head, in this order; columns as in `SCORE_COLUMNS`.
 
     Args:
         scores: of N items.
@@ -182,7 +182,7 @@ def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyar
 
 
 def scores_schema() -> pyarrow.Schema:
-    """The types of `SCORE_COLUMNS`."""
+    """Return the types of `SCORE_COLUMNS`."""
     import pyarrow
 
     types = {"item": pyarrow.int32(), "language": pyarrow.string(), "layer": pyarrow.int16(), "head": pyarrow.int16()}
@@ -198,7 +198,7 @@ class _SetValues:
 
 
 class _ItemValues:
-    """All that a cell is a mean of, one number an item, or one a minimal pair or quad."""
+    """The values averaged in a cell, one number per item, minimal pair or quad."""
 
     def __init__(
         self,
@@ -291,7 +291,7 @@ def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
 
 
 def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTemplate | None:
-    """The template at which the head finds the antecedent least often, then the task is solved least often."""
+    """Return the template at which the head finds the antecedent least often, then the task is solved least often."""
     names = _factor(table.examples, "template")
     rows = []
     for name in dict.fromkeys(name for name in names[items] if name):

@@ -46,11 +46,11 @@ class ItemAnswers:
     shortcuts: Mapping[str, Floats]
 
     def correctness(self) -> Floats:
-        """Whether each run is right on each item: (S, N)."""
+        """Return whether each run is right on each item: (S, N)."""
         return np.stack([answers.correct for answers in self.answers])
 
     def silent(self) -> Bools:
-        """Whether each run names no candidate: (S, N)."""
+        """Return whether each run names no candidate: (S, N)."""
         return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
@@ -76,7 +76,7 @@ class ItemAnswers:
 
 
 def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
-    """A run's answers to some examples.
+    """Return a run's answers to some examples.
 
     Raises:
         UserError: the run answers no pronoun question, or a text is too long for its model.
@@ -90,7 +90,7 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
 
 
 def require_pronoun_head(run: Run) -> None:
-    """Refuse a run that answers no pronoun question.
+    """Reject a run that answers no pronoun question.
 
     Raises:
         UserError: it has no prediction head for one.
@@ -101,7 +101,7 @@ def require_pronoun_head(run: Run) -> None:
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Refuse factors that the items do not have; they are checked before anything is answered.
+    """Reject factors that the items do not have; they are checked before anything is answered.
 
     Raises:
         UserError: naming the factor and what is allowed.

@@ -61,18 +61,18 @@ class CandidateMention:
 
 
 def nearest(_mention: CandidateMention, earlier: list[CandidateMention], _text: str) -> CandidateMention:
-    """The mention whose head word is the last one before."""
+    """Return the mention whose head word is the last one before."""
     return earlier[-1]
 
 
 def head_match(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """The nearest mention with the same head word in any case; where there is none, the nearest."""
+    """Return the nearest mention with the same head word in any case; where there is none, the nearest."""
     wanted = _casefolded(text, mention.head)
     return next((one for one in reversed(earlier) if _casefolded(text, one.head) == wanted), earlier[-1])
 
 
 def sieve(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """The nearest mention of the first of four sieves that lets one through.
+    """Return the nearest mention of the first of four sieves that lets one through.
 
     1. the same whole mention, word for word in any case; 2. the same head word; 3. person, number and gender agree
     (`agreement_features`); 4. any. The first person agrees with the first person alone, whoever speaks.
@@ -102,7 +102,7 @@ RULES: dict[str, Callable[[CandidateMention, list[CandidateMention], str], Candi
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
-    """Whether each rule picks an antecedent; a rule is given the earlier mentions, a head is not.
+    """Return whether each rule picks an antecedent; a rule is given the earlier mentions, a head is not.
 
     Raises:
         ValueError: no candidate stands before the mention.
@@ -121,7 +121,7 @@ def rule_hits(example: Example) -> dict[str, bool]:
 
 
 def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
-    """Person, number and gender of a mention by its words.
+    """Return person, number and gender of a mention by its words.
 
     A pronoun has its own. Of other mentions the person is 3; they are many where "and" joins words or a plural stands
     in them ("these", "people") or the head word ends in s and has no capital; and the gender is that of the head word,
@@ -143,7 +143,7 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
 
 
 def agree(one: AgreementFeatures, other: AgreementFeatures) -> bool:
-    """Whether two mentions may be of one entity: no feature that both have differs."""
+    """Return whether two mentions may be of one entity: no feature that both have differs."""
     return all(left is None or right is None or left == right for left, right in zip(one, other, strict=True))
 
 

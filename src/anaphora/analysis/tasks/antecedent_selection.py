@@ -30,13 +30,13 @@ Hits = NDArray[np.float32]
 
 
 def form_of(example: Example) -> str:
-    """The column that an example counts in: its factor `form` where that is one of `FORMS`, else "pronoun"."""
+    """Return the column that an example counts in: its factor `form` where that is one of `FORMS`, else "pronoun"."""
     form = example.factors.get("form", "")
     return form if form in FORMS else "pronoun"
 
 
 def has_preceding_antecedent(example: Example) -> bool:
-    """Whether some antecedent stands before the mention."""
+    """Return whether some antecedent stands before the mention."""
     return any(example.candidates[index][0] < example.pronoun for index in example.antecedents)
 
 
@@ -82,29 +82,29 @@ class Selections:
     hits: Hits
 
     def items(self, column: str) -> NDArray[np.int64]:
-        """The items of a column."""
+        """Return the items of a column."""
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Every head's share of right picks, (L, H); NaN in layers without attention."""
+        """Return every head's share of right picks, (L, H); NaN in layers without attention."""
         accuracy: NDArray[np.float64] = self.hits[self.items(column), CHOICE_SETS.index(field)].mean(
             axis=0, dtype=np.float64
         )
         return accuracy
 
     def best(self, field: str, column: str) -> Head:
-        """The head with the most right picks; the first of several that are as good."""
+        """Return the head with the most right picks; the first of several that are as good."""
         accuracy = self.accuracy(field, column)
         layer, head = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
         return Head(int(layer), int(head))
 
     def head_hits(self, head: Head, field: str) -> NDArray[np.float64]:
-        """The correctness of one head: (N,)."""
+        """Return the correctness of one head: (N,)."""
         return self.hits[:, CHOICE_SETS.index(field), head.layer, head.head].astype(np.float64)
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Selections from records that come with the number of their example, in any order, each once.
+    """Return selections from records that come with the number of their example, in any order, each once.
 
     Raises:
         ValueError: there is no record.

@@ -1,6 +1,6 @@
 """Attention rows of many items, a few at a time, whatever their number: planned, read, captured and scored.
 
-Batches are planned before shards are assigned, so an item is computed beside the same others however many shards
+Batches are planned before shards are assigned, so an item is computed next to the same others however many shards
 there are, and its numbers are the same to the last bit.
 """
 
@@ -70,7 +70,7 @@ class Selection:
         )
 
     def parts(self) -> list[list[int]]:
-        """All items as whole groups in parts of about `PART_ITEMS`, the items of each in ascending order."""
+        """Return all items as whole groups in parts of about `PART_ITEMS`, the items of each in ascending order."""
         parts: list[list[int]] = [[]]
         characters = 0
         for members in items_by_group(self.groups).values():
@@ -82,7 +82,7 @@ class Selection:
         return [sorted(part) for part in parts]
 
     def shard(self, number: int, count: int) -> list[list[int]]:
-        """The parts of one of several shards, counted from 1.
+        """Return the parts of one of several shards, counted from 1.
 
         Raises:
             UserError: there are fewer parts than shards.
@@ -99,14 +99,14 @@ class Selection:
 def _read_sorted(
     read: Callable[[Sequence[int]], Sequence[Example | Text]], numbers: Sequence[int]
 ) -> list[Example | Text]:
-    """Items in the order of some numbers, of a function that reads them in ascending order."""
+    """Return items in the order of some numbers, of a function that reads them in ascending order."""
     ascending = sorted(numbers)
     items = dict(zip(ascending, read(ascending), strict=True))
     return [items[number] for number in numbers]
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """The items of a split of a corpus.
+    """Return the items of a split of a corpus.
 
     Raises:
         UserError: the split is empty.
@@ -122,7 +122,7 @@ def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
 
 
 def single_item(item: Example | Text) -> Selection:
-    """One sentence of one's own."""
+    """Return one sentence of one's own."""
     return Selection([""], np.array([len(item.text)]), lambda numbers: [item] * len(numbers))
 
 
@@ -160,7 +160,7 @@ class Extractor:
     most_weights: int
 
     def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
-        """The rows of some items, a batch at a time, in the order of the parts.
+        """Yield the rows of some items, a batch at a time, in the order of the parts.
 
         Raises:
             UserError: an item is too long for the model, or has nothing that attends.

@@ -24,7 +24,7 @@ from anaphora.settings.run import Config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
-    """Every fold's dev split, answered by its runs and by shortcuts fitted on its training split.
+    """Return every fold's dev split, answered by its runs and by shortcuts fitted on its training split.
 
     Args:
         runs: of all folds.
@@ -59,7 +59,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
 
 
 def concatenated_parts(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[int]) -> dict[str, Floats]:
-    """What `shortcut_correctness` gives of several parts as one; NaN where a shortcut is missing in a part."""
+    """Return what `shortcut_correctness` gives of several parts as one; NaN where a shortcut is missing in a part."""
     names = list(dict.fromkeys(name for part in parts for name in part))
     return {
         name: np.concatenate([part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True)])
@@ -68,7 +68,7 @@ def concatenated_parts(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[in
 
 
 def check_folds(runs: Sequence[Run]) -> None:
-    """Refuse runs that are not all folds of one corpus, each as often as the others.
+    """Reject runs that are not all folds of one corpus, each as often as the others.
 
     Raises:
         UserError: naming the run and what is wrong with it.
@@ -96,7 +96,7 @@ def check_folds(runs: Sequence[Run]) -> None:
 
 
 def require_same_recipe(runs: Sequence[Run]) -> None:
-    """Refuse runs that differ in more than fold and seed, their own and those of the runs that they started from.
+    """Reject runs that differ in more than fold and seed, their own and those of the runs that they started from.
 
     Raises:
         UserError: naming the first that does.
@@ -114,17 +114,17 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """What a run started from, the same for two seeds of one recipe."""
+    """Return what a run started from, the same for two seeds of one recipe."""
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start
     return repr(_without_fold_and_seed(stored.read(written)))
 
 
 def fold_count(run: Run) -> int:
-    """How many folds the data of a run have, 0 for none."""
+    """Return how many folds the data of a run have, 0 for none."""
     return int(getattr(run.config.data, "folds", 0) or 0)
 
 
 def fold_of(run: Run) -> int:
-    """The fold that a run has not seen."""
+    """Return the fold that a run has not seen."""
     return int(getattr(run.config.data, "fold", 0))

@@ -56,7 +56,7 @@ class GapScore:
 
 
 def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
-    """The scores of some models' decisions.
+    """Return the scores of some models' decisions.
 
     Args:
         decisions: (S, N, M) whether each model takes each name for an antecedent; False where there is no candidate.
@@ -97,7 +97,7 @@ def score_columns(score: GapScore) -> dict[str, float]:
 
 
 def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:
-    """What blind choices and rules that read no attention reach; each names one of two names for every item."""
+    """Return what blind choices and rules that read no attention reach; each names one of two names for every item."""
     policies: dict[str, Callable[[Example], Floats]] = {
         "nearest": nearest,
         "first": first,
@@ -111,14 +111,14 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
 
 
 def _random_decisions(items: int, seed: int) -> Decisions:
-    """The decisions of many blind choices between two names: (S, N, 2)."""
+    """Return the decisions of many blind choices between two names: (S, N, 2)."""
     choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, items))
     decisions: Decisions = choices[:, :, None] == np.arange(2)
     return decisions
 
 
 def require_two_names(examples: Sequence[Example]) -> list[Example]:
-    """The examples, where each has two names and a pronoun with a gender.
+    """Return the examples, where each has two names and a pronoun with a gender.
 
     Raises:
         UserError: one has not, or there is none.
@@ -149,20 +149,20 @@ def f1_difference(
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    """NaN where there is nothing to be in proportion to."""
+    """Return NaN where there is nothing to be in proportion to."""
     ratio: Floats = above / np.where(below > 0, below, np.nan)
     return ratio
 
 
 def _count_names(text: str) -> int:
-    """How many different stretches of capitalised words a text holds: about as many as it has names."""
+    """Return how many different stretches of capitalised words a text holds: about as many as it has names."""
     return len(set(_CAPITALISED.findall(text)))
 
 
 def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
-    """Weights of the items, (N,), by which every fifth, by number of names, counts alike for both genders.
+    """Return weights of the items, (N,), by which every fifth, by number of names, counts alike for both genders.
 
-    0 where a fifth has items of one gender alone: there is nothing to compare them with.
+    0 if a fifth has items of one gender alone: there is nothing to compare them with.
     """
     counts = np.asarray(names)
     fifths = np.searchsorted(np.quantile(counts, (0.2, 0.4, 0.6, 0.8)), counts)
@@ -177,14 +177,14 @@ def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Float
 
 
 def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Hits, false alarms and misses of each item: (S, N, M) -> (S, N, 3)."""
+    """Return hits, false alarms and misses of each item: (S, N, M) -> (S, N, 3)."""
     gold = gold_decisions(examples, decisions.shape[2])
     counts: NDArray[np.int64] = np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2)
     return counts
 
 
 def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
-    """How often each item stands in each sample of texts: (D + 1, N), the items as they are first."""
+    """Return how often each item stands in each sample of texts: (D + 1, N), the items as they are first."""
     codes = np.array(codes_of(clusters(examples)))
     texts = len(np.unique(codes))
     counts = np.random.default_rng(0).multinomial(texts, np.full(texts, 1 / texts), size=_BOOTSTRAP_SAMPLES)
@@ -192,7 +192,7 @@ def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
 
 
 def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
-    """Which candidates are antecedents: (N, M)."""
+    """Return which candidates are antecedents: (N, M)."""
     gold = np.zeros((len(examples), most), dtype=np.bool_)
     for number, example in enumerate(examples):
         gold[number, list(example.antecedents)] = True
@@ -200,13 +200,13 @@ def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
 
 
 def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
-    """The decisions of answers that name one candidate, or none of so many: (N,) -> (N, M)."""
+    """Return the decisions of answers that name one candidate, or none of so many: (N,) -> (N, M)."""
     decisions: Decisions = answers[:, None] == np.arange(most)
     return decisions
 
 
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """(D, N) weights of the items and (S, N, 3) hits, false alarms and misses -> (D, S)."""
+    """Return (D, N) weights of the items and (S, N, 3) hits, false alarms and misses -> (D, S)."""
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
     # Without a decision or an antecedent anywhere there is nothing to be right about.
     f1: Floats = 2 * hits / np.maximum(2 * hits + alarms + misses, 1)
@@ -221,7 +221,7 @@ def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """The 95 % percentiles of a score over samples of so many texts; NaN if these do not tell how it varies."""
+    """Return the 95 % percentiles of a score over samples of so many texts; NaN if these do not tell how it varies."""
     known = values[np.isfinite(values)]  # without a hit there is no bias to speak of
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan

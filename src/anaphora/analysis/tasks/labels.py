@@ -1,4 +1,4 @@
-"""A run on texts: their labels, beside a bag of words on the same split, or the perplexity of masked words.
+"""A run on texts: their labels, next to a bag of words on the same split, or the perplexity of masked words.
 
 N texts, F features.
 """
@@ -34,13 +34,13 @@ INVERSE_PENALTIES = (0.1, 1.0, 10.0)
 
 
 def label_names(run: Run) -> list[str]:
-    """The labels that a run tells apart."""
+    """Return the labels that a run tells apart."""
     assert isinstance(run.config.task.prediction, Label)
     return run.config.task.prediction.labels
 
 
 def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
-    """The label that a run gives each text: (N,), numbers in `label_names`."""
+    """Return the label that a run gives each text: (N,), numbers in `label_names`."""
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
     device = run.model.device
@@ -53,7 +53,7 @@ def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
 
 
 def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
-    """The label that a linear model of words and pairs of neighbours gives each text.
+    """Return the label that a linear model of words and pairs of neighbours gives each text.
 
     A logistic regression on which of them a text holds (Wang and Manning 2012 call it a strong baseline), fitted on the
     training split; its penalty is chosen on the development split. Of Chinese, characters are the words.
@@ -69,7 +69,7 @@ def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequ
 
 
 def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
-    """The label that a linear model of the tokens of a run's encoder gives each text, without order.
+    """Return the label that a linear model of the tokens of a run's encoder gives each text, without order.
 
     The same logistic regression on which of the run's own tokens a text holds, cut off where the run cuts it off.
     """
@@ -89,7 +89,7 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
 def _logistic_regression_labels(
     features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
 ) -> list[str]:
-    """The labels of the last of three matrices by a logistic regression on the first, chosen on the second."""
+    """Return the labels of the last of three matrices by a logistic regression on the first, chosen on the second."""
     from sklearn.linear_model import LogisticRegression
 
     known, held_out, evaluated = features
@@ -193,12 +193,12 @@ def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequen
 
 
 def _groups(texts: Sequence[Text]) -> list[str | int]:
-    """What a bootstrap draws as a whole: the texts of a group, or a text that stands alone."""
+    """Return what a bootstrap draws as a whole: the texts of a group, or a text that stands alone."""
     return [text.group or number for number, text in enumerate(texts)]
 
 
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
-    """The perplexity of masked words, exp of their mean cross-entropy, and how many tokens they have.
+    """Return the perplexity of masked words, exp of their mean cross-entropy, and how many tokens they have.
 
     The share of masked words is that of training; they are the same ones every time.
     """
@@ -217,7 +217,7 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 
 
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
-    """Texts as the run's model reads them; with labels, the beginning of each."""
+    """Return texts as the run's model reads them; with labels, the beginning of each."""
     data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels, cached)
     check_length(run.config.model, data.max_tokens())
     return data

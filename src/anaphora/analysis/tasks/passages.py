@@ -48,7 +48,7 @@ class Passages:
     def records(
         self, encoder: Encoder, batching: Batching, progress: Callable[[int], object] = lambda _: None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """The number of each example and its mention's rows of every layer and head; texts sorted by length.
+        """Yield the number of each example and its mention's rows of every layer and head; texts sorted by length.
 
         No candidate is marked, whatever the prediction head of the model: marks would give the mentions away.
 

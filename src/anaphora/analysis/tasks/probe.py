@@ -19,7 +19,7 @@ INVERSE_PENALTIES = tuple(10.0**power for power in range(-4, 0))
 
 
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
-    """Each candidate's row of features: log weights of every head, its own and the mean of the others'.
+    """Return each candidate's row of features: log weights of every head, its own and the mean of the others'.
 
     Every item has exactly M candidates: where one had fewer, the mean would count weights that are not there.
 
@@ -38,7 +38,7 @@ def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floa
 
 
 def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: Sequence[int], seed: int = 0) -> Floats:
-    """The probability of every candidate, from a logistic regression that was fitted on the other folds.
+    """Return the probability of every candidate, from a logistic regression that was fitted on the other folds.
 
     Args:
         features: (N, M, F).

@@ -59,7 +59,7 @@ def answer_transfer(
 
 
 def _stack_fits(fits: Sequence[Floats]) -> Floats:
-    """One row a fit; a single row where all fits are the same, as for a shortcut that needs no fit."""
+    """Return one row a fit; a single row where all fits are the same, as for a shortcut that needs no fit."""
     import numpy as np
 
     return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)

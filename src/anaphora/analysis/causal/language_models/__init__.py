@@ -1,1 +1,1 @@
-"""Causal tests of language models: a candidate is scored in the pronoun's place, with attention edited on the way."""
+"""Causal tests of language models: candidates are scored in place of the pronoun, with attention edited."""

@@ -1,4 +1,4 @@
-"""What the causal tests need of a language model, whichever library it comes from."""
+"""The interface that causal tests need of a language model from any library."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ class LanguageModel(Protocol):
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """Return the user's name of the model."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Layers and heads."""
+        """Return the number of layers and heads."""
 
     @property
     def is_decoder(self) -> bool:
-        """Whether a token sees only what comes before it."""
+        """Check whether a token attends only to earlier tokens."""
 
     @property
     def mask(self) -> int:
-        """The number of the mask in the vocabulary; a decoder needs none."""
+        """Return the mask token's id; a decoder needs none."""
 
     @property
     def device(self) -> torch.device:
-        """Where it computes."""
+        """Return the model's device."""
 
     def tokenize(self, text: str) -> TokenizedText:
-        """A text as the model reads it.
+        """Tokenize a text as the model reads it.
 
         Raises:
             UserError: the text does not fit the model.
         """
 
     def maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
-        """The attention of every layer, (B, H, S, S) each, attending token first."""
+        """Return the attention of every layer, (B, H, S, S) each, attending token first."""
 
     def read(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> None:
-        """One pass while an intervention acts, for what that records."""
+        """Run one pass with an intervention, for example one that records activations."""
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Sequence[Tensor]:
-        """What the output layer gives the vocabulary at each token while an intervention acts: B of (S, V).
+        """Return the logits at each token with an intervention: (B, S, V).
 
         A text may lack the rows of its padding.
         """

@@ -1,4 +1,4 @@
-"""A run that was trained on masked tokens, as a language model."""
+"""Runs trained on masked tokens, as language models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PADDED = -1
 
 
 class MaskedRun:
-    """A `LanguageModel`: a run with a masked-language-model loss (`answers_by_masks`)."""
+    """A `LanguageModel` of a run with a masked-language-model loss (`answers_by_masks`)."""
 
     is_decoder = False
     mask = MASK
@@ -65,7 +65,7 @@ class MaskedRun:
         return hidden
 
     def _input(self, tokens: Sequence[TokenizedText]) -> EncoderInput:
-        """One text a row, padded at its end."""
+        """Return one text per row, padded at the end."""
         length = max(len(text.ids) for text in tokens)
         ids = torch.full((len(tokens), length), PADDING)
         segments = torch.full_like(ids, _PADDED)
@@ -77,6 +77,6 @@ class MaskedRun:
 
 
 def answers_by_masks(run: Run) -> bool:
-    """Whether a run that predicts nothing about pronouns can be asked as a masked language model."""
+    """Check whether a run without pronoun predictions can be tested as a masked language model."""
     task = run.config.task
     return task.masked_lm > 0 and not answers_pronouns(task.prediction)

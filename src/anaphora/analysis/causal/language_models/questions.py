@@ -1,4 +1,4 @@
-"""How a language model answers which candidate a pronoun means.
+"""Pronoun questions for language models: scores of candidates in place of the pronoun.
 
 A masked language model reads the sentence with the pronoun masked, by as many masks as a candidate has tokens, and
 scores the candidate there: the mean of its tokens' log-probabilities (Kocijan et al. 2019, section 3). A decoder reads
@@ -32,7 +32,7 @@ _DETERMINERS = frozenset(
 
 
 class Target(NamedTuple):
-    """A candidate's tokens: where in a reading each is predicted, and its number in the vocabulary."""
+    """A candidate's tokens: the positions at which they are predicted, and their ids."""
 
     candidate: int
     positions: tuple[int, ...]
@@ -46,8 +46,8 @@ class Reading:
     Attributes:
         item: its number.
         tokens: S tokens.
-        places: for each token of the item the tokens here that stand in its place.
-        targets: what is scored.
+        places: for each token of the item, the corresponding tokens here.
+        targets: the scored candidates.
     """
 
     item: int
@@ -56,7 +56,7 @@ class Reading:
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
-        """How the weight on each token of the item is shared among the tokens here: (T, S), rows sum to 1."""
+        """Return the distribution of each item token's weight over the tokens here: (T, S), rows sum to 1."""
         shares = np.zeros((len(self.places), len(self.tokens.ids)), dtype=np.float32)
         for token, places in enumerate(self.places):
             shares[token, list(places)] = 1 / len(places)
@@ -65,12 +65,12 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """An item with all that the model reads about it.
+    """An item with all texts that the model reads about it.
 
     Attributes:
         example: the item.
-        tokens: T tokens whose maps are looked at; a masked language model reads masks for the pronoun's.
-        readings: with each candidate in one of them.
+        tokens: T tokens whose maps are used; for a masked language model the pronoun's are masks.
+        readings: each candidate is in one of them.
     """
 
     example: Example
@@ -79,10 +79,10 @@ class Question:
 
 
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
-    """The items that a model can be asked, in their order.
+    """Return the items that a model can answer, in their order.
 
     Left out are items whose text with the answer does not fit the model or is cut into other tokens and, where the
-    pronoun is masked, those whose cue is the pronoun: without it nobody could answer.
+    pronoun is masked, those whose cue is the pronoun: without it the item has no answer.
     """
     pronouns: defaultdict[str, set[str]] = defaultdict(set)
     for example in examples:
@@ -105,13 +105,13 @@ def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> l
 def _readings(
     model: LanguageModel, example: Example, tokens: TokenizedText, pronoun: Sequence[int], item: int
 ) -> tuple[Reading, ...] | None:
-    """One reading a candidate, or one for all candidates of as many masks; None where a text does not fit."""
+    """Return one text per candidate, or one for all candidates of as many masks; None if a text does not fit."""
     readings: dict[tuple[int, ...], Reading] = {}
     for candidate in range(len(example.candidates)):
         text, span = _completed(example, candidate) if model.is_decoder else _filled(example, candidate)
         try:
             whole = model.tokenize(text)
-        except UserError:  # the sentence fits, and with the answer it is too long
+        except UserError:  # the sentence fits, but is too long with the answer
             return None
         covering = whole.covering(span)
         ids = tuple(whole.ids[token] for token in covering)
@@ -147,7 +147,7 @@ def _mask_places(tokens: int, pronoun: Sequence[int], masks: Sequence[int]) -> I
 
 
 def _completed(example: Example, candidate: int) -> tuple[str, Span]:
-    """The sentence, the prompt and a candidate behind it, and where that stands."""
+    """Return the sentence, the prompt and a candidate after it, and the candidate's span."""
     start, end = example.pronoun
     prompt = example.text + PROMPTS[example.language].format(pronoun=example.text[start:end])
     words = _inside_a_sentence(example.words(candidate), example.language)
@@ -155,7 +155,7 @@ def _completed(example: Example, candidate: int) -> tuple[str, Span]:
 
 
 def _filled(example: Example, candidate: int) -> tuple[str, Span]:
-    """The sentence with a candidate in the pronoun's place, and where that stands."""
+    """Return the sentence with a candidate in place of the pronoun, and the candidate's span."""
     start, end = example.pronoun
     words = _inside_a_sentence(example.words(candidate), example.language)
     if example.text[start].isupper():
@@ -169,7 +169,7 @@ def _pronoun(example: Example) -> str:
 
 
 def _inside_a_sentence(words: str, language: str) -> str:
-    """A mention without the capital that its first word has at the beginning of a sentence alone."""
+    """Return a mention without a capital letter that is due only to the start of a sentence."""
     if language == "en" and words.split()[0].lower() in _DETERMINERS:
         return words[0].lower() + words[1:]
     return words
@@ -183,6 +183,6 @@ def _masked(model: LanguageModel, tokens: TokenizedText, places: Sequence[int]) 
 
 
 def _without_end(tokens: TokenizedText) -> TokenizedText:
-    """Without the special tokens behind the text, before which a decoder's prompt goes on."""
+    """Return the tokens without the special tokens after the text, so that a decoder's prompt can follow."""
     last = max(token for token, (start, end) in enumerate(tokens.spans) if start < end) + 1
     return TokenizedText(tokens.ids[:last], tokens.spans[:last], tokens.words[:last])

@@ -1,4 +1,4 @@
-"""A language model under the causal tests: its answers with attention edited where it is computed.
+"""Language models as subjects of causal tests, with attention edited in the model.
 
 N items, M candidates at most, L layers, H heads, T tokens of an item, S of a reading, B readings in a batch.
 """
@@ -28,7 +28,7 @@ _BATCH_TOKENS = 1_024
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Readings side by side, padded at their ends to S tokens; flat positions are row * S + token."""
+    """Texts in a batch, padded at their ends to S tokens; flat positions are row * S + token."""
 
     numbers: tuple[int, ...]
     readings: tuple[Reading, ...]
@@ -39,14 +39,14 @@ class _Batch:
 
 
 class LanguageModelSubject(EditedSubject):
-    """A `Subject`: a language model and the items on which it can be asked.
+    """A `Subject` of a language model and the items that it can answer.
 
     Args:
         model: whose attention is edited.
-        examples: items; those that the model cannot be asked are left out (`questions.answerable_questions`).
+        examples: items; those that the model cannot answer are left out (`questions.answerable_questions`).
 
     Raises:
-        UserError: the model can be asked none of the items.
+        UserError: the model can answer none of the items.
     """
 
     def __init__(self, model: LanguageModel, examples: Sequence[Example]) -> None:
@@ -88,7 +88,7 @@ class LanguageModelSubject(EditedSubject):
         return scores
 
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return what gives the edges of a batch; an edge of an item is every edge between the tokens in its places."""
+        """Return a function that gives a batch's edges: all edges between the tokens that an item's edge maps to."""
         of_item: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
         for item, layer, head, query, key in zip(*(column.tolist() for column in edges), strict=True):
             of_item[item].append((layer, head, query, key))
@@ -137,7 +137,7 @@ class LanguageModelSubject(EditedSubject):
         return patch_rows({one: (queries, new[number]) for number, one in enumerate(heads)})
 
     def _recorded(self) -> Iterator[tuple[_Batch, dict[int, Tensor]]]:
-        """Each batch with what the heads of every layer that attends put out, (B, H, S, D)."""
+        """Yield each batch with the heads' outputs in every layer, (B, H, S, D)."""
         for batch in self._batches:
             recorders = [ActivationRecorder() for _ in range(self.shape[0])]
             self._model.read([reading.tokens for reading in batch.readings], dict(enumerate(recorders)))
@@ -162,7 +162,7 @@ class LanguageModelSubject(EditedSubject):
         return {layer: total / count for layer, total in totals.items()}
 
     def _outputs(self, heads: Sequence[Head]) -> dict[int, list[Tensor]]:
-        """What some heads put out in each reading, (S, D) each; D may differ between layers."""
+        """Return the outputs of some heads in each text: (heads, S, D)."""
         outputs: dict[int, list[Tensor]] = {}
         for batch, layers in self._recorded():
             for row, (number, reading) in enumerate(zip(batch.numbers, batch.readings, strict=True)):
@@ -190,7 +190,7 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _seen_from(place: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows without what follows a token, which a decoder does not see; the rest takes that weight in proportion."""
+    """Remove the weight on tokens after a token, which a decoder cannot attend to, and rescale the row."""
     whole, seen = rows.sum(axis=-1, keepdims=True), rows.copy()
     seen[..., place + 1 :] = 0
     left = seen.sum(axis=-1, keepdims=True)
@@ -205,7 +205,7 @@ def _batches(readings: Sequence[Reading]) -> Iterator[_Batch]:
 
 
 def _by_tokens(order: Sequence[int], length: Callable[[int], int]) -> Iterator[list[int]]:
-    """Numbers sorted by length, so many together as `_BATCH_TOKENS` holds, one at least."""
+    """Yield numbers sorted by length, in groups of at most `_BATCH_TOKENS` tokens, at least one each."""
     together: list[int] = []
     for number in order:
         if together and (len(together) + 1) * length(number) > _BATCH_TOKENS:

@@ -1,1 +1,1 @@
-"""Shortcuts: what scores without understanding, and how far it gets."""
+"""Shortcut baselines and their accuracies."""

@@ -1,4 +1,4 @@
-"""How far every shortcut gets: item by item, by kind of cue and by factor."""
+"""The accuracy of every shortcut by item, kind of cue and factor."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ShortcutAccuracy:
 
 
 def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """How right each shortcut is on each test item, among the focal candidates: name -> (N,).
+    """Return the correctness of each shortcut on each test item, among the focal candidates: name -> (N,).
 
     A learned one is fitted on the training items of the same language and kind. Items without an antecedent count as
-    wrong for all; leave them out where that is not meant. NaN where a shortcut does not apply: a learned one that has
+    wrong for all; leave them out if that is not intended. NaN where a shortcut does not apply: a learned one that has
     nothing to learn from, `bag_by_place` is for items without a kind of cue, `words` for those of few candidates too.
     """
     results = unfitted_correctness(test)
@@ -47,12 +47,12 @@ def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> d
 
 
 def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
-    """The same of the shortcuts that need no training split: name -> (N,)."""
+    """Return the correctness of the shortcuts that need no training split: name -> (N,)."""
     return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
 
 
 def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
-    """What `shortcut_correctness` gives by language and kind, with an interval over templates (else groups, items).
+    """Return the accuracy of each shortcut by language and kind, with an interval over templates (else groups, items).
 
     A cell to which a shortcut does not apply is left out.
     """
@@ -82,10 +82,10 @@ def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> 
 def accuracy_by_factor(
     results: Mapping[str, Floats], test: Sequence[Example]
 ) -> list[dict[str, str | int | float | None]]:
-    """The mean of what `shortcut_correctness` gives by every value of the factors of natural text.
+    """Return the mean correctness of each shortcut by every value of the factors of natural text.
 
-    A factor with more values than `MAX_FACTOR_VALUES` names items rather than kinds of them, and is left out; so are
-    items with a kind of cue, which `accuracy_by_kind` has. None where a shortcut does not apply.
+    A factor with more values than `MAX_FACTOR_VALUES` identifies single items and is left out; so are
+    items with a kind of cue, which `accuracy_by_kind` has. None if a shortcut does not apply.
     """
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(test):
@@ -113,7 +113,7 @@ def _cell(example: Example) -> tuple[str, str]:
 
 
 def _cells(examples: Sequence[Example]) -> dict[tuple[str, str], list[int]]:
-    """The numbers of the examples of each language and kind."""
+    """Return the numbers of the examples of each language and kind."""
     cells: dict[tuple[str, str], list[int]] = {}
     for item, example in enumerate(examples):
         cells.setdefault(_cell(example), []).append(item)

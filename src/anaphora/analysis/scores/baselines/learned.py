@@ -1,4 +1,4 @@
-"""Shortcuts that are learned on the training split: frequencies, bags of words, linear models."""
+"""Shortcuts learned on the training split: frequencies, bags of words, linear models."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
-    """The rank that is right most often in training: the k-th candidate, or the one nearest to a fixed token offset.
+    """Return the most accurate rank in training: the k-th candidate, or the nearest to a fixed token offset.
 
     Ranks are counted from the first candidate, from the last one, and outwards from the pronoun; offsets are -40 to
     40 tokens from the pronoun.
@@ -43,13 +43,13 @@ def best_offset(train: Sequence[Example]) -> Policy:
 
 
 def most_frequent(train: Sequence[Example]) -> Policy:
-    """The candidate whose words were the antecedent most often in training."""
+    """Return the candidate whose words were the antecedent most often in training."""
     counts = Counter(_name(example, index) for example in train for index in example.antecedents)
     return lambda example: np.array([counts[_name(example, index)] for index in range(len(example.candidates))], float)
 
 
 def entity_cue(train: Sequence[Example]) -> Policy:
-    """A memoriser: how often, of the times that training showed a cue with these words, they were the antecedent.
+    """Return a memoriser: the share of training cases in which these words with this cue were the antecedent.
 
     Without a factor `cue` the pronoun is the cue. A pair that training never showed is rated one half.
     """
@@ -69,7 +69,7 @@ def entity_cue(train: Sequence[Example]) -> Policy:
 
 
 def odd_one_out(train: Sequence[Example]) -> Policy:
-    """A linear ranker that sees the candidates alone, not pronoun and context: words, order, who is beside whom."""
+    """Return a linear ranker that sees only the candidates, without pronoun and context: words, order, neighbours."""
 
     def features(example: Example) -> Iterator[list[str]]:
         names = [_name(example, other) for other in range(len(example.candidates))]
@@ -86,7 +86,7 @@ def odd_one_out(train: Sequence[Example]) -> Policy:
 
 
 def bag_of_words(train: Sequence[Example]) -> Policy:
-    """A linear ranker over the candidate's own words and the words of the text, each for itself and without order.
+    """Return a linear ranker over the candidate's words and the text's words, without order or interactions.
 
     The text is the same for all candidates of an item, so that their own words alone decide between them.
     """
@@ -100,7 +100,7 @@ def bag_of_words(train: Sequence[Example]) -> Policy:
 
 
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
-    """The bag of words, and each of the candidate's words together with each word of the text."""
+    """Return the bag of words plus each pair of a candidate's word and a word of the text."""
 
     def features(example: Example) -> Iterator[list[str]]:
         context = _context(example)
@@ -113,7 +113,7 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """The bag of words with a weight for each word of the text and rank of the candidate: first, second, ...
+    """Return the bag of words with a weight for each word of the text and rank of the candidate: first, second, ...
 
     For natural text. In the controlled corpus's role items the cue's word and the order are the rule itself, which this
     would learn: no shortcut there.
@@ -128,12 +128,12 @@ def bag_by_order(train: Sequence[Example]) -> Policy:
 
 
 def words(train: Sequence[Example]) -> Policy:
-    """The rank of the answer, by which words the text holds: see `_order_classifier`."""
+    """Return the predicted rank of the answer from the words of the text; see `_order_classifier`."""
     return _order_classifier(train, longest=1)
 
 
 def words_and_pairs(train: Sequence[Example]) -> Policy:
-    """The same by words and pairs of neighbours."""
+    """Return the same prediction from words and pairs of neighbours."""
     return _order_classifier(train, longest=2)
 
 
@@ -201,7 +201,7 @@ def _context(example: Example) -> list[str]:
 
 
 def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
-    """A logistic regression that tells antecedents from other focal candidates, from hashed features.
+    """Return a logistic regression that tells antecedents from other focal candidates, from hashed features.
 
     Args:
         train: of these at most `_MAX_RANKER_ITEMS`, evenly spread.
@@ -235,7 +235,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 
 
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
-    """The learned shortcuts for items of a kind of cue, or of none."""
+    """Return the learned shortcuts for items of a kind of cue, or of none."""
     if kind:
         return LEARNED
     few = all(len(example.candidates) <= _MAX_FEW_CANDIDATES for example in known)
@@ -243,7 +243,7 @@ def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callabl
 
 
 def _order_classifier(train: Sequence[Example], longest: int) -> Policy:
-    """Which rank the answer has (first, second, ...): a logistic regression on what the text holds.
+    """Return the predicted rank of the answer (first, second, ...): a logistic regression on the text.
 
     It sees each text once and does not know which words are the candidates'; its penalty is chosen by folds by group
     inside training. On items of two candidates that is stronger than a ranker of candidates, which sees every text

@@ -1,8 +1,8 @@
-"""Shortcuts that say which of two names is meant, the first or the second, learned on the whole training split.
+"""Shortcuts that predict which of two names is meant, first or second, learned on the whole training split.
 
 A closed list, fixed here: a table of the wordings seen, logistic regression on words, pairs and triples of words, each
 with and without their places, and boosted trees. Names are left out of what they read. They learn one language and kind
-of cue at a time. A model of the rule itself, low-rank in predicate, state and voice, is learned beside them: no
+of cue at a time. A model of the rule itself, low-rank in predicate, state and voice, is learned next to them: no
 shortcut, and said to be none.
 """
 
@@ -43,7 +43,7 @@ _RANK, _RULE_STEPS, _RULE_RATE = 8, 400, 0.05
 
 @dataclass(frozen=True)
 class OrderItems:
-    """Items as the shortcuts read them.
+    """The items as the shortcuts read them.
 
     Attributes:
         words: of each item its different words, names left out: token numbers, sorted.
@@ -65,7 +65,7 @@ Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
 def order_shortcuts(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """How right each shortcut of the list is, and the model of the rule, in several languages, learned side by side.
+    """Return the correctness of each shortcut of the list, and of the rule model, in several languages in parallel.
 
     Args:
         splits: of each language its training and its N test items, each item with two focal candidates of which one is
@@ -81,7 +81,7 @@ def order_shortcuts(
     learners = {
         (number, name): learner for number, pair in enumerate(read) for name, learner in _learners(*pair).items()
     }
-    # What takes longest begins, so that no core waits for it at last.
+    # The longest jobs start first, so that no core waits at the end.
     begun = sorted(learners, key=lambda each: _LONGEST_FIRST.index(each[1].removesuffix(_WITH_PLACES)))
     side_by_side = any(len(train) >= _LEAST_ITEMS_SIDE_BY_SIDE for train, _ in splits)
     answers = Parallel(n_jobs=-1 if side_by_side else 1)(learners[each] for each in begun)
@@ -97,7 +97,7 @@ def order_shortcuts(
 
 
 def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
-    """What learns on the known items and says of the others whether the second is meant: name -> a call to be made."""
+    """Return functions that learn on the training items and predict whether the second name is meant, by name."""
     from sklearn.utils.parallel import delayed
 
     readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
@@ -110,10 +110,10 @@ def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
 
 
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
-    """How right a table is that tells first or second from the wordings of the training split: (N,).
+    """Return the correctness of a table that looks up the order of the answer by training wordings: (N,).
 
     NaN for items that are no role cues of two candidates, which do not ask for the first or the second, and for all
-    where training names no cue: without it a table would look up less than the wording and seem to know nothing.
+    where training names no cue: without it the table has no wording to look up.
     """
     right = np.full(len(test), np.nan)
     if not any("cue" in example.factors for example in filter(_is_role_of_two, train)):
@@ -125,7 +125,7 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
 
 
 def is_of_two(example: Example) -> bool:
-    """Whether one of two candidates is meant, first or second."""
+    """Check whether exactly one of two candidates is meant."""
     return len(example.focal) == 2 and len(example.antecedents) == 1
 
 
@@ -139,7 +139,7 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _named(example: Example) -> dict[int, int]:
-    """Where each focal candidate is named: in the event, if a short text names it elsewhere too, else first of all."""
+    """Return the mention of each focal candidate: in the event if a short text repeats names, else the first one."""
     in_event = example.factors.get("event_names", "").split(",")
     starts = {index: [start for start, _ in example.candidates[index]] for index in example.focal}
     return {
@@ -160,7 +160,7 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
 
 
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
-    """The different words outside candidates with their zones: token * 4 + zone, sorted."""
+    """Return the different words outside candidates with their zones: token * 4 + zone, sorted."""
     names = [span for spans in example.candidates for span in spans]
     bounds = [*sorted(_named(example).values()), example.pronoun[0]]
     zones = (
@@ -176,13 +176,13 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """How right answers are that are above 0 for the second name and below for the first."""
+    """Return the correctness of answers that are above 0 for the second name and below for the first."""
     right = np.where(second, says_second > 0, says_second < 0).astype(np.float64)
     return np.where(says_second == 0, 0.5, right)
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """What was meant more often in training with the same wording: (N,), above 0 for the second name."""
+    """Return the more frequent answer in training with the same wording: (N,), above 0 for the second name."""
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
         counts[_wording(example, factors)] += 1 if _second_is_meant(example) else -1
@@ -194,7 +194,7 @@ def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_], count: int) -> Floats:
-    """A logistic regression on every set of at most `count` words of a text: (N,), above 0 for the second name."""
+    """Fit a logistic regression on all sets of at most `count` words of a text: (N,), above 0 for the second name."""
     from sklearn.linear_model import SGDClassifier
 
     epochs = min(_MOST_EPOCHS, -(-_UPDATES // len(known_words)))
@@ -218,7 +218,7 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Trees on which words stand in which zone: (N,), above 0 for the second name."""
+    """Fit boosted trees on words and their zones: (N,), above 0 for the second name."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     words, counts = np.unique(np.concatenate(known_words), return_counts=True)
@@ -226,7 +226,7 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
     if not len(often):
         return np.zeros(len(test_words))
     present = _presence(known_words, often)
-    # Of words that always come together trees take the first: the others change nothing but the time.
+    # Of words that always occur together trees use the first; the others only cost time.
     first: dict[bytes, int] = {}
     for number, column in enumerate(np.packbits(present.astype(np.bool_), axis=0).T):
         first.setdefault(column.tobytes(), number)
@@ -239,7 +239,7 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Which of some words, sorted, each text has: (N, F) of 0 and 1, a column after the other, as trees read them."""
+    """Return whether each text has each of some sorted words: (N, F) of 0 and 1, column-major for trees."""
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
     column = np.minimum(np.searchsorted(features, flat), len(features) - 1)
@@ -250,7 +250,7 @@ def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
 
 
 def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
-    """Low-rank in predicate, state and voice: the sum over ranks of the products of their three vectors."""
+    """Fit a model of the rule, low-rank in predicate, state and voice: a sum of products of their vectors."""
     import torch
     from torch.nn import functional
 

@@ -1,4 +1,4 @@
-"""Policies that need nothing but the example: they answer by position, length or mention.
+"""Policies that use only the example: they answer by position, length or mention.
 
 A policy gives every candidate of an example a score, (M,) for M candidates; the highest is its answer, a tie among k
 counts 1 / k.
@@ -40,7 +40,7 @@ class PolicyOfMany:
 
 
 def scores_of_each(policy: Policy, examples: Sequence[Example]) -> Iterator[Floats]:
-    """The scores that a policy gives the candidates of each example."""
+    """Yield the scores that a policy gives the candidates of each example."""
     if not isinstance(policy, PolicyOfMany):
         yield from map(policy, examples)
         return
@@ -51,27 +51,27 @@ def scores_of_each(policy: Policy, examples: Sequence[Example]) -> Iterator[Floa
 
 
 def nearest(example: Example) -> Floats:
-    """The mention with the fewest characters between it and the pronoun."""
+    """Return the mention with the fewest characters between it and the pronoun."""
     return np.array([-min(_gap(span, example.pronoun) for span in spans) for spans in example.candidates], dtype=float)
 
 
 def first(example: Example) -> Floats:
-    """The candidate that is mentioned first."""
+    """Return the candidate that is mentioned first."""
     return -np.arange(len(example.candidates), dtype=float)
 
 
 def longest(example: Example) -> Floats:
-    """The candidate whose longest mention has most characters."""
+    """Return the candidate whose longest mention has most characters."""
     return np.array([max(end - start for start, end in spans) for spans in example.candidates], dtype=float)
 
 
 def most_mentioned(example: Example) -> Floats:
-    """The candidate with most mentions."""
+    """Return the candidate with most mentions."""
     return np.array([len(spans) for spans in example.candidates], dtype=float)
 
 
 def subject(example: Example) -> Floats:
-    """The grammatical subject, where the factor `subject` names it; no opinion elsewhere."""
+    """Return the grammatical subject if the factor `subject` names it; otherwise all candidates are equal."""
     scores = np.zeros(len(example.candidates))
     if "subject" in example.factors:
         scores[int(example.factors["subject"])] = 1
@@ -89,18 +89,18 @@ POLICIES: Mapping[str, Policy] = {
 
 
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
-    """How right a policy is when it may choose among the focal candidates alone: (N,), a tie among k counting 1 / k."""
+    """Return the correctness of a policy among the focal candidates: (N,), a tie among k counting 1 / k."""
     scored = zip(scores_of_each(policy, examples), examples, strict=True)
     return np.array([_right(scores, example) for scores, example in scored])
 
 
 def random_choice(example: Example) -> Floats:
-    """Every candidate alike: what is left where the pronoun tells nothing."""
+    """Return equal scores for every candidate, as a random choice."""
     return np.zeros(len(example.candidates))
 
 
 def _right(scores: Floats, example: Example) -> float:
-    """The share of the highest scores among the focal candidates that are antecedents."""
+    """Return the share of the highest scores among the focal candidates that are antecedents."""
     best = max(scores[index] for index in example.focal)
     picked = [index for index in example.focal if scores[index] == best]
     return sum(index in example.antecedents for index in picked) / len(picked)
@@ -111,7 +111,7 @@ def _gap(span: Span, pronoun: Span) -> int:
 
 
 def positional_scores(example: Example) -> Floats:
-    """The scores of every policy that chooses by rank among the candidates: (P, M).
+    """Return the scores of every policy that chooses by rank among the candidates: (P, M).
 
     Ranks 0 to 5, each counted from the first candidate, from the last one and outwards from the pronoun; then the
     offsets from the pronoun, from the most tokens before it to the most behind it.
@@ -134,12 +134,12 @@ def focal_shares(scores: Floats, example: Example) -> Floats:
 
 
 def token_starts(text: str) -> list[int]:
-    """Where each word of a text starts."""
+    """Return the start of each word of a text."""
     return [match.start() for match in WORDS.finditer(text)]
 
 
 def token_offsets(example: Example) -> Floats:
-    """How many tokens after the pronoun each candidate's first mention begins; before it, a negative number."""
+    """Return the tokens between pronoun and each candidate's first mention; negative before the pronoun."""
     starts = token_starts(example.text)
     pronoun = bisect_left(starts, example.pronoun[0])
     return np.array([bisect_left(starts, spans[0][0]) - pronoun for spans in example.candidates], dtype=float)

@@ -1,9 +1,8 @@
-"""Shortcuts that are learned once a corpus: how right they are on each item is kept in the cache, as JSON.
+"""Learned shortcuts with their correctness on each item cached as JSON, once per corpus.
 
-They know nothing of a model's weights, and learning them takes longer than all else that is measured of some runs. A
-file is named after a digest of everything that decides its numbers: the items, the code and the libraries. One that is
-damaged, or about something else, counts as none and is written anew. Two processes that begin at once both learn, and
-write the same.
+They do not depend on a model's weights, and fitting them may take longer than all other measurements of a run. A
+file is named after a digest of everything that decides its numbers: the items, the code and the libraries. A damaged or
+unrelated file is ignored and rewritten. Two processes that start at the same time both fit and write the same.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _SHAPE = {"key": str, "digest": str, "shortcuts": {str: list}}
 
 
 def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """What `accuracy.shortcut_correctness` gives, from the cache or put there."""
+    """Return the result of `accuracy.shortcut_correctness`, from the cache if possible."""
     [results] = _learned_once(
         accuracy.__name__, "", [(train, test)], lambda splits: [accuracy.shortcut_correctness(*one) for one in splits]
     )
@@ -43,7 +42,7 @@ def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> d
 
 
 def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[str, Floats]]:
-    """What `order_models.order_shortcuts` gives, each language for itself from the cache or put there."""
+    """Return the result of `order_models.order_shortcuts`, cached for each language."""
     return _learned_once(
         order_models.__name__,
         tokenizer.dumps(),
@@ -55,7 +54,7 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 def _learned_once(
     module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
-    """The results for each split.
+    """Return the results for each split.
 
     Args:
         module: where the code is that learns; a change in it, or in what it imports, is another key.
@@ -77,7 +76,7 @@ def _learned_once(
 
 
 def _key(module: str, settings: str, split: Split) -> str:
-    """A digest of everything that decides the numbers: about half a second for 50,000 items."""
+    """Return a digest of everything that decides the numbers: about half a second for 50,000 items."""
     libraries = [version(name) for name in _LIBRARIES]
     about = [module, code_digest(module), libraries, settings, *map(len, split)]
     total = hashlib.sha256(json.dumps(about).encode())
@@ -101,7 +100,7 @@ def _write(key: str, shortcuts: Mapping[str, Floats]) -> None:
 
 
 def _read(key: str, items: int) -> dict[str, Floats] | None:
-    """What is stored under a key; None where there is no file, or another than `_write` left for so many items."""
+    """Return what is stored under a key; None if there is no file, or another than `_write` left for so many items."""
     try:
         content = read_json(_path(key), _SHAPE)
     except (FileNotFoundError, UserError):

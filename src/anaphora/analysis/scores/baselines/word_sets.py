@@ -1,4 +1,4 @@
-"""Texts as a linear model reads them: every set of a few of their words, hashed once and kept.
+"""Sets of a few words of each text as features of a linear model, hashed once and cached.
 
 A model goes through its texts several times, and texts that differ only in names are alike here, so that most of the
 hashing would be done again and again.
@@ -49,11 +49,11 @@ class WordSets:
             row[:] = self._column_of[row]
 
     def matrix(self, items: Sequence[int] | Ints):  # type: ignore[no-untyped-def]  # scipy has no types
-        """A row of unit length for each of these training texts."""
+        """Return a row of unit length for each of these training texts."""
         return _sparse([self._rows[self._row_of[item]] for item in items], self._columns)
 
     def matrix_of(self, texts: Sequence[Ints]):  # type: ignore[no-untyped-def]
-        """The same for other texts."""
+        """Return a row of unit length for each of some other texts."""
         return _sparse([self._column_of[row] for row in _buckets_of_sets(texts, self._count)], self._columns)
 
 
@@ -86,7 +86,7 @@ def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
 
 
 def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
-    """The bucket of every set of so many words of each text: (N, W) -> (N, S)."""
+    """Return the bucket of every set of so many words of each text: (N, W) -> (N, S)."""
     places = _sets_of(words.shape[1], size)
     mixed = np.zeros((len(words), len(places)), dtype=np.uint64)
     for column, factor in zip(places.T, _FACTORS, strict=False):
@@ -98,5 +98,5 @@ def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
 
 @lru_cache(maxsize=256)
 def _sets_of(count: int, size: int) -> Ints:
-    """Every set of so many of the numbers below `count`, a row each."""
+    """Return every set of so many of the numbers below `count`, a row each."""
     return np.array(list(combinations(range(count), size)))

@@ -1,1 +1,1 @@
-"""The measures of heads, one in each file: what it returns, and what computes it."""
+"""The measures of heads, one per file with its result and its computation."""

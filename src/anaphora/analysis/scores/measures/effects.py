@@ -1,4 +1,4 @@
-"""What a head follows: the meaning of the sentence, the order of the candidates, or the candidates themselves."""
+"""Effects of meaning, order and identity of the candidates on a head's weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """How far the head's weight follows the right answer, whoever comes first, or always the same candidate."""
+    """The effects of the right answer, the first-mentioned candidate and a fixed candidate on the head's weight."""
 
     meaning: Effect
     position: Effect
@@ -36,7 +36,7 @@ class Effects:
 
 
 def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
-    """The effects of meaning, position and entity on one head's row, from quads: two cues by two orders.
+    """Return the effects of meaning, position and entity on one head's row, from quads: two cues by two orders.
 
     With d = mass on A - mass on B in each sentence of a quad, A and B its two focal candidates:
 

@@ -1,4 +1,4 @@
-"""One head by what varies between items: type of cue, gender, number, distance, candidates, distractor, template."""
+"""The accuracy of one head by factor: type of cue, gender, number, distance, candidates, distractor, template."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FactorValue(AccuracyCell):
 def factors(
     scores: HeadScores, head: Head, task_correct: NDArray[np.floating]
 ) -> dict[str, dict[str, tuple[FactorValue, ...]]]:
-    """The head's and the model's accuracy for every value of every factor.
+    """Return the head's and the model's accuracy for every value of every factor.
 
     Args:
         scores: N scored items; main items count.
@@ -85,7 +85,7 @@ def _items_by_value(
 
 
 def value_order(value: str) -> tuple[float, bool, list[str]]:
-    """Where a value of a factor stands among the others, as a key to sort by.
+    """Return a sorting key for the values of a factor.
 
     Numbers by size and before words, "9 or more" after "9-11", words by the alphabet, en/gender/9 before en/gender/10.
     """

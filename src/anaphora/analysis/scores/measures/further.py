@@ -1,4 +1,4 @@
-"""Further measures of the head that development chose, beside the headline.
+"""Further measures of the head chosen on development items.
 
 N items, L layers, H heads, M candidates at most.
 """
@@ -34,7 +34,7 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class FurtherScores:
-    """Measures beside the headline."""
+    """Measures next to the headline."""
 
     mrr: float | None
     mas: float | None
@@ -50,7 +50,7 @@ def further_measures(
     answers: CandidateNumbers | None,
     reverse: NDArray[np.floating] | None = None,
 ) -> Groups[FurtherScores]:
-    """Mean reciprocal rank, MAS, mass per token, agreement with the model's answer, and the other direction.
+    """Return mean reciprocal rank, MAS, mass per token, agreement with the model's answer, and the other direction.
 
     Args:
         scores: N scored items; main items count.
@@ -100,7 +100,7 @@ def further_measures(
 
 
 def maximum_attention_scores(scores: HeadScores) -> Floats:
-    """The MAS of every candidate, Klein and Nabi 2019, section 2: (N, M), rows summing to 1 over the candidates.
+    """Return the MAS of every candidate, Klein and Nabi 2019, section 2: (N, M), rows summing to 1 over the candidates.
 
     In every layer and head only the candidate with the most weight keeps it (all of a tie do); what a candidate keeps
     over all layers and heads is divided by what all candidates keep.
@@ -113,7 +113,7 @@ def maximum_attention_scores(scores: HeadScores) -> Floats:
 
 
 def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Floats:
-    """How right the heaviest candidate by other weights (N, L, H, M) is: (N, L, H), a tie among k counting 1 / k."""
+    """Return the correctness of the heaviest candidate by other weights: (N, L, H), a tie among k counting 1 / k."""
     chosen = strongest_candidates(replace(scores, candidate_mass=mass.astype(np.float32)))
     right: Floats = (chosen * scores.gold[:, None, None]).sum(axis=-1, dtype=np.float64)
     return right
@@ -122,7 +122,7 @@ def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Float
 def _agreement(
     attended: NDArray[np.int64], answers: CandidateNumbers | None, item_clusters: Sequence[tuple[str, str]]
 ) -> Agreement:
-    """Cohen's kappa with its interval: Cohen 1960; (1 - kappa) is the disagreement over that expected by chance.
+    """Return Cohen's kappa with its interval: Cohen 1960; (1 - kappa) is the disagreement over that expected by chance.
 
     The interval is the cluster bootstrap of kappa's linearisation, an item's influence on the observed and the expected
     agreement, since kappa itself is no mean.

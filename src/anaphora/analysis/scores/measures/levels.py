@@ -1,4 +1,4 @@
-"""What a run makes of compositions, by how much of each training showed: set cues, levels L0, L1 and L2, unseen names.
+"""Scores on compositions by how much of each training showed: set cues, levels L0, L1 and L2, unseen names.
 
 Compositions in short texts have levels of their own.
 
@@ -46,7 +46,7 @@ class LevelIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """Set cues, or the compositions of which training showed so much, or those about names that it never showed.
+    """The scores of set cues, of one level of compositions, or of compositions with unseen names.
 
     Attributes:
         octad_accuracy: the share of whole groups in which the head is right.
@@ -70,10 +70,10 @@ class Level:
 def composition_shortcuts(
     train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer
 ) -> dict[str, NDArray[np.float64]]:
-    """How right each shortcut is on the compositions among the test items, learned on all of those in training.
+    """Return the correctness of each shortcut on the test compositions, learned on all training compositions.
 
     Returns:
-        name -> (N,), NaN for an item that is no composition; empty where there is none.
+        name -> (N,), NaN for an item that is no composition; empty if there is none.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
@@ -99,7 +99,7 @@ def level_scores(
     shortcuts: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
 ) -> dict[str, dict[str, Level]]:
-    """The levels of each language that has compositions.
+    """Return the levels of each language that has compositions.
 
     Args:
         test: N scored items.
@@ -151,7 +151,7 @@ def level_scores(
 
 
 def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Set cues, levels and unseen names of each language that has compositions: language, name, and (N,) which."""
+    """Yield set cues, levels and unseen names of each language with compositions: language, name, and a mask (N,)."""
     main = is_main(examples)
     kinds, levels, strata = (_factor(examples, name) for name in ("kind", "level", "stratum"))
     languages = np.array([example.language for example in examples], dtype=object)

@@ -1,4 +1,4 @@
-"""How well each kind of map picks the antecedent, at the head or layer that development items chose for it."""
+"""The candidate accuracy of each kind of map, at the head or layer that development items chose for it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MapScores:
 
 
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
-    """How well each map picks the antecedent, at the head or layer that development items chose for it.
+    """Return the accuracy of each map, at the head or layer that development items chose for it.
 
     Args:
         development: every map's rows on development items.

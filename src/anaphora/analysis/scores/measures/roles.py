@@ -1,4 +1,4 @@
-"""What every head does with the pronoun's row: attend to an offset, special tokens, the cue or the antecedent.
+"""Roles of heads by the pronoun's row: attention to an offset, special tokens, the cue or the antecedent.
 
 N items, L layers, H heads, T tokens.
 """
@@ -47,7 +47,7 @@ class AntecedentLead:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRoles:
-    """What one head does with the pronoun's row."""
+    """The roles of one head by its pronoun row."""
 
     layer: int
     head: int
@@ -61,7 +61,7 @@ class HeadRoles:
 def head_roles(
     scores: HeadScores, records: Sequence[AttentionRecord], baselines: Mapping[str, NDArray[np.floating]]
 ) -> tuple[HeadRoles, ...]:
-    """The roles of every head, by the pronoun's rows of the main items alone.
+    """Return the roles of every head, by the pronoun's rows of the main items alone.
 
     Args:
         scores: N scored items.
@@ -76,12 +76,12 @@ def head_roles(
         - "special": the mean weight on special tokens such as [CLS]; the role from one half on.
         - "cue": how often the largest weight lies on a word of the cue; the role from one half on. The corpus writes
           down the cue's words, not their positions: they are the words in which an item differs from its minimal pair,
-          pronoun and candidates aside. Items whose cue is the pronoun itself have none and do not count; None where no
+          pronoun and candidates aside. Items whose cue is the pronoun itself have none and do not count; None if no
           item has any.
         - "antecedent": the candidate accuracy above the best baseline's, 1 being 100 points; the role from 10 points
           on. None without baselines.
 
-        "roles" lists those that apply. A row whose largest weight is shared points nowhere.
+        "roles" lists those that apply. A row with a tie for the largest weight counts for none.
     """
     main = np.flatnonzero(is_main(scores.examples))
     if not len(main):
@@ -128,7 +128,7 @@ def _role_entry(
 
 
 def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:
-    """Which tokens of each item belong to its cue, N of (T,): what differs from its minimal pair; none without one.
+    """Return the tokens of each item's cue, N of (T,), which differ within its minimal pair; none without one.
 
     Args:
         examples: N items, minimal pairs among them.
@@ -161,14 +161,14 @@ def _differing(example: Example, spans: Sequence[Span], other: Example, its: Seq
 
 
 def _argmax(record: AttentionRecord) -> NDArray[np.int64]:
-    """The token with the largest weight in each head's row, (L, H); -1 where several share it."""
+    """Return the token with the largest weight in each head's row, (L, H); -1 where several share it."""
     largest = record.weights.max(axis=2, keepdims=True)
     tied = (record.weights >= largest * np.float32(1 - TIE)).sum(axis=2)
     return np.where(tied == 1, record.weights.argmax(axis=2), _TIED)
 
 
 def _offsets(record: AttentionRecord) -> NDArray[np.int64]:
-    """How many tokens each token stands behind the pronoun's last (+) or before its first (-): (T,)."""
+    """Return how many tokens each token stands behind the pronoun's last (+) or before its first (-): (T,)."""
     own = overlapping(record.spans, record.example.pronoun)
     token = np.arange(len(record.spans))
     behind: NDArray[np.int64] = np.maximum(token - own[-1], 0) + np.minimum(token - own[0], 0)

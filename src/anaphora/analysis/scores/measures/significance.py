@@ -1,4 +1,4 @@
-"""How likely luck does as well as a head, on the items that are reported and on those on which heads are chosen."""
+"""Significance of a head against chance, on the reported items and on those on which heads are chosen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class HeadsOnDevelopment:
 
 
 def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> Groups[Significance]:
-    """How often luck does as well as a head that was chosen on other items.
+    """Return the permutation p-values of a head that was chosen on other items.
 
     Args:
         scores: of the split that is reported; main items count.

@@ -1,4 +1,4 @@
-"""Whether a head attends to the antecedent from the pronoun alone, or from other words of the sentence as well.
+"""Specificity: whether a head attends to the antecedent only from the pronoun, or from other words too.
 
 L layers, H heads, T tokens.
 """
@@ -26,7 +26,7 @@ class Specificity:
     """The head's weight on the antecedent, from the pronoun and from the other word that gives it most.
 
     Attributes:
-        ratio: of the two means; None where the other words give nothing.
+        ratio: of the two means; None if the other words give nothing.
         difference: their mean difference, with its interval.
     """
 
@@ -46,9 +46,9 @@ class QueryMasses(NamedTuple):
 
 
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> QueryMasses:
-    """What one head's whole map says of one item.
+    """Return the weights on the antecedent in one head's whole map of one item.
 
-    A word's row is the mean over its tokens. The antecedent's own words and special tokens are not asked.
+    A word's row is the mean over its tokens. The antecedent's own words and special tokens are left out.
 
     Args:
         example: with an antecedent.
@@ -74,7 +74,7 @@ def pronoun_specificity(
     head: Head,
     by: Cells = cells,
 ) -> Groups[Specificity]:
-    """How much more of a head's weight goes to the antecedent from the pronoun than from any other word.
+    """Compare the head's weight on the antecedent from the pronoun with that from any other word.
 
     Args:
         examples: items, each with an antecedent.
