@@ -1,1 +1,1 @@
-"""Text -> Example -> Tokens -> Batch."""
+"""Data: from text to examples, tokens and batches."""

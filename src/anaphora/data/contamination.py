@@ -1,9 +1,8 @@
-"""Which texts share eight words in a row with evaluation data: nothing is trained on what it is tested on.
+"""Contamination: texts that share eight consecutive words with evaluation data are not trained on.
 
-Words are compared in lower case and without punctuation; a Chinese character is a word. Evaluation data need no reader
-of their own: every line counts as one text, or every string of JSON and Parquet, or what stands in one element below
-the root of XML, or the words of a sentence in CoNLL-2012 and CoNLL-U. A text of fewer than eight words is never
-contaminated.
+Words are compared in lower case and without punctuation; a Chinese character is a word. Evaluation data need no special
+reader. A text is a line, a string of JSON or Parquet, the content of an element below the root of XML, or a sentence of
+CoNLL-2012 or CoNLL-U. A text of fewer than eight words is never contaminated.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ Hashes = NDArray[np.uint64]
 
 
 def normalised_words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation; a Chinese character is a word."""
+    """Return the words of a text in lower case, without punctuation; a Chinese character is a word."""
     return _WORD.findall(text.lower())
 
 
 class EvaluationNgrams:
-    """Every eight words in a row of some evaluation files, as 64-bit hashes.
+    """The eight-word sequences of some evaluation files, as 64-bit hashes.
 
     Two different runs of words have the same hash with probability 2 ** -64: none of ten million against a million.
 
@@ -61,7 +60,7 @@ class EvaluationNgrams:
             for path in paths
         ]
         for path, of_path in zip(paths, hashes, strict=True):
-            if not len(of_path):  # it would protect nothing
+            if not len(of_path):  # it protects nothing
                 raise UserError(f"data.without ({path}): it has no {NGRAM_LENGTH} words in a row that could be shared")
         every = np.concatenate([np.empty(0, np.uint64), *hashes])
         source = np.repeat(np.arange(len(hashes)), [len(each) for each in hashes])
@@ -72,7 +71,7 @@ class EvaluationNgrams:
         self._passes[_first_bits(self._known)] = True
 
     def shared_with(self, paragraphs: Sequence[str]) -> list[str | None]:
-        """For each paragraph the name of a path with which it shares eight words in a row, or None."""
+        """Return, for each paragraph, the name of a path with which it shares eight consecutive words, or None."""
         shared: list[str | None] = [None] * len(paragraphs)
         if not len(self._known):
             return shared
@@ -87,7 +86,7 @@ class EvaluationNgrams:
         return shared
 
     def _hashes(self, listed: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
-        """The hash of every eight words in a row and the number of the text that they stand in."""
+        """Return the hash of every eight words in a row and the number of the text that they stand in."""
         split = [normalised_words(text) for text in listed]
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
         codes = self._codes.of(list(chain.from_iterable(split)))
@@ -112,7 +111,7 @@ class _WordHashes:
         self._codes = np.empty(0, dtype=np.uint64)
 
     def of(self, words: Sequence[str]) -> Hashes:
-        """The codes of some words, one after the other."""
+        """Return the codes of some words."""
         new = [word for word in dict.fromkeys(words) if word not in self._numbers]
         self._numbers.update(zip(new, count(len(self._numbers))))
         self._codes = np.concatenate((self._codes, np.fromiter(map(_code_digest, new), np.uint64, len(new))))
@@ -124,7 +123,7 @@ def _code_digest(word: str) -> int:
 
 
 def evaluation_files(paths: Sequence[str]) -> list[Path]:
-    """The files that the paths name; of a folder those whose suffix says that they hold text, hidden ones left out.
+    """Return the files of the paths; in a folder those with a text suffix, without hidden ones.
 
     Raises:
         UserError: nothing is there.
@@ -142,7 +141,7 @@ def evaluation_files(paths: Sequence[str]) -> list[Path]:
 
 
 def evaluation_texts(path: Path) -> Iterator[str]:
-    """The texts of a file of evaluation data, whatever its format.
+    """Yield the texts of a file of evaluation data, whatever its format.
 
     Raises:
         UserError: the file is not what its suffix says.
@@ -163,13 +162,13 @@ def evaluation_texts(path: Path) -> Iterator[str]:
 
 
 def _suffix(path: Path) -> str:
-    """The last ending of a name that says how the text stands there; more may follow, as in .txt.gz or .txt.dev."""
+    """Return the last suffix of a name that determines the format; more may follow, as in .txt.gz or .txt.dev."""
     endings = Path(path.name.lower().replace("_conll", _CONLL)).suffixes  # CoNLL-2012 has .v4_gold_conll
     return next((one for one in reversed(endings) if one in _SUFFIXES), "")
 
 
 def _json(path: Path) -> list[Any]:
-    """The values of a JSON file: one a line where the first line holds a whole one, else one for all."""
+    """Yield the values of a JSON file: one per line if the first line is a whole value, else a single one."""
     lines = read_lines(path)
     values: list[Any] = []
     for number, line in enumerate(lines, start=1):
@@ -184,7 +183,7 @@ def _json(path: Path) -> list[Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, however deep, in order."""
+    """Yield every text in a JSON value, however deep, in order."""
     waiting = [value]
     while waiting:
         match waiting.pop():

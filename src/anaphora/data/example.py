@@ -1,4 +1,4 @@
-"""One pronoun in one text, with its candidates and its antecedents."""
+"""Examples: a pronoun in a text, with its candidates and antecedents."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Example:
     text: str
     language: str
     pronoun: Span
-    candidates: tuple[tuple[Span, ...], ...]  # an entry an entity: its mentions' spans, in text order; () if unknown
-    antecedents: tuple[int, ...]  # indices into candidates; none at all says "none of them"
+    candidates: tuple[tuple[Span, ...], ...]  # one entry per entity: its mentions' spans, in text order; () if unknown
+    antecedents: tuple[int, ...]  # indices into candidates; empty means "none of them"
     group: str = ""  # items that must stay in one split share it; "" stands alone
     minimal_pair: str = ""  # items that differ in the cue alone share it
     factors: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -52,7 +52,7 @@ class Example:
             raise UserError(f"antecedents: {list(self.antecedents)} lists a candidate twice")
 
     def _spans_fit(self) -> bool:
-        """Whether all spans are in the text, in order and apart: the quick check, since there are many examples."""
+        """Check quickly whether all spans are in the text, in order and without overlap."""
         spans = [self.pronoun]
         before = -1
         for mentions in self.candidates:
@@ -71,7 +71,7 @@ class Example:
         return free <= len(self.text)
 
     def _explain_spans(self) -> None:
-        """Raise what is wrong with the spans."""
+        """Raise the error about the spans."""
         length = len(self.text)
         _check_span("pronoun", self.pronoun, length)
         taken = [(*self.pronoun, "")]
@@ -95,7 +95,7 @@ class Example:
 
     @property
     def focal(self) -> tuple[int, ...]:
-        """The candidates that the cue may pick; the rest are distractors. All of them without the factor `focal`."""
+        """Return the candidates that the cue may pick; the rest are distractors. By default all are focal."""
         listed = self.factors.get("focal")
         if listed is None:
             return tuple(range(len(self.candidates)))
@@ -103,33 +103,33 @@ class Example:
 
     @property
     def is_main(self) -> bool:
-        """Whether it counts for headlines: it is of stratum "main" or of none."""
+        """Check whether the example counts for the headline: stratum "main" or none."""
         return self.factors.get("stratum") in (None, "", "main")
 
     @property
     def spans(self) -> list[Span]:
-        """The pronoun's characters and those of every mention of a candidate."""
+        """Return the pronoun's characters and those of every mention of a candidate."""
         return [self.pronoun, *(span for mentions in self.candidates for span in mentions)]
 
     @property
     def distance(self) -> int | None:
-        """Words between antecedent and pronoun by the factor `distance`; None without it, or where it is no number."""
+        """Return the number of words between antecedent and pronoun by the factor `distance`; None if unknown."""
         written = self.factors.get("distance", "")
         return int(written) if written.isdecimal() and len(written) <= _LONGEST_NUMBER else None
 
     def words(self, index: int) -> str:
-        """The candidate as its first mention writes it."""
+        """Return the words of a candidate's first mention."""
         start, end = self.candidates[index][0]
         return self.text[start:end]
 
 
 def overlap(one: Span, other: Span) -> bool:
-    """Whether two stretches of text share a character."""
+    """Check whether two spans share a character."""
     return one[0] < other[1] and other[0] < one[1]
 
 
 def overlapping(spans: Sequence[Span], span: Span) -> list[int]:
-    """Which of some stretches of text share a character with a span."""
+    """Return the spans that overlap a given span."""
     return [number for number, each in enumerate(spans) if overlap(each, span)]
 
 
@@ -144,7 +144,7 @@ def _check_span(name: str, span: Span, length: int) -> None:
 def in_text_order(
     candidates: tuple[tuple[Span, ...], ...], antecedents: tuple[int, ...]
 ) -> tuple[tuple[tuple[Span, ...], ...], tuple[int, ...], tuple[int, ...]]:
-    """Candidates and antecedents as `Example` wants them, in order of first mention.
+    """Sort candidates and antecedents by first mention, as `Example` requires.
 
     Returns:
         candidates, antecedents, and for each given candidate its new index.
@@ -162,25 +162,25 @@ def in_text_order(
 
 
 def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
-    """About so many examples, as whole quads at equal distances; a cell of the design may differ from its share."""
+    """Sample about this many examples, as whole quads at equal distances; shares of cells may differ."""
     return [examples[number] for number in sample_groups([example.group for example in examples], most)]
 
 
 def sample_groups(groups: Sequence[str], most: int) -> list[int]:
-    """The numbers of about so many items, taken as whole groups at equal distances; "" is a group of one item."""
+    """Sample the numbers of about this many items, as whole groups at equal distances; "" is a single-item group."""
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
 
 
 def codes_of(labels: Iterable[Hashable]) -> list[int]:
-    """Labels as numbers in the order in which they first appear."""
+    """Number labels in the order of their first occurrence."""
     numbering: dict[Hashable, int] = {}
     return [numbering.setdefault(label, len(numbering)) for label in labels]
 
 
 def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
-    """The numbers of the items of each group, in the order in which groups begin; "" is a group of one item."""
+    """Return the numbers of the items of each group, in the order in which groups begin; "" is a group of one item."""
     members: dict[str, list[int]] = {}
     for number, group in enumerate(groups):
         members.setdefault(group or f"alone {number}", []).append(number)
@@ -188,7 +188,7 @@ def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
 
 
 def shared_items(examples: Iterable[Example], others: Iterable[Example]) -> int:
-    """How many of some examples ask about the same pronoun of the same text as one of the others.
+    """Count the examples about the same pronoun of the same text as one of the others.
 
     A letter with its accent is the same whether it is one character or two.
     """
@@ -202,7 +202,7 @@ def shared_items(examples: Iterable[Example], others: Iterable[Example]) -> int:
 
 
 def to_record(example: Example) -> dict[str, Any]:
-    """An example as plain lists, strings and numbers, ready for JSON."""
+    """Return an example as plain lists, strings and numbers, ready for JSON."""
     return {
         "text": example.text,
         "language": example.language,
@@ -216,7 +216,7 @@ def to_record(example: Example) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Example:
-    """An example from plain lists; a candidate may be one span `[start, end]` or a list of spans, in any order.
+    """Return an example from plain lists; a candidate may be one span `[start, end]` or a list of spans, in any order.
 
     `minimal_pair` may stand under its older name `twin`.
 
@@ -312,7 +312,7 @@ def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequ
 
 
 def parse_span(written: str) -> Span:
-    """The span that a factor writes as "start:end"; (0, 0) where it writes none."""
+    """Return the span that a factor writes as "start:end"; (0, 0) where it writes none."""
     parts = written.split(":")
     if len(parts) != 2 or not all(part.isdecimal() and len(part) <= _LONGEST_NUMBER for part in parts):
         return 0, 0
@@ -320,14 +320,14 @@ def parse_span(written: str) -> Span:
 
 
 def format_span(span: Span) -> str:
-    """A span as a factor writes it, "start:end"."""
+    """Return a span as a factor writes it, "start:end"."""
     return f"{span[0]}:{span[1]}"
 
 
 def _checked_extents(
     factors: Mapping[str, str], length: int, candidates: Sequence[Sequence[Span]], new_indices: Sequence[int]
 ) -> dict[str, str]:
-    """The factors `extent` and `extents`, the whole mentions of which an item holds the head words, in text order.
+    """Check the factors `extent` and `extents`, the whole mentions whose head words an item has, in text order.
 
     Args:
         factors: of a record, in which at least one of them stands.

@@ -1,4 +1,4 @@
-"""Names replaced by others throughout a text, so that knowledge about a name cannot help."""
+"""Replacement of names throughout a text, so that knowledge about names cannot help."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anaphora.data.example import Example, Span
 
 
 def with_names(example: Example, names: Sequence[str]) -> Example:
-    """The same example with all mentions of each candidate written as another name.
+    """Return the example with all mentions of each candidate under another name.
 
     Candidates, antecedents and order stay; spans move with the lengths of the names. Where the first or last word of a
     longer name stands alone ("Lee" of "Anna Lee") that of the new name replaces it, unless both candidates have it.
@@ -37,7 +37,7 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
 
 
 def replace_spans(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Span, Span]]:
-    """A text with other words at some spans, which do not overlap, and where each of these stands then."""
+    """Replace non-overlapping spans of a text, and return the new spans."""
     parts: list[str] = []
     moved: dict[Span, Span] = {}
     read, length = 0, 0
@@ -51,13 +51,13 @@ def replace_spans(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Spa
 
 
 def with_exchanged_names(example: Example) -> Example:
-    """The same example in which every candidate bears the name of the next one, the last that of the first."""
+    """Return the example with names rotated: each candidate gets the name of the next, the last that of the first."""
     names = [example.words(index) for index in range(len(example.candidates))]
     return with_names(example, [*names[1:], *names[:1]])
 
 
 def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
-    """So many copies of each example whose candidates bear names of other examples' candidates.
+    """Copy each example several times, with names of other examples' candidates.
 
     Names come from examples of the same `gender` (if they have one), one word for one word and several for several;
     one that the text holds already is not taken. After Liu 2019 (Anonymized BERT), who writes a few common names.
@@ -81,7 +81,7 @@ def _name_class(example: Example, name: str) -> tuple[str, bool]:
 
 
 def _sampled_names(example: Example, listed: dict[tuple[str, bool], list[str]], draw: random.Random) -> list[str]:
-    """A new name for each candidate, all different; its own where no other is found in a few draws."""
+    """Sample a new name for each candidate, all different; keep its own if no other is found in a few draws."""
     names: list[str] = []
     for own in map(example.words, range(len(example.candidates))):
         offered = (draw.choice(listed[_name_class(example, own)]) for _ in range(_DRAWS))
@@ -90,7 +90,7 @@ def _sampled_names(example: Example, listed: dict[tuple[str, bool], list[str]], 
 
 
 def _name_parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -> dict[Span, str]:
-    """The new words where the first or last word of a candidate's name stands alone."""
+    """Return the new words for the first or last word of a candidate's name when it occurs alone."""
     new: defaultdict[str, set[str]] = defaultdict(set)
     for index, name in enumerate(names):
         old, words = example.words(index).split(), name.split()

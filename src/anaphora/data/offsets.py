@@ -1,4 +1,4 @@
-"""Whether the offsets that a user gives cover whole words, and in which other unit they would."""
+"""Checks that user-given offsets cover whole words, and a search for the unit in which they do."""
 
 from __future__ import annotations
 

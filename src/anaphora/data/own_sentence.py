@@ -1,4 +1,4 @@
-"""One sentence of a user's own as an Example, and what files about it are called."""
+"""A user's own sentence as an Example, and the names of files about it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def example_from_query(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> Example:
-    """A sentence with its pronoun and candidates, each named by a word of it or by its characters as "start:end".
+    """Build an example from a sentence, with pronoun and candidates as words or as characters "start:end".
 
     Args:
         text: the sentence.
@@ -77,7 +77,7 @@ def _list_of_words(candidates: Sequence[str]) -> list[str]:
 
 
 def name_of_sentence(text: str, *question: object) -> str:
-    """What the files about a sentence are called: its first words, and a digest of it and of what is asked of it."""
+    """Return the name of the files about a sentence: its first words, and a digest of sentence and question."""
     words = re.sub(r"\W+", "_", text)[:24].strip("_")
     return f"{words}_{hashlib.sha256(repr((text, question)).encode()).hexdigest()[:8]}"
 

@@ -1,4 +1,4 @@
-"""Tables as Parquet files that say what their columns mean, written at once or in parts, whole or not at all."""
+"""Parquet tables with descriptions of their columns, written atomically at once or in parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ABOUT = b"anaphora"
 
 
 def write_parquet(path: Path, table: pyarrow.Table, descriptions: Mapping[str, str]) -> None:
-    """Write a table as Parquet, whole or not at all; in the file stands what each column means."""
+    """Write a table as Parquet atomically, with the meaning of each column."""
     with parquet_parts(path, table.schema, descriptions) as write:
         write(table)
 
@@ -30,7 +30,7 @@ def parquet_parts(
     about: Mapping[str, Any] | None = None,
     incompressible: Sequence[str] = (),
 ) -> Iterator[Callable[[pyarrow.Table], None]]:
-    """A function that writes one part of a table after the other, each as a row group: only one is held at a time.
+    """Open a function that writes one part of a table at a time as a row group.
 
     Args:
         path: of the file, which is there when the block has ended well.
@@ -54,7 +54,7 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """What a table that was written in parts is about; None where there is no such file, or it does not say."""
+    """Return the description of a table written in parts; None if there is no such file or description."""
     from pyarrow import ArrowException, parquet
 
     try:

@@ -40,12 +40,12 @@ TEXT_COLUMNS = {
 
 
 def item_columns(settings: data_settings.Data) -> dict[str, str]:
-    """What the columns of a corpus's items mean."""
+    """Return the meaning of the columns of a corpus's items."""
     return TEXT_COLUMNS if isinstance(settings, data_settings.TextCorpus) else ITEM_COLUMNS
 
 
 def example_schema() -> datasets.Features:
-    """The columns of a stored split; factors are JSON text, since items differ in which they have."""
+    """Return the columns of a stored split; factors are JSON text, since items differ in which they have."""
     from datasets import Features, List, Value
 
     span = List(Value("int32"), length=2)
@@ -64,19 +64,19 @@ def example_schema() -> datasets.Features:
 
 
 def text_schema() -> datasets.Features:
-    """The columns of a stored split of texts."""
+    """Return the columns of a stored split of texts."""
     from datasets import Features, Value
 
     return Features({column.name: Value("string") for column in dataclasses.fields(Text)})
 
 
 def schema_of(settings: data_settings.Data) -> datasets.Features:
-    """The columns of a corpus's items: examples or texts."""
+    """Return the columns of a corpus's items: examples or texts."""
     return text_schema() if isinstance(settings, data_settings.TextCorpus) else example_schema()
 
 
 def columns_of(items: Sequence[Example] | Sequence[Text]) -> dict[str, list[Any]]:
-    """Items as columns of plain values."""
+    """Return items as columns of plain values."""
     records = [_record(item) for item in items]
     return {name: [record[name] for record in records] for name in records[0]}
 
@@ -91,7 +91,7 @@ def _record(item: Example | Text) -> dict[str, Any]:
 
 
 def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
-    """Some rows of a table, in ascending order; of a table on the disk no more is read than these."""
+    """Return some rows of a table, in ascending order, reading only these from disk."""
     import pyarrow
 
     runs: list[list[int]] = []  # first row and the one after the last
@@ -106,7 +106,7 @@ def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
 
 
 def decoded(table: pyarrow.Table) -> list[Example]:
-    """Examples from a stored table; lists are rebuilt from Arrow's flat values, ten times faster than cell by cell."""
+    """Decode examples from a stored table, from Arrow's flat values, ten times faster than cell by cell."""
     if not len(table):
         return []
 

@@ -1,8 +1,7 @@
-"""Examples and texts on disk: a corpus is generated or read once, kept as Arrow in a cache, and read back in a moment.
+"""Storage of examples and texts: a corpus is generated or read once and cached as Arrow.
 
-The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. Its keys are the settings, the files that they name and
-the code that makes examples, so nothing stale is ever read; but data from the hub stay as they were when they were
-first read.
+The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. Its keys are the settings, their files and the code that
+makes examples, so no stale data are read; data from the hub are not updated after the first download.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class Corpus:
     fingerprint: str
 
     def examples(self, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
-        """The examples of a split ("train", "dev", "test"), or those of these numbers, checked anew.
+        """Return the examples of a split ("train", "dev", "test"), or those with these numbers, checked again.
 
         Raises:
             UserError: there is no such split, or the corpus is of texts.
@@ -69,7 +68,7 @@ class Corpus:
         return [example for part in parts for example in decoded(part)]
 
     def texts(self, split: str, numbers: Sequence[int] | None = None) -> list[Text]:
-        """The texts of a split, or those of these numbers, of a corpus without pronoun questions.
+        """Return the texts of a split, or those with these numbers, of a corpus without pronouns.
 
         Raises:
             UserError: there is no such split, or the corpus is of pronouns.
@@ -81,12 +80,12 @@ class Corpus:
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def groups(self, split: str) -> list[str]:
-        """The group of every item of a split."""
+        """Return the group of every item of a split."""
         groups: list[str] = self._table(split).column("group").to_pylist()
         return groups
 
     def characters(self, split: str) -> NDArray[np.int64]:
-        """How many characters the text of every item of a split has, without reading it."""
+        """Return the number of characters of each text of a split, without reading the texts."""
         from pyarrow import compute
 
         lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
@@ -94,11 +93,11 @@ class Corpus:
 
     @property
     def asks_about_pronouns(self) -> bool:
-        """Whether its items are pronouns with candidates, not plain or labelled texts."""
+        """Check whether the items are pronouns with candidates, not plain or labelled texts."""
         return "pronoun" in next(iter(self.splits.values())).column_names
 
     def training_digest(self) -> str:
-        """A digest of the training split, in whatever order of the texts: by it a run knows what it was trained on.
+        """Return a digest of the training split, independent of order, by which a run identifies its training data.
 
         It covers what is learned: the texts, their spans, and their antecedents or labels.
         """
@@ -121,7 +120,7 @@ class Corpus:
 
     @property
     def filled_splits(self) -> list[str]:
-        """The names of the splits that are not empty."""
+        """Return the names of the splits that are not empty."""
         return [split for split in self.splits if len(self._table(split))]
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
@@ -136,7 +135,7 @@ class Corpus:
 
 
 def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
-    """All that a column holds: how long its lists are, level by level, and the numbers or texts in them."""
+    """Yield all that a column holds: how long its lists are, level by level, and the numbers or texts in them."""
     import pyarrow
     import pyarrow.compute as compute
 
@@ -152,7 +151,7 @@ def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
 
 
 def load(settings: data_settings.Data) -> Corpus:
-    """The corpus that the settings name, from the cache or made and put there, whole or not at all.
+    """Load the corpus of the settings from the cache, or create it there atomically.
 
     Raises:
         UserError: a file is missing or wrong, or the cache cannot be read or written.
@@ -190,13 +189,13 @@ def load(settings: data_settings.Data) -> Corpus:
 
 
 def cache_folder() -> Path:
-    """Where corpora are kept."""
+    """Return where corpora are kept."""
     return Path(os.environ.get("ANAPHORA_CACHE") or "~/.cache/anaphora").expanduser()
 
 
 @contextmanager
 def cache_advice() -> Iterator[None]:
-    """A block that writes into the cache: where it cannot, the message says how to have the cache elsewhere."""
+    """Turn errors of writing into the cache into messages that say how to move it."""
     try:
         yield
     except UserError as error:
@@ -210,7 +209,7 @@ def _why_nothing(settings: data_settings.Data, report: ReadingReport) -> str:
 
 
 def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> None:
-    """Refuse what a reader from outside returns where it is not examples (or texts) by split."""
+    """Reject what a reader from outside returns where it is not examples (or texts) by split."""
     wanted = Text if isinstance(settings, data_settings.TextCorpus) else Example
     if not isinstance(splits, Mapping) or sorted(splits) != sorted(SPLITS):
         raise UserError(f"{option}: build must return items by split ({', '.join(SPLITS)}), and a ReadingReport")
@@ -226,7 +225,7 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
 def _decontaminated(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: data_settings.ExternalCorpus
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """The items whose group shares no words with `data.without`, and the report with the others."""
+    """Return the items whose group shares no words with `data.without`, and the report with the others."""
     if not settings.without:
         return splits, report
     from anaphora.data import contamination
@@ -249,7 +248,7 @@ def _decontaminated(
 def _with_fold_as_dev(
     splits: Mapping[str, Sequence[Any]], settings: data_settings.ExternalCorpus, folds: int
 ) -> dict[str, list[Any]]:
-    """One fold of what is not test as the dev split, the others as the train split."""
+    """Return one fold of what is not test as the dev split, the others as the train split."""
     rest = [*splits["train"], *splits["dev"]]
     parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
     for item, number in zip(rest, fold_numbers(rest, folds, settings.seed), strict=True):
@@ -258,7 +257,7 @@ def _with_fold_as_dev(
 
 
 def files_read(settings: data_settings.Data) -> dict[str, Path]:
-    """The files that decide what the corpus holds, by name; none of them is opened.
+    """Return the files that decide what the corpus holds, by name; none of them is opened.
 
     Raises:
         UserError: nothing is at a path of the settings, or nothing of a format that its reader knows.
@@ -326,7 +325,7 @@ def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Cor
 
 
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
-    """The digest of every file of a corpus in the cache, by its name there, and of what is known about it."""
+    """Return the digest of every file of a corpus in the cache, by its name there, and of what is known about it."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}

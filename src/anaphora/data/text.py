@@ -38,7 +38,7 @@ class Text:
 
 
 def evenly_sampled(texts: Sequence[Text], most: int | None) -> list[Text]:
-    """At most so many texts, evenly spread; all of them for None."""
+    """Return at most this many texts, evenly spread; all of them for None."""
     if most is None or len(texts) <= most:
         return list(texts)
     return [texts[number * len(texts) // most] for number in range(most)]

@@ -1,1 +1,1 @@
-"""From examples and texts to the tensors that a model reads."""
+"""Batches: from examples and texts to the model's input tensors."""

@@ -1,6 +1,6 @@
-"""Examples as packed rows or length buckets, in an order that depends on (seed, epoch) alone.
+"""Batches of examples as packed rows or length buckets, in an order that depends on (seed, epoch) only.
 
-N items, T tokens a row, M candidates at most.
+N items, T tokens per row, M candidates at most.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anaphora.settings.batching import Batching
 def plan_batches(
     lengths: Indices, batching: Batching, order: Indices, units: Sequence[Sequence[int]] | None = None
 ) -> list[list[list[int]]]:
-    """Which items share a row and which rows a batch.
+    """Assign items to rows and rows to batches.
 
     Args:
         lengths: tokens of every item.
@@ -46,7 +46,7 @@ def plan_batches(
     else:
         sizes = lengths if units is None else np.array([lengths[list(unit)].max() for unit in units], dtype=np.int64)
         by_length = [window[np.argsort(sizes[window], kind="stable")] for window in windows]
-        # Up and down in turns, so that no batch holds one window's longest and the next one's shortest.
+        # Alternate the direction, so that no batch has one window's longest and the next one's shortest items.
         sequence = [int(unit) for number, window in enumerate(by_length) for unit in window[:: 1 - 2 * (number % 2)]]
         longest = [int(sizes[unit]) for unit in sequence]
         rows = [[[item] for item in ((unit,) if units is None else units[unit])] for unit in sequence]
@@ -62,7 +62,7 @@ def plan_batches(
 
 
 def _pack_rows(items: Indices, lengths: Indices, capacity: int) -> list[list[int]]:
-    """Best fit, longest first: rows of at most `capacity` tokens (a longer sentence has a row of its own)."""
+    """Pack rows of at most `capacity` tokens by best fit, longest first; a longer sentence gets its own row."""
     rows: list[list[int]] = []
     with_room: list[tuple[int, int]] = []  # (free tokens, row), sorted
     for item in items[np.argsort(-lengths[items], kind="stable")]:
@@ -91,7 +91,7 @@ class MinimalPairs:
     def __init__(self, data: EncodedSplit) -> None:
         sets: dict[object, list[int]] = {}
         for number, example in enumerate(data.examples):
-            # Where candidates are not written alike, the answers cannot be compared one by one.
+            # If candidates differ in wording, answers cannot be compared one by one.
             names = tuple(example.words(index).lower() for index in range(len(example.candidates)))
             sets.setdefault((example.minimal_pair, names) if example.minimal_pair else number, []).append(number)
         self.batch_units = list(sets.values())
@@ -104,7 +104,7 @@ class MinimalPairs:
         self._pairs_of = RaggedArray.joined(firsts.argsort(kind="stable"), counts)
 
     def pairs_among(self, items: Indices) -> Indices:
-        """The minimal pairs among some different items, as indices into `items`: (Q, 2)."""
+        """Return the minimal pairs among some different items, as indices into `items`: (Q, 2)."""
         pairs = self.pairs[np.sort(self._pairs_of.take(items)[0])]
         order = items.argsort()
         places = np.minimum(items[order].searchsorted(pairs), len(items) - 1)
@@ -123,7 +123,7 @@ class _Epoch:
 
     @property
     def end(self) -> int:
-        """The first step of the next epoch."""
+        """Return the first step of the next epoch."""
         return self.first_step + len(self.batches)
 
 
@@ -153,7 +153,7 @@ class TrainingBatches:
         self._latest: _Epoch | None = None
 
     def between(self, first: int, last: int) -> Iterator[Batch]:
-        """The batches of steps first, first + 1, ..., last - 1."""
+        """Yield the batches of steps first, first + 1, ..., last - 1."""
         # A round begins where the one before it ended: the epochs before the latest plan need no new plan.
         epoch = self._latest
         if epoch is None or first < epoch.first_step:
@@ -186,7 +186,7 @@ class TrainingBatches:
 
 
 def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
-    """How long each item's group is among those of its language and type of cue: (N,) from 0, the shortest, to below 1.
+    """Return the length rank of each item's group among those of its language and cue: (N,) in [0, 1), shortest 0.
 
     The length of a group is the mean of its items', so that an epoch of short groups holds quads and octads whole. A
     text is a group by itself.
@@ -207,20 +207,20 @@ def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
 
 
 def evaluation_batches(data: EncodedSplit, batching: Batching, slots: int) -> Iterator[Batch]:
-    """Every item once, sorted by length."""
+    """Yield every item once, sorted by length."""
     order = np.argsort(data.ids.lengths, kind="stable")
     for rows in plan_batches(data.ids.lengths, batching, order):
         yield data.batch(rows, slots)
 
 
 def single_batch(example: Example, tokenizer: Tokenizer, slots: int = 0) -> tuple[Batch, TokenizedText]:
-    """A batch of a single example, and its tokens."""
+    """Return a batch of a single example, and its tokens."""
     data = EncodedSplit([example], tokenizer)
     return data.batch([[0]], slots), data.tokens[0]
 
 
 def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, TokenizedText]:
-    """A text without a pronoun question, as a single row, and its tokens."""
+    """Return a text without a pronoun question, as a single row, and its tokens."""
     tokens = tokenizer.encode(text)
     ids = torch.tensor([tokens.ids])
     return EncoderInput(ids, torch.arange(ids.shape[1]).unsqueeze(0), torch.zeros_like(ids)), tokens

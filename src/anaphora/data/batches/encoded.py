@@ -1,4 +1,4 @@
-"""A split's items as token ids, with the words, candidates and pronouns that their tokens cover."""
+"""Token ids of a split's items, with the words, candidates and pronouns that the tokens cover."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class RaggedArray:
 
     @classmethod
     def joined(cls, flat: NDArray[Any], lengths: Indices) -> RaggedArray:
-        """Lists that stand one after the other in an array already."""
+        """Return lists that stand one after the other in an array already."""
         array = cls(())
         array.flat, array.lengths, array.starts = flat, lengths, lengths.cumsum() - lengths
         return array
 
     @classmethod
     def concatenated(cls, arrays: Sequence[RaggedArray]) -> RaggedArray:
-        """The lists of several arrays, one after the other."""
+        """Concatenate the lists of several arrays."""
         if not arrays:
             return cls(())
         return cls.joined(
@@ -48,7 +48,7 @@ class RaggedArray:
         )
 
     def take(self, chosen: Indices) -> tuple[NDArray[Any], Indices, Indices]:
-        """The chosen lists, flattened: values, number of the list among the chosen, index in the list."""
+        """Return the chosen lists, flattened: values, number of the list among the chosen, index in the list."""
         lengths = self.lengths[chosen]
         owner = np.repeat(np.arange(len(chosen)), lengths)
         within = np.arange(len(owner)) - np.repeat(lengths.cumsum() - lengths, lengths)
@@ -72,7 +72,7 @@ class EncodedSplit:
         self.tokens: list[TokenizedText] = []
         self.max_candidates = max([1, *(len(example.candidates) for example in examples)])
         self.vocabulary = tokenizer.size
-        # A tokenizer that draws at random gives other tokens if it is asked in parts.
+        # A random tokenizer gives other tokens if it is called in parts.
         size = len(examples) if tokenizer.is_random or keeps_tokens else _ENCODED_AT_ONCE
         parts = []
         for start in range(0, len(examples), max(1, size)):
@@ -92,7 +92,7 @@ class EncodedSplit:
 
     @staticmethod
     def _arrays_of(examples: Sequence[Example], texts: Sequence[TokenizedText], first: int) -> list[RaggedArray]:
-        """The ids and words of some items, their pronouns' tokens, and their candidates' with the candidate of each."""
+        """Return the ids and words of some items, and the tokens of their pronouns and candidates."""
         queries, candidates, names = [], [], []
         for number, (example, tokens) in enumerate(zip(examples, texts, strict=True), start=first):
             cover = _SpanCover(tokens)
@@ -115,7 +115,7 @@ class EncodedSplit:
         return len(self.ids.lengths)
 
     def with_ids(self, ids: Sequence[Sequence[int]]) -> Self:
-        """A copy whose items have other token ids, as many as before; words, candidates and pronouns stay.
+        """Return a copy whose items have other token ids, as many as before; words, candidates and pronouns stay.
 
         Raises:
             ValueError: the number of items, or of an item's tokens, differs.
@@ -127,7 +127,7 @@ class EncodedSplit:
         return changed
 
     def max_tokens(self) -> int:
-        """Tokens of the longest text."""
+        """Return tokens of the longest text."""
         return int(self.ids.lengths.max(initial=0))
 
     def batch(self, rows: Sequence[Sequence[int]], slots: int = 0, shuffle: np.random.Generator | None = None) -> Batch:
@@ -198,7 +198,7 @@ class EncodedSplit:
 
 
 class _SpanCover:
-    """Which tokens of a text share a character with a span, without reading all of them."""
+    """A fast search for the tokens of a text that overlap a span."""
 
     def __init__(self, tokens: TokenizedText) -> None:
         self._spans = tokens.spans
@@ -212,6 +212,6 @@ class _SpanCover:
             self._ends.append(end)
 
     def of(self, span: Span) -> list[int]:
-        """The tokens that share a character with a span: `TokenizedText.covering`, for many spans of one text."""
+        """Return the tokens that overlap a span, like `TokenizedText.covering` for many spans of one text."""
         run = range(bisect_right(self._ends, span[0]), bisect_left(self._starts, span[1]))
         return [token for token in run if self._spans[token] != (0, 0)]

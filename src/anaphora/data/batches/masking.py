@@ -1,4 +1,4 @@
-"""Words that the output layer predicts: masked ones, and ones that are there."""
+"""Choice of words for the output layer: masked words and visible ones."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Choose words, all their subwords, whose own token the output layer is to predict though it is there.
+    """Choose visible words, with all their subwords, whose own tokens the output layer predicts.
 
-    Masked words, special tokens, padding, unknown words and pronouns are never among them.
+    Masked words, special tokens, padding, unknown words and pronouns are never chosen.
     """
     word_of, chosen = _drawn_words(batch, share, draw)
     chosen[word_of[batch.masked_positions.numpy()]] = False
@@ -41,7 +41,7 @@ def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Bat
 
 
 def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The number of each token's word (R * T,), counted over the batch, and which words are drawn."""
+    """Return the number of each token's word (R * T,), counted over the batch, and which words are drawn."""
     ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
     begins = np.ones(len(words), dtype=np.bool_)
     begins[1:] = words[1:] != words[:-1]  # [CLS], which is no word, stands between two sentences
@@ -53,6 +53,6 @@ def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple
 
 
 def masked_for_evaluation(batches: Iterable[Batch], share: float, vocabulary: int) -> Iterator[Batch]:
-    """Batches whose words are masked as by `mask_words`, the same ones every time."""
+    """Return batches whose words are masked as by `mask_words`, the same ones every time."""
     for number, batch in enumerate(batches):
         yield mask_words(batch, share, vocabulary, np.random.default_rng([number, 4]))

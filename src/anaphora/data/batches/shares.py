@@ -1,4 +1,4 @@
-"""The rows of a batch that one of several processes takes."""
+"""Shares of a batch for several processes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from anaphora.base.batch import Batch
 
 
 def take_share(batch: Batch, rank: int, count: int) -> Batch:
-    """Every `count`-th row of a batch from row `rank` on; what belongs to other rows is left out.
+    """Return every `count`-th row of a batch from row `rank` on, with the rest left out.
 
     Rows that hold a minimal pair between them stay together and count as one. The shares of all ranks are the batch:
-    each row, item, masked token and minimal pair is in exactly one of them. What was drawn for the whole batch, such as
-    slots and the words to predict, stays as it was drawn.
+    each row, item, masked token and minimal pair is in exactly one of them. Random choices for the whole batch, such as
+    slots and the words to predict, are kept.
 
     Returns:
         The share; without rows where the batch has no more than `rank` of them.
@@ -24,7 +24,7 @@ def take_share(batch: Batch, rank: int, count: int) -> Batch:
 
 
 def take_rows(batch: Batch, rows: Tensor) -> Batch:
-    """Some rows of a batch, in their order, with the items that they hold and the questions about them.
+    """Return some rows of a batch, in their order, with the items that they hold and the questions about them.
 
     Args:
         batch: R rows of T tokens with N items.
@@ -37,7 +37,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
     new_items = _new_numbers(items, len(batch.items))
 
     def moved(positions: Tensor) -> Tensor:
-        """Flat positions in the rows that are left; negative for a position outside."""
+        """Map flat positions to the rows that are left; negative for a position outside."""
         row = new_rows[positions // length]
         return torch.where(row < 0, -1, row * length + positions % length)
 
@@ -68,7 +68,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
 
 
 def _row_groups(batch: Batch) -> Tensor:
-    """The number of each row's group: (R,) from 0, rising. A group is a row, or all rows of a minimal pair's unit."""
+    """Return the number of each row's group, (R,) from 0, ascending; rows of a minimal pair are one group."""
     begins = torch.ones(len(batch.ids), dtype=torch.bool)
     row_of = torch.empty(len(batch.items), dtype=torch.long)
     row, _ = (batch.segments >= 0).nonzero(as_tuple=True)
@@ -79,7 +79,7 @@ def _row_groups(batch: Batch) -> Tensor:
 
 
 def _new_numbers(kept: Tensor, size: int) -> Tensor:
-    """The place of each old number among those that are kept: (size,), -1 for one that is not."""
+    """Map each old number to its index among those kept: (size,), -1 for one that is not."""
     numbers = torch.full((size,), -1)
     numbers[kept] = torch.arange(len(kept))
     return numbers

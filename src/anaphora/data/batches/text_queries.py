@@ -1,4 +1,4 @@
-"""Texts in chunks that a model reads at once, and the words of each that attend: all of them, or chosen ones."""
+"""Texts in chunks of the model's length, with the attending words of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 @dataclass(frozen=True)
 class QueriedChunk:
-    """A chunk of a text, and the words in it that attend.
+    """A chunk of a text with its attending words.
 
     Attributes:
         text: number of its text.
@@ -33,7 +33,7 @@ class QueriedChunk:
 
     @property
     def weights(self) -> int:
-        """How many weights a head has in the rows of these words."""
+        """Return the number of weights per head in the rows of these words."""
         return len(self.queries) * len(self.tokens.ids)
 
 
@@ -67,7 +67,7 @@ class EncodedChunks(EncodedSplit):
 def queried_chunks(
     texts: Sequence[str], tokenizer: Tokenizer, longest: int, words: Sequence[str] = ()
 ) -> list[QueriedChunk]:
-    """The chunks of some texts in which a word attends.
+    """Return the chunks of some texts in which a word attends.
 
     Args:
         texts: numbered from 0.
@@ -94,7 +94,7 @@ def queried_chunks(
 
 
 def _chunks(tokens: TokenizedText, tokenizer: Tokenizer, longest: int) -> Iterator[TokenizedText]:
-    """A text's tokens in chunks, each between the special tokens that stand around every text."""
+    """Split a text's tokens into chunks, each between special tokens."""
     opening, closing = tokenizer.surrounding_tokens()
     special = len(opening) + len(closing)
     inner = range(len(opening), len(tokens.ids) - len(closing))
@@ -110,7 +110,7 @@ def _chunks(tokens: TokenizedText, tokenizer: Tokenizer, longest: int) -> Iterat
 
 
 def _every_word(chunk: TokenizedText) -> dict[Span, tuple[int, ...]]:
-    """The tokens of every word of a chunk, by its characters."""
+    """Return the tokens of every word of a chunk, by its characters."""
     tokens: dict[int, list[int]] = {}
     for token, word in enumerate(chunk.words):
         if word >= 0:
@@ -119,6 +119,6 @@ def _every_word(chunk: TokenizedText) -> dict[Span, tuple[int, ...]]:
 
 
 def _mentions(chunk: TokenizedText, mentions: Sequence[Span]) -> dict[Span, tuple[int, ...]]:
-    """The tokens of those mentions that begin in a chunk."""
+    """Return the tokens of those mentions that begin in a chunk."""
     covering = {span: tuple(chunk.covering(span)) for span in mentions}
     return {span: tokens for span, tokens in covering.items() if tokens}

@@ -1,4 +1,4 @@
-"""Texts as flat arrays of tokens: all of a text in chunks to pre-train on, or its beginning with its label.
+"""Texts as flat arrays of tokens: all chunks for pre-training, or the first chunk with its label.
 
 N chunks, at most `longest` tokens each, special ones at the ends; cut between words where they can be. The tokens are
 kept in the cache, since ten million words take a while.
@@ -87,7 +87,7 @@ class EncodedTexts(EncodedSplit):
 def _stored_chunks(
     texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool
 ) -> Mapping[str, NDArray[Any]]:
-    """What `_encode` gives, from the cache or put there."""
+    """Return the result of `_encode`, from the cache if possible."""
     path = cache_folder() / f"tokens-{_fingerprint(texts, tokenizer, longest, first_only)}.safetensors"
     try:
         stored, _ = read_arrays(path)
@@ -114,7 +114,7 @@ def _fingerprint(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first
 
 
 def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> dict[str, NDArray[np.int32]]:
-    """Arrays as they are stored: ids and words of all chunks one after the other, and the chunks' lengths."""
+    """Encode texts as arrays for storage: ids and words of all chunks concatenated, and the chunks' lengths."""
     opening, closing = (np.array(special, np.int32) for special in tokenizer.surrounding_tokens())
     alone = tokenizer.splits_at_blanks() and not tokenizer.is_random  # which reads each text anew, not each stretch
     numbers: dict[str, int] = {}
@@ -145,7 +145,7 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
-    """The token ids of each stretch; for each token 1 where a word begins, 0 inside one and -1 where there is none."""
+    """Tokenize each stretch: token ids, and for each token 1 at the start of a word, 0 inside one, -1 without one."""
     ids: list[NDArray[np.int32]] = []
     words: list[NDArray[np.int32]] = []
     lengths: list[int] = []
@@ -169,7 +169,7 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
 
 
 def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
-    """First and past-the-last token of each chunk; at least one, which is empty where there is no token.
+    """Return first and past-the-last token of each chunk; at least one, empty if there are no tokens.
 
     Args:
         starts: where words begin; chunks are cut there where they can be.

@@ -35,20 +35,20 @@ Lines = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Frame:
-    """How an event is told in both voices; slots are agent, patient, inside, and the forms of a predicate."""
+    """The forms of an event in both voices; slots are agent, patient, inside, and the forms of a predicate."""
 
     name: str
     texts: Mapping[str, str]  # by voice
 
     @property
     def takes_inside(self) -> bool:
-        """Whether a third person can stand between the two names, in either voice."""
+        """Check whether a third person fits between the two names in either voice."""
         return all("{inside}" in text for text in self.texts.values())
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """What an agent does to a patient."""
+    """An action of an agent on a patient."""
 
     name: str
     kind: str  # its class
@@ -58,7 +58,7 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """A reason, and the classes of predicates in which it is the agent's or the patient's."""
+    """A reason, and the classes of predicates for which it concerns the agent or the patient."""
 
     text: str
     kinds: Mapping[str, frozenset[str]]  # by participant
@@ -66,7 +66,7 @@ class State:
 
 @dataclass(frozen=True)
 class CompositionContent:
-    """Everything that the compositions of one language are made of."""
+    """The parts of one language's compositions."""
 
     language: str
     predicates: tuple[Predicate, ...]
@@ -76,19 +76,19 @@ class CompositionContent:
     """By split, then by place in the sentence."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
-        """The states that pick a participant of the predicates of a class."""
+        """Return the states that pick a participant of the predicates of a class."""
         return [state for state in self.states if kind in state.kinds[participant]]
 
     def kinds(self) -> list[str]:
-        """The classes of predicates."""
+        """Return the classes of predicates."""
         return list(dict.fromkeys(predicate.kind for predicate in self.predicates))
 
     def texts(self, split: str, place: str) -> list[str]:
-        """Everything that may stand at a place of a split's sentences."""
+        """Return all texts for a place in a split's sentences."""
         return [text for line in self.parts[split][place] for text in line]
 
     def training_phrases(self) -> Iterator[str]:
-        """Everything that a training sentence can hold, in tokens; slots are among them."""
+        """Return the phrases of all training sentences, in tokens, including slots."""
         for frame in self.frames.values():
             yield from frame.texts.values()
         for predicate in self.predicates:
@@ -100,7 +100,7 @@ class CompositionContent:
 
 
 def load(language: str, folder: Path) -> CompositionContent:
-    """The content of `folder`/<language's folder>/composition.toml.
+    """Return the content of `folder`/<language's folder>/composition.toml.
 
     Raises:
         UserError: naming file, entry and what is allowed.
@@ -137,7 +137,7 @@ def load(language: str, folder: Path) -> CompositionContent:
 
 
 def load_texts(language: str, folder: Path) -> Mapping[str, Lines]:
-    """The short texts of `folder`/<language's folder>/short_text.toml by split: lines, and what each stands for.
+    """Return the short texts of `folder`/<language's folder>/short_text.toml by split: lines, and what each stands for.
 
     Raises:
         UserError: naming file, entry and what is allowed.
@@ -235,7 +235,7 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, Lines]:
 
 
 def _variants(text: str) -> Iterator[str]:
-    """The texts that "(a|b) c (d|e)" stands for, single blanks between their tokens."""
+    """Yield the texts that "(a|b) c (d|e)" stands for, single blanks between their tokens."""
     pieces = _ALTERNATIVES.split(text)
     options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
     for chosen in product(*options):

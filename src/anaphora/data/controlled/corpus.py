@@ -42,10 +42,10 @@ _SEEDS = {"distractor_only": "filler_only"}
 
 
 def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict[str, list[Example]]:
-    """All examples by split, in an order drawn from the seed that keeps quads together.
+    """Generate all examples by split, in a seeded order that keeps quads together.
 
     Raises:
-        UserError: the content is wrong, or too small for so many different sentences.
+        UserError: the content is wrong, or too small for that number of different sentences.
     """
     groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
     for language in settings.languages:
@@ -63,13 +63,13 @@ def in_drawn_order(groups: Mapping[str, Sequence[Sequence[Example]]], seed: int)
 
 
 def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """All examples by split, and the report, whose rows are the examples."""
+    """Return all examples by split, and the report, whose rows are the examples."""
     examples = generate(settings)
     return examples, ReadingReport(rows=sum(map(len, examples.values())))
 
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
-    """The content files that a corpus with these settings reads, by their place in the content's folder."""
+    """Return the content files that a corpus with these settings reads, by their place in the content's folder."""
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
         f"{FOLDERS[language]}/{name}.toml"
@@ -80,12 +80,12 @@ def files(settings: ControlledCorpus) -> dict[str, Path]:
 
 
 def known_words(settings: ControlledCorpus) -> list[str]:
-    """The words that `words` lists in the corpus's languages, sorted."""
+    """Return the words that `words` lists in the corpus's languages, sorted."""
     return sorted({word for language in settings.languages for word in words(language, settings.types)})
 
 
 def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FOLDER) -> list[str]:
-    """Every word that training sentences can hold, as the content segments them: marks and invented names left out.
+    """Return every word of possible training sentences, segmented as in the content, without marks or invented names.
 
     All nouns and names are among them, those too that a seed keeps for dev and test, which no training sentence may
     have.
@@ -125,7 +125,7 @@ def words_of(phrases: Iterable[str]) -> list[str]:
 
 
 def quad_generator(settings: ControlledCorpus, language: str, content: Path) -> QuadGenerator:
-    """Return what draws the quads of a language, with its words divided among the splits."""
+    """Return the generator of a language's quads, with its words divided among the splits."""
     lexicon = lexicons.load(language, content)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
     return QuadGenerator(lexicon, holdout, settings.test_asides)
@@ -143,7 +143,7 @@ def generate_language(
         texts: sentences that must not occur again; those that are drawn are added.
 
     Raises:
-        UserError: the content is wrong, or too small for so many different sentences.
+        UserError: the content is wrong, or too small for that number of different sentences.
     """
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
@@ -198,14 +198,14 @@ def _quad_draw(
     stratum: str,
     chance: random.Random,
 ) -> Draw:
-    """Quads of one type and stratum, its templates in turn."""
+    """Return a function that draws quads of one type and stratum, with templates in turn."""
     chosen = content.of(split, cataphora=stratum == "cataphora")
     turns = cycle(chance.sample(chosen, len(chosen)))
     return lambda place: generate(content, next(turns), place, chance)
 
 
 def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> Draw:
-    """Octads of one stratum: in training any sentence that its parts allow, in dev and test the same ones in turn."""
+    """Draw octads of one stratum: any sentence in training; the same ones in turn in dev and test."""
     plans = _plans_of(split, sentence_plans(octads.content.parts[split], split, chance))
     if stratum == THIRD:
         return lambda place: octads.third_person(next(plans), place, chance)
@@ -221,7 +221,7 @@ def _level_of(stratum: str) -> str:
 
 
 def _text_draw(octads: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> Draw:
-    """Octads in short texts: in training any text, in dev and test the same ones in turn."""
+    """Draw octads in short texts: any text in training; the same ones in turn in dev and test."""
     plans = _plans_of(split, text_plans(lines, split, chance))
     return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
 
@@ -242,7 +242,7 @@ def _strata_of_texts(split: str, items: int) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class _Quotas:
-    """How many items each type and stratum of a split gets, its main stratum first.
+    """The number of items for each type and stratum of a split, the main stratum first.
 
     Training divides between the two kinds, then among the types of a kind by weight; dev and test have as many items of
     each type.
@@ -255,7 +255,7 @@ class _Quotas:
     has_compositions: bool
 
     def of_templates(self, content: CueTypeContent) -> list[tuple[str, int]]:
-        """Those of a type that is written in templates."""
+        """Return the quotas of a type with templates."""
         is_role = bool(content.scenarios)
         cataphoric = [each for each in (*self.sets, *self.roles) if each.of(self.split, cataphora=True)]
         if self.split == "train":
@@ -271,7 +271,7 @@ class _Quotas:
         return _listed(self._items_of_a_type(), strata)
 
     def of_compositions(self) -> list[tuple[str, int]]:
-        """Those of the octads."""
+        """Return the quotas of the octads."""
         if self.split == "train":
             items = self._training_items(COMPOSITION, is_role=True)
             strata = {

@@ -1,4 +1,4 @@
-"""What a corpus holds, as rows for a table."""
+"""A table of a corpus's contents."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Row = dict[str, str | int | float | None]
 
 
 def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[Row]:
-    """Counts by split, language, kind, type and stratum.
+    """Count items by split, language, kind, type and stratum.
 
     Args:
         corpus: examples by split.
 
     Returns:
         Of each cell: items, how many of them have no antecedent, groups, templates, chance (mean of 1 / focal
-        candidates), and the mean and the largest distance between antecedent and pronoun in words. None where the
+        candidates), and the mean and the largest distance between antecedent and pronoun in words. None if the
         factors do not say.
     """
     cells: dict[tuple[str, ...], list[Example]] = {}

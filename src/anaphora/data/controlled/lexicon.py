@@ -33,7 +33,7 @@ class Noun:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """Everything that fills a template's slots, except what belongs to one type's scenarios."""
+    """All words that fill templates, except those of one type's scenarios."""
 
     language: str
     intro: tuple[str, ...]
@@ -46,7 +46,7 @@ class Lexicon:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file as a dictionary.
+    """Read a TOML file as a dictionary.
 
     Raises:
         UserError: the file is not there or is not TOML.
@@ -61,7 +61,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
-    """A list of at least `least` different texts, every one in tokens with single blanks.
+    """Return a list of at least `least` different texts, each in tokens with single blanks.
 
     Raises:
         UserError: naming file, entry and value.
@@ -81,7 +81,7 @@ def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
 
 
 def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
-    """The lexicon of a language ("en" or "zh") under the folder `content`.
+    """Load the lexicon of a language ("en" or "zh") from the folder `content`.
 
     Raises:
         UserError: an entry is missing, too short, or contradicts another; the message names file and entry.
@@ -135,7 +135,7 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
 
 
 def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
-    """A section, written [entry].
+    """Return a section, written [entry].
 
     Raises:
         UserError: it is missing.
@@ -146,7 +146,7 @@ def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
 
 
 def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
-    """The tables that are written [[entry]], at least one.
+    """Return the tables written [[entry]], at least one.
 
     Raises:
         UserError: there is none, or it is written otherwise.
@@ -158,7 +158,7 @@ def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, A
 
 
 def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
-    """Refuse what a table must not hold.
+    """Check that a table has only allowed keys.
 
     Raises:
         UserError: naming file, entry, key and what is allowed.
@@ -169,7 +169,7 @@ def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[
 
 
 def noun_parts(path: Path, language: str, entry: str, written: str) -> tuple[str, str]:
-    """A noun and its plural, or in Chinese its classifier, which may be "".
+    """Return a noun and its plural, or in Chinese its classifier, which may be "".
 
     Raises:
         UserError: naming file, entry, text and how it must be written.

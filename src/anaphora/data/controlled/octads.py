@@ -1,7 +1,7 @@
 """Octads: one predicate, a state that picks its agent and one that picks its patient, two voices, two orders of names.
 
-Levels of what training shows of a pair of predicate and state: L0 both voices; L1 one voice, and the other is asked;
-L2 nothing, though either is shown with others.
+Levels of what training shows of a pair of predicate and state: L0 both voices; L1 one voice, with the other tested; L2
+neither, though predicate and state each occur with others.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class SentencePlan:
     distractor: str
 
     def tokens(self, event: str, state: str, language: str) -> list[str]:
-        """The whole sentence."""
+        """Return the whole sentence."""
         stop = FULL_STOP[language]
         parts = (self.prefix, event.replace("{inside}", self.inside), self.link, "{he}", state, self.suffix, stop)
         return " ".join(parts).split()
 
     def tokens_about_third(self, event: str, third: str, language: str) -> list[str]:
-        """The sentence whose end is about a third person."""
+        """Return the sentence with an ending about a third person."""
         return " ".join((self.prefix, event.replace("{inside}", ""), third, FULL_STOP[language])).split()
 
 
@@ -78,17 +78,17 @@ class TextPlan:
 
     @property
     def distractor(self) -> str:
-        """Where the third person stands: "around" the event, or "none"."""
+        """Return where the third person is named: "around" the event, or "none"."""
         return "around" if "{x}" in self.text else "none"
 
     def tokens(self, event: str, state: str, language: str) -> list[str]:
-        """The whole text."""
+        """Return the whole text."""
         del language  # its marks are written out
         return self.text.replace("{event}", event.replace("{inside}", "")).replace("{state}", state).split()
 
 
 class OctadPlanner:
-    """Draws the states of octads so that no two of predicate, state and voice predict the answer."""
+    """A planner that draws states of octads so that no two of predicate, state and voice predict the answer."""
 
     def __init__(self, withheld: WithheldPairs) -> None:
         self.withheld = withheld
@@ -96,9 +96,9 @@ class OctadPlanner:
         self._pairs: Counter[tuple[str, str, str]] = Counter()
 
     def states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> tuple[State, State]:
-        """A state that picks the agent and one that picks the patient.
+        """Draw a state that picks the agent and one that picks the patient.
 
-        Every pair comes about equally often, and every state about as often as an agent's as as a patient's.
+        Pairs are about equally frequent, and every state picks agents about as often as patients.
         """
         chosen = []
         voices = self.withheld.voices(predicate, level, split)
@@ -119,7 +119,7 @@ class OctadPlanner:
 
 
 def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random) -> Iterator[SentencePlan]:
-    """Sentences without end, and where a third person stands.
+    """Yield sentence plans without end, with the place of a third person.
 
     Of a place each line is as likely as another, whatever the number of its texts: one with many would crowd out the
     others' constructions.
@@ -133,14 +133,14 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random
 
 
 def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[TextPlan]:
-    """Short texts without end; each line is as likely as another."""
+    """Yield short texts without end; each line is equally likely."""
     while True:
         line, number = _place(lines, chance)
         yield TextPlan("/".join((split, _numbered("text", (line, number)))), lines[line][number])
 
 
 def _place(lines: Lines, chance: random.Random) -> tuple[int, int]:
-    """The numbers of a line and of one of its texts."""
+    """Return the numbers of a line and of one of its texts."""
     line = chance.randrange(len(lines))
     return line, chance.randrange(len(lines[line]))
 
@@ -153,7 +153,7 @@ def _numbered(name: str, place: tuple[int, int]) -> str:
 def plan(
     parts: Mapping[str, Lines], places: Mapping[str, tuple[int, int]], distractor: str, split: str
 ) -> SentencePlan:
-    """The sentence whose parts are those with these numbers of line and text."""
+    """Return the sentence whose parts are those with these numbers of line and text."""
     text = {name: parts[name][line][number] for name, (line, number) in places.items()}
     own = text.get(distractor, "")
     used = ("prefix", "link", "suffix", *([distractor] if own else []))
@@ -172,7 +172,7 @@ def plan(
 
 
 def cells(states: tuple[State, State], voices: Sequence[str]) -> Iterator[tuple[str, int, State, int]]:
-    """The cells of an octad: voice, which name comes first, state, and the participant that it picks."""
+    """Yield the cells of an octad: voice, which name comes first, state, and the participant that it picks."""
     for voice, order in product(voices, range(2)):
         for participant, state in enumerate(states):
             yield voice, order, state, participant
@@ -180,7 +180,7 @@ def cells(states: tuple[State, State], voices: Sequence[str]) -> Iterator[tuple[
 
 @dataclass(frozen=True)
 class _Scene:
-    """What the cells of an octad share: an event, the people in it, and the words of the pools."""
+    """The shared parts of an octad's cells: an event, its people, and the words of the pools."""
 
     predicate: Predicate
     frame: Frame
@@ -199,7 +199,7 @@ class _Scene:
         focal: int,
         factors: Mapping[str, str],
     ) -> Example:
-        """One cell: `tokens_around` an event, its voice and which name comes first."""
+        """Build one cell: `tokens_around` an event, its voice and the order of names."""
         voice, order = cell
         language = self.place.language
         event = fill_event(self.frame.texts[voice], self.predicate)
@@ -242,7 +242,7 @@ class _Scene:
 
 
 class OctadGenerator:
-    """Draws the octads of one language and type; names and fillers are those of the quads."""
+    """A generator of the octads of one language and type; names and fillers are those of the quads."""
 
     def __init__(
         self, content: CompositionContent, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION
@@ -264,7 +264,7 @@ class OctadGenerator:
     def octad(
         self, level: str, plan: SentencePlan | TextPlan, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """The cells of a predicate and two states that a split has of a level: eight, or four of one voice in L1."""
+        """Build the cells of a predicate and two states of a level: eight, or four of one voice in L1."""
         predicate = self._next_predicate(level, place.split, chance)
         states = self._planner.states(predicate, level, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
@@ -296,7 +296,7 @@ class OctadGenerator:
         ]
 
     def third_person(self, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
-        """An event in both voices and orders, and a third person who is meant in all four."""
+        """Build an event in both voices and orders, with a third person as the antecedent in all four."""
         predicate = self._next_predicate(place.stratum, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
         scene = self._scene(predicate, frames, True, place, chance)
@@ -344,7 +344,7 @@ class OctadGenerator:
 
 
 def fill_event(text: str, predicate: Predicate) -> str:
-    """A frame with a predicate's forms in it, its participants as candidates' slots."""
+    """Return a frame with a predicate's forms in it, its participants as candidates' slots."""
     for form, words in predicate.forms.items():
         text = text.replace(f"{{{form}}}", words)
     return text.replace("{agent}", "{A}").replace("{patient}", "{B}")

@@ -27,5 +27,5 @@ FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": R
 
 
 def pronoun(language: str, form: str, gender: str, number: str) -> str:
-    """The pronoun of a form (he, him, his, himself) for an antecedent's gender (male, female, neuter) and number."""
+    """Return the pronoun of a form (he, him, his, himself) for the antecedent's gender and number."""
     return PRONOUNS[language][gender, number][PRONOUN_FORMS.index(form)]

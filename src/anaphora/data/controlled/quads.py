@@ -1,6 +1,6 @@
 """Quads of the controlled corpus: m cues by m orders of the same words, every design cell an `Example`; m is mostly 2.
 
-A policy of position alone, or of the entity alone, is right in exactly 1/m of a quad.
+A policy by position only, or by entity only, is right in exactly 1/m of a quad.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PLURAL = (("male", "plural"), ("female", "plural"), ("thing", "plural"))
 
 @dataclass(frozen=True, kw_only=True)
 class Entity:
-    """A candidate of a quad: gender and number of its pronoun and, for selection, the predicate that picks it."""
+    """A candidate of a quad: gender and number of its pronoun and, for selection, its predicate."""
 
     mention: NounPhrase
     gender: str  # male, female, neuter
@@ -56,7 +56,7 @@ class QuadIdentity:
 
 
 class QuadGenerator:
-    """Draws the quads of one language."""
+    """A generator of the quads of one language."""
 
     def __init__(self, lexicon: Lexicon, holdout: Holdout, test_asides: int = MAX_TRAINING_ASIDES) -> None:
         if test_asides > len(lexicon.aside):
@@ -72,7 +72,7 @@ class QuadGenerator:
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """A quad in which the set of words decides: each of m candidates is the antecedent in all m cyclic orders."""
+        """Build a quad decided by the set of words: each of m candidates is the antecedent in all m cyclic orders."""
         explicit = "list" not in template.slots
         match content.type:
             case "selection":
@@ -127,7 +127,7 @@ class QuadGenerator:
     def role_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """A quad in which order and roles decide: two readings by two orders of the names."""
+        """Build a quad decided by order and roles: two readings by two orders of the names."""
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
         others = self.holdout.distractors(content.type, gender, place.split) if template.has_distractor else []
@@ -163,7 +163,7 @@ class QuadGenerator:
         return examples
 
     def draw_names(self, people: Sequence[str], others: Sequence[str], split: str, chance: random.Random) -> list[str]:
-        """Two of the people in random order, and one of the others where there are any: a third person."""
+        """Draw two people in random order, and a third person if there are more."""
         names = [self._draw(people, split, chance)]
         names.append(self._draw([name for name in people if name not in names], split, chance))
         chance.shuffle(names)
@@ -172,7 +172,7 @@ class QuadGenerator:
         return names
 
     def _draw(self, options: Sequence[Option], split: str, chance: random.Random) -> Option:
-        """One of those that the split has used least, so that training shows every word about equally often."""
+        """Draw one of the words that the split has used least, so that word counts are balanced."""
         uses = [self._used[split, option] for option in options]
         least = min(uses)
         rarest = chance.choice([option for option, count in zip(options, uses, strict=True) if count == least])
@@ -196,7 +196,7 @@ class QuadGenerator:
     def _agreeing(
         self, wanted: Sequence[tuple[str, str]], template: Template, split: str, chance: random.Random
     ) -> list[Entity]:
-        """One entity a (class, number), in random order, no noun twice."""
+        """Return one entity per (class, number), in random order, without repeated nouns."""
         taken: set[Noun] = set()
         entities = []
         for kind, number in chance.sample(wanted, len(wanted)):
@@ -208,7 +208,7 @@ class QuadGenerator:
         return entities
 
     def _numbers(self, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Classes and numbers whose pronouns all differ, a singular and a plural always among them."""
+        """Draw classes and numbers whose pronouns all differ, always with a singular and a plural."""
         if self.lexicon.language == "en":
             count = 2 if explicit else _sample_size(2, 4, chance)
             return [chance.choice(_PLURAL), *chance.sample(_SINGULAR, count - 1)]
@@ -226,7 +226,7 @@ class QuadGenerator:
         return self.holdout.role_names(kind, gender, place.split)
 
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
-        """The words of {intro}, {gap} and {aside}: none in half of the quads, at times two or three asides."""
+        """Draw the words of {intro}, {gap} and {aside}: none in half of the quads, sometimes two or three asides."""
         asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
         if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
             asides = chance.randint(0, self.test_asides)
@@ -238,7 +238,7 @@ class QuadGenerator:
 
 
 def _sample_size(least: int, most: int, chance: random.Random) -> int:
-    """A number of candidates; a set of m has m * m items, so that the share of items falls like 1 / m."""
+    """Draw a number of candidates; a set of m has m * m items, so that the share of items falls like 1 / m."""
     sizes = range(least, most + 1)
     return chance.choices(sizes, [size**-3 for size in sizes])[0]
 
@@ -254,12 +254,12 @@ def _sample_alternatives(options: Mapping[str, Sequence[str]], chance: random.Ra
 
 
 def _cue_words(scenario: Scenario, reading: Mapping[str, str]) -> str:
-    """The words in which a reading differs from the other, without the slots among them."""
+    """Return the words that differ from the other reading, without slots."""
     return " ".join(word for slot in scenario.first for word in reading[slot].split() if word[0] != "{")
 
 
 def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
-    """Tokens with the candidates' slots as {0}, {1}, ... and the pronouns' as {p0}, {p1}."""
+    """Return tokens with the candidates' slots as {0}, {1}, ... and the pronouns' as {p0}, {p1}."""
     names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}"}
     result: list[str] = []
     for token in tokens:
@@ -284,7 +284,7 @@ def make_example(
     cell: str = "",
     event_names: Sequence[tuple[int, int]] | None = None,
 ) -> Example:
-    """One cell: `antecedent` is a slot, `which` a pronoun's number; the cue may pick the first `focal` slots or all.
+    """Build one cell: `antecedent` is a slot, `which` a pronoun's number; `focal` limits the slots the cue may pick.
 
     `event_names` says which mentions the event holds where a text has others: slot and number of the first and second.
     Minimal pairs are the cells of one order, one pronoun and one `cell`, what else the cue leaves as it is.

@@ -1,4 +1,4 @@
-"""The words that a split may use, so that no cue is tested beside a candidate that training pairs it with.
+"""Division of words among splits, so that no test cue occurs with a candidate that training pairs it with.
 
 Nouns and predicates lie in five cosets each (number = shuffled place mod 5), names in ten.
 
@@ -42,7 +42,7 @@ MAX_INVENTED_NAMES = 320  # names at most, a quarter of them for test
 
 
 def generator(seed: int, *purpose: str) -> random.Random:
-    """Random numbers that depend on the seed and on their purpose, not on earlier draws."""
+    """Return a random generator that depends on the seed and the purpose, not on earlier draws."""
     return random.Random("/".join((str(seed), *purpose)))
 
 
@@ -60,13 +60,13 @@ class Holdout:
     invented_for_test: tuple[str, ...]
 
     def selection_nouns(self, kind: str, cue_coset: int, split: str) -> list[Noun]:
-        """The nouns of a class that may stand beside cues of a coset in a split."""
+        """Return the nouns of a class that may stand next to cues of a coset in a split."""
         dev = (cue_coset + 1) % COSETS
         allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
         return _items_of(self.selection[kind], allowed)
 
     def agreement_nouns(self, kind: str, forms: Collection[str], split: str) -> list[Noun]:
-        """The nouns of a class that may stand in one sentence with pronouns of these forms in a split.
+        """Return the nouns of a class that may stand in one sentence with pronouns of these forms in a split.
 
         In test and dev all pronouns of a sentence have one form.
         """
@@ -79,19 +79,19 @@ class Holdout:
         return _items_of(self.agreement[kind], allowed)
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
-        """The ordinary names that the items of a role type use in a split."""
+        """Return the ordinary names that the items of a role type use in a split."""
         test = 2 * ROLE_CUE_TYPES[self.language].index(_NAMES_OF.get(kind, kind))
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
         return _items_of(self.names[gender], allowed)
 
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
-        """The names that may stand in {x}: in training the distractor-only names as well as ordinary ones."""
+        """Return names for {x}: in training both distractor-only and ordinary names."""
         ordinary = self.role_names(kind, gender, split)
         return [*ordinary, *self.distractor_only[gender]] if split == "train" else ordinary
 
 
 def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
-    """Cosets of a lexicon's words, and names built from its syllables; the seed decides which word goes where."""
+    """Assign a lexicon's words, and names built from syllables, to cosets by the seed."""
 
     def cosets_of(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:
         shuffled = list(items)
@@ -116,7 +116,7 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Different names that are not in the lexicon: one for each pair of syllables, in English at times with a third."""
+    """Return new names, one per pair of syllables, sometimes with a third syllable in English."""
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
     known = {name.lower() for names in lexicon.names.values() for name in names}
@@ -137,7 +137,7 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 
 
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
-    """The four groups that are held out and the shared one, from five cosets.
+    """Return the four held-out groups and the shared one, from five cosets.
 
     What a larger share adds comes from the ends of the first four cosets, so that the groups of one share lie in those
     of a smaller one; what is too many in the last coset is distributed among the others.
@@ -156,7 +156,7 @@ def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> lis
 
 
 class WithheldPairs:
-    """Which pairs of predicate and state training shows, drawn from the corpus's seed.
+    """The pairs of predicate and state that training shows, drawn from the corpus's seed.
 
     Of the states that pick one participant of a predicate, one is never shown with it and one in one voice alone; a
     quarter of the other kind each where there are many. Half of the predicates ask for theirs in dev, half in test.
@@ -184,23 +184,23 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def level(self, predicate: Predicate, state: State) -> str:
-        """How much of a pair training shows."""
+        """Return the training level of a pair."""
         return self._levels[predicate.name, state.text]
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """The states of a level that pick a participant of a predicate."""
+        """Return the states of a level that pick a participant of a predicate."""
         fitting = self.content.states_of(predicate.kind, participant)
         return [state for state in fitting if self.level(predicate, state) == level]
 
     def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
-        """The voices in which a split has a predicate with states of a level."""
+        """Return the voices in which a split has a predicate with states of a level."""
         if level != "L1":
             return VOICES
         shown = self._voices[predicate.name]
         return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
 
     def predicates(self, level: str, split: str) -> list[Predicate]:
-        """The predicates of which a split has items of a level."""
+        """Return the predicates of which a split has items of a level."""
         if level == "L0":
             return list(self.content.predicates)
         if split == "train":

@@ -42,12 +42,12 @@ class Template:
 
     @property
     def has_distractor(self) -> bool:
-        """Whether there is a distractor: a third person that no cue picks."""
+        """Check whether there is a distractor: a third person that no cue picks."""
         return "x" in self.slots
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The form of each pronoun that the template itself writes; two where it has {he:1} and {he:2}."""
+        """Return the form of each pronoun that the template itself writes; two where it has {he:1} and {he:2}."""
         forms = {}
         for match in map(_SLOT.fullmatch, self.tokens):
             if match and match[1] in PRONOUN_FORMS:
@@ -57,7 +57,7 @@ class Template:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """The words of one situation: what both readings share, and what makes the pronoun mean {A} or {B}."""
+    """The words of one situation: the shared ones, and those that make the pronoun mean {A} or {B}."""
 
     name: str
     shared: Mapping[str, tuple[str, ...]]
@@ -74,12 +74,12 @@ class CueTypeContent:
     scenarios: tuple[Scenario, ...]
 
     def of(self, split: str, cataphora: bool) -> tuple[Template, ...]:
-        """The templates of a split, the plain ones or the cataphoric ones."""
+        """Return the templates of a split, the plain ones or the cataphoric ones."""
         return tuple(each for each in self.templates if each.split == split and each.cataphora == cataphora)
 
 
 def load(language: str, kind: str, folder: Path) -> CueTypeContent:
-    """The content of one cue type from `folder`/<language's folder>/<type>.toml.
+    """Return the content of one cue type from `folder`/<language's folder>/<type>.toml.
 
     Raises:
         UserError: naming file, entry and what is allowed.
@@ -185,7 +185,7 @@ def _check_set_template(place: str, kind: str, template: Template) -> None:
 
 
 def _slot_patterns(scenarios: Sequence[Scenario]) -> dict[tuple[tuple[str, str], ...], str]:
-    """Every different way in which scenarios fill their slots, plain words left out -> the first scenario's name."""
+    """Return all ways in which scenarios fill their slots, without plain words -> the first scenario's name."""
     patterns: dict[tuple[tuple[str, str], ...], str] = {}
     for scenario in scenarios:
         for side in (scenario.first, scenario.second):
@@ -245,7 +245,7 @@ def _slots(tokens: Sequence[str]) -> list[re.Match[str]]:
 
 
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Tokens with the named slots replaced by their values' tokens; the word of {form} becomes a pronoun's slot."""
+    """Fill the named slots of tokens; the word of {form} becomes a pronoun's slot."""
     result: list[str] = []
     for token in tokens:
         match = _SLOT.fullmatch(token)
@@ -260,7 +260,7 @@ def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]
 
 
 def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -> list[str]:
-    """Tokens with {intro}, {gap} and {aside} filled or empty, commas put around a gap, punctuation tidied."""
+    """Fill {intro}, {gap} and {aside}, or leave them empty, and tidy commas and punctuation."""
     comma = _COMMA[language]
     result: list[str] = []
     for token in tokens:
@@ -273,7 +273,7 @@ def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -
 
 
 def _tidy(tokens: Sequence[str]) -> list[str]:
-    """Of several closing marks in a row the strongest stays: a full stop before a colon or semicolon before a comma."""
+    """Keep the strongest of several closing marks: a full stop before a colon or semicolon before a comma."""
     result: list[str] = []
     for token in tokens:
         if token in _CLOSERS and not result:
@@ -291,7 +291,7 @@ def _strength(mark: str) -> int:
 
 
 def list_tokens(count: int, language: str) -> list[str]:
-    """The tokens of {list}: `count` numbered slots with what stands between them."""
+    """Return the tokens of {list}: `count` numbered slots with separators."""
     between, last = (",", "and") if language == "en" else ("、", "和")
     tokens = ["{0}"]
     for index in range(1, count):
@@ -321,7 +321,7 @@ class RenderedSentence:
 def render(
     tokens: Sequence[str], mentions: Sequence[NounPhrase], pronouns: Sequence[str], language: str
 ) -> RenderedSentence:
-    """The text of filled tokens: "{0}" takes mentions[0], "{p0}" takes pronouns[0].
+    """Write filled tokens as text: "{0}" takes mentions[0], "{p0}" takes pronouns[0].
 
     Chinese is joined without blanks; English with blanks except before marks, and with a capital at each sentence's
     start.

@@ -1,1 +1,1 @@
-"""One small reader per public corpus, and one for a user's own table."""
+"""Readers of public corpora, one each, and of a user's own table."""

@@ -1,4 +1,4 @@
-"""Blocks of four lines, parted by empty ones: the form of DPR, PDP-60 and the common copy of WSC273.
+"""Blocks of four lines separated by empty lines: the format of DPR, PDP-60 and a common copy of WSC273.
 
 A block is the sentence, the pronoun, the candidates, separated by commas, and the right one.
 """
@@ -17,7 +17,7 @@ _MASK = "[MASK]"
 
 
 def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
-    """("file, line 6", block) of every block: text, pronoun, names and answer, and its number from 0.
+    """Yield ("file, line 6", block) for every block: text, pronoun, names and answer, and its number from 0.
 
     Raises:
         UserError: the file is not made of such blocks; file, line and value are named.
@@ -41,7 +41,7 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def masked_example(row: Row, corpus: str) -> Example:
-    """The example of a block whose pronoun is written [MASK]; the form is lost, and a blank takes its place.
+    """Build the example of a block with [MASK] for the pronoun, whose form is lost; a blank replaces it.
 
     Raises:
         UserError: the sentence has no [MASK], or several.
@@ -59,7 +59,7 @@ def masked_example(row: Row, corpus: str) -> Example:
 
 
 def _line_groups(written: list[str]) -> list[tuple[int, list[str]]]:
-    """Runs of non-empty lines, each with the number of its first line from 1."""
+    """Return runs of non-empty lines, each with the number of its first line from 1."""
     runs: list[tuple[int, list[str]]] = []
     inside = False
     for number, line in enumerate(written, start=1):

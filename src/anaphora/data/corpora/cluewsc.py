@@ -46,7 +46,7 @@ class _LabelledPair:
 
 
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report, which counts rows; Examples of one text share a group.
+    """Return the examples by split and the report, which counts rows; Examples of one text share a group.
 
     Raises:
         UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.
@@ -102,7 +102,7 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
 
 
 def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reading: RowReader) -> Example:
-    """One pronoun's candidates; of two that overlap the right one is kept, else the one that stands first."""
+    """Build the example of one pronoun; of two overlapping candidates the right one is kept, else the first."""
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []
     for where, claim in sorted(claims, key=lambda each: (not each[1].is_right, each[1].candidate)):

@@ -63,7 +63,7 @@ class ClusterDocument:
 
     @property
     def words(self) -> list[str]:
-        """All words in order."""
+        """Return all words in order."""
         return [word for sentence in self.sentences for word in sentence]
 
 
@@ -300,7 +300,7 @@ def _document(line: ClusterDocument, language: str) -> Document:
 
 
 def _blank_between(word: str, after: str) -> bool:
-    """Whether a blank is written between two words: not beside a Chinese character or a wide mark."""
+    """Return whether a blank is written between two words: not next to a Chinese character or a wide mark."""
     return not (WIDE_CHARACTER.match(word[-1]) or WIDE_CHARACTER.match(after[:1]))
 
 

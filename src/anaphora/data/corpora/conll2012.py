@@ -1,6 +1,6 @@
 """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' coreference, columns separated by blanks or tabs -> Examples.
 
-`#begin document (name); part 000` and `#end document` stand around a part; entities are numbered anew in each. Columns:
+`#begin document (name); part 000` and `#end document` stand around a part; entities are renumbered in each. Columns:
 document, part, word number, word, part of speech, parse and more; the last one holds brackets of mentions, `(12` before
 the word, `12)` after it, `(3)` both, with `|` between several. Between tabs a cell may be empty, as the last one is in
 LitBank's files at words without a bracket. A trace such as *pro* is an empty node: it is not written. Head words are
@@ -51,7 +51,7 @@ _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-
 
 
 def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report, whose rows are mentions; the parts of a document are never divided.
+    """Return the examples by split and the report, whose rows are mentions; the parts of a document are never divided.
 
     Raises:
         UserError: there is no such file, or a line does not fit; file, line, field and value are named.
@@ -70,7 +70,7 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: Conll2012) -> dict[str, Path]:
-    """The files that are read, by their place below `data.path`."""
+    """Return the files that are read, by their place below `data.path`."""
     there = existing_path(settings.path, ORIGIN.files)
     if not there.is_dir():
         return {there.name: there}
@@ -88,7 +88,7 @@ def files(settings: Conll2012) -> dict[str, Path]:
 
 
 def sentences_of(path: Path) -> Iterator[str]:
-    """The sentences of a file, a blank between words, whatever the numbers and brackets beside them.
+    """Yield the sentences of a file, with blanks between words, ignoring numbers and brackets.
 
     Raises:
         UserError: a line has too few columns, or holds no word of its text.
@@ -151,7 +151,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
 
 
 def _is_comment(line: str) -> bool:
-    """Whether a line is no word: a document may be named with a #."""
+    """Return whether a line is no word: a document may be named with a #."""
     return line.startswith("#") and len(_cells_of(line)) < _FEWEST_COLUMNS
 
 
@@ -170,7 +170,7 @@ def _written_word(where: str, cells: list[str]) -> str:
 
 
 class _DocumentBuilder:
-    """A part of a document as its lines come."""
+    """A part of a document, built line by line."""
 
     def __init__(self, where: str, document: str, part: str, language: str) -> None:
         self.where = where
@@ -243,7 +243,7 @@ class _DocumentBuilder:
         return document, [(self.name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
 
     def _check_columns(self) -> None:
-        """Refuse a part whose words are all parts of speech, while its parts of speech are none."""
+        """Check that words and parts of speech are not swapped."""
         if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(map(is_tag, self.tags)):
             raise UserError(
                 f"{self.where}, word: all words of {self.name} are parts of speech, such as {self.words[0]!r}; the "
@@ -251,7 +251,7 @@ class _DocumentBuilder:
             )
 
     def _blank_after(self, place: int) -> bool:
-        """Chinese is written without blanks; words of Latin letters keep theirs."""
+        """Check whether a blank follows a word: Chinese has none, words of Latin letters do."""
         beside = "".join(each[:1] for each in self.words[place + 1 : place + 2])
         return not (WIDE_CHARACTER.match(self.words[place][-1]) or WIDE_CHARACTER.match(beside))
 
@@ -263,7 +263,7 @@ class _DocumentBuilder:
 
 
 def _as_written(word: str) -> str:
-    """A word without the escapes of the treebank: -LRB- for a bracket, a slash before a mark."""
+    """Return a word without the escapes of the treebank: -LRB- for a bracket, a slash before a mark."""
     if word in _BRACKET_WORDS:
         return _BRACKET_WORDS[word]
     return word[1:] if len(word) == 2 and word[0] == "/" and not word[1].isalnum() else word

@@ -167,13 +167,13 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _WrittenText:
-    """What a line `# text =` says, and where it stands."""
+    """A line `# text =` and its position in the file."""
 
     where: str
     text: str
 
     def check(self, words: str, traces: Sequence[str]) -> None:
-        """Check that the words of the sentence read so; traces may be written there or not.
+        """Check that the words of the sentence match; traces may be written or not.
 
         Raises:
             UserError: they do not; both are shown around the first difference.
@@ -195,7 +195,7 @@ class _WrittenText:
 
 
 class _DocumentBuilder:
-    """A document as its lines come; a row is a word or an empty node."""
+    """A document, built line by line; a row is a word or an empty node."""
 
     def __init__(self, where: str, name: str, language: str, fields: BracketFields | None) -> None:
         self.where = where

@@ -1,4 +1,4 @@
-"""Coreference documents -> Examples: the question is the antecedent of a mention among those before it.
+"""Conversion of coreference documents to Examples: each question is the antecedent of a mention.
 
 A document is cut into passages. A mention is its head word, so that mentions inside one another do not overlap; the
 whole mention stands in the factors, where `extents_of` reads it. The earlier mentions of one entity are one candidate:
@@ -33,7 +33,7 @@ NO_SPLIT = N_("its document is in a file of none of the splits, as test2 is")
 
 
 class Mention(NamedTuple):
-    """A stretch of a document that means an entity; `first`, `end` and `head` count the document's words from 0.
+    """A span of a document that refers to an entity; `first`, `end` and `head` count words from 0.
 
     Attributes:
         first, end: the first word and the one past the last.
@@ -79,7 +79,7 @@ class Document:
 
 
 def check_language(document: Document, path: Path) -> None:
-    """Refuse a document in Chinese characters that is read as English, or the other way about.
+    """Check that a document's script matches its language setting.
 
     Raises:
         UserError: naming the file and the setting.
@@ -100,7 +100,7 @@ def read_documents(
     official: Mapping[Path, str],
     documents: Callable[[Path], Iterator[tuple[Document, Lost]]],
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples of some files by split, and the report, whose rows are mentions; a group is never divided.
+    """Read the examples of some files by split, and the report, whose rows are mentions; groups stay whole.
 
     Args:
         settings: the passages' length and the shares.
@@ -135,7 +135,7 @@ def read_documents(
 
 
 def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
-    """First and past-the-last word of passages of at most `most` words, each as many whole sentences as fit.
+    """Yield first and past-the-last word of passages of at most `most` words, in whole sentences where possible.
 
     A sentence that is longer is cut after every `most` words.
     """
@@ -154,7 +154,7 @@ def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
 
 
 def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -> list[Example]:
-    """One example for every mention with an antecedent in its passage; the others are added to `dropped`.
+    """Return one example for every mention with an antecedent in its passage; add the others to `dropped`.
 
     A mention inside the one in question is no candidate ("his" in "his wife"). Of mentions with one head
     word the shortest stays: "Anna", not "Anna and Berta" where the head word of that is "Anna" as well.
@@ -185,7 +185,7 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
 
 
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
-    """The whole mentions, where the example holds head words: that of the pronoun's place, those of the candidates.
+    """Return the whole mentions of an example with head words: of the pronoun, and of the candidates.
 
     Where nothing is written about them, the spans themselves are whole.
     """

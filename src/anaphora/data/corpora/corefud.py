@@ -19,7 +19,7 @@ ORIGIN = Origin(
 
 
 def read(settings: CorefUd) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report, whose rows are mentions; a document is never divided.
+    """Return the examples by split and the report, whose rows are mentions; a document is never divided.
 
     In a folder, files whose names end in train, dev and test are the splits, and the mentions of other files are
     dropped; where there are none of these, all files are divided by the shares, as a single file is.

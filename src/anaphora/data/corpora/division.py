@@ -1,4 +1,4 @@
-"""What every reader of a corpus shares: its report, whole words, and splits by group."""
+"""Functions shared by all corpus readers: report, whole words, and splits by group."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class ReadingReport:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many rows each reason cost."""
+        """Count the rows dropped for each reason."""
         return dict(Counter(reason for _, reason in self.dropped))
 
 
 def is_hub(path: str) -> bool:
-    """Whether a `data.path` names a data set on the Hugging Face hub: hf://owner/name or hf://owner/name/config."""
+    """Check whether a `data.path` names a data set on the hub: hf://owner/name or hf://owner/name/config."""
     return path.startswith(HUB_PREFIX)
 
 
 def existing_path(path: str, files: str = "", setting: str = "data.path") -> Path:
-    """A path of the settings, "~" expanded.
+    """Return an existing path of the settings, with "~" expanded.
 
     Args:
         path: of the settings.
@@ -77,7 +77,7 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
 
 
 def files_below(path: Path) -> dict[str, Path]:
-    """A file by its name, or all files of a folder by their place in it, sorted; hidden ones are left out."""
+    """Return a file by its name, or all files of a folder by relative path, sorted, without hidden ones."""
     if not path.is_dir():
         return {path.name: path}
     inside = {str(file.relative_to(path)): file for file in sorted(path.rglob("*")) if file.is_file()}
@@ -96,7 +96,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, or of a gzipped one, its line ends as they are; a byte-order mark is left out.
+    """Return the text of a UTF-8 file, or of a gzipped one, its line ends as they are; a byte-order mark is left out.
 
     Raises:
         UserError: it is a folder, empty, not UTF-8, not whole, or holds a NUL character.
@@ -121,7 +121,7 @@ def read_text(path: Path) -> str:
 
 
 def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
-    """The message that a path of the settings is no file of the formats that are read there."""
+    """Return the message that a path has an unsupported format."""
     allowed = ", ".join(suffixes)
     if path.is_dir():
         inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
@@ -132,7 +132,7 @@ def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
 
 
 def occurrences(words: str, text: str) -> list[Span]:
-    """Where some words stand in a text, never inside another word."""
+    """Find the occurrences of some words in a text, never inside another word."""
     return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)]
 
 
@@ -142,12 +142,12 @@ def whole_number(written: str) -> int | None:
 
 
 def non_overlapping(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
-    """The spans that overlap none of the taken ones."""
+    """Return the spans that overlap none of the taken ones."""
     return [(start, end) for start, end in spans if all(end <= low or high <= start for low, high in taken)]
 
 
 def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
-    """Items by split; what is `group_key` goes together.
+    """Split items by group, so that items with the same `group_key` stay together.
 
     Both shares are of the number of groups, rounded.
     """
@@ -164,7 +164,7 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
 
 
 def in_two_splits(where: str, name: str, value: str, split: str | None, earlier: str, its_split: str | None) -> str:
-    """The message that a row shares a group, or a minimal pair, with an earlier row of another split."""
+    """Return the message that a row shares a group, or a minimal pair, with an earlier row of another split."""
     return (
         f"{where}, {name}: {value[:60]!r} is in split {split} here and in split {its_split} at {earlier}; "
         "what belongs together must be in one split"
@@ -172,19 +172,19 @@ def in_two_splits(where: str, name: str, value: str, split: str | None, earlier:
 
 
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
-    """The fold of every item for cross-validation, from 0; what `split_by_group` keeps together is in one fold."""
+    """Return the fold of every item for cross-validation, from 0; items of one group share a fold."""
     keys, groups = _shuffled_groups(items, seed)
     numbers = {group: place % folds for place, group in enumerate(groups)}
     return [numbers[key] for key in keys]
 
 
 def group_key(item: Example | Text) -> str:
-    """What items of one split share: a group, else a minimal pair, else a text."""
+    """Return the key that items of one split share: a group, else a minimal pair, else a text."""
     return item.group or (item.minimal_pair if isinstance(item, Example) else "") or item.text
 
 
 def _shuffled_groups(items: Sequence[Item], seed: int) -> tuple[list[str], list[str]]:
-    """The group key of each item, and all different keys in a drawn order."""
+    """Return the group key of each item, and all different keys in random order."""
     keys = [group_key(item) for item in items]
     groups = sorted(set(keys))
     random.Random(f"{seed}/division").shuffle(groups)

@@ -21,7 +21,7 @@ ORIGIN = Origin(files=f"{TRAIN}, or a folder with {TRAIN} and {TEST}", licence=N
 
 
 def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report; minimal pairs share a group, so that they share a split.
+    """Return the examples by split and the report; minimal pairs share a group, so that they share a split.
 
     Raises:
         UserError: a file is missing or is not made of such blocks; file, line and value are named.

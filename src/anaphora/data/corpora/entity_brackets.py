@@ -52,7 +52,7 @@ class Bracket:
         return self.parts[place if self.opens or len(self.parts) > 1 else 0]
 
     def has_part(self, place: int) -> bool:
-        """Whether the entity may be the part at a place."""
+        """Return whether the entity may be the part at a place."""
         return place < len(self.parts) or (not self.opens and len(self.parts) == 1)
 
 
@@ -112,7 +112,7 @@ def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
     """Read the brackets of a row, the value of `Entity=`.
 
     Raises:
-        UserError: something stands beside the brackets.
+        UserError: something stands next to the brackets.
     """
     found = _BRACKET.findall(written)
     if "".join(found) != written or not found:
@@ -237,7 +237,7 @@ def _unbalanced(brackets: Brackets, place: int) -> int:
 
 
 def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:
-    """Return the place of the part beside one that is always a type of `ENTITY_TYPES`; None if there is none."""
+    """Return the place of the part next to one that is always a type of `ENTITY_TYPES`; None if there is none."""
     pairs = [bracket.parts[:2] for bracket in opening if len(bracket.parts) > 1]
     if not pairs or len(pairs) < len(opening):
         return None

@@ -28,7 +28,7 @@ _COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref
 
 
 def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report.
+    """Return the examples by split and the report.
 
     Of a folder, gap-validation.tsv is the test split and the dev split is taken from gap-development.tsv, which the hub
     calls "train"; a single file is divided by the shares. Rows with the same text stay together.
@@ -58,7 +58,7 @@ def _example(row: Row) -> Example:
 
 
 def _offset_span(row: Row, field: str) -> Span:
-    """Where a mention stands, from its offset, checked against the text."""
+    """Return the span of a mention from its offset, checked against the text."""
     words, offset, text = text_of(row, field), str(row[f"{field}-offset"]), row["Text"]
     start = whole_number(offset)
     if start is None:
@@ -76,7 +76,7 @@ def _is_true(row: Row, field: str) -> bool:
 
 
 def _mentions(first: str, second: str, text: str, pronoun: Span, marked: list[Span]) -> tuple[tuple[Span, ...], ...]:
-    """All mentions of both names: the marked ones, and other occurrences that do not lie in what is taken already."""
+    """Return all mentions of both names: the marked ones, and other non-overlapping occurrences."""
     mentions = [[marked[0]], [marked[1]]]
     if first != second:
         # The longer name first: within it the shorter one is not a mention of its own.

@@ -1,4 +1,4 @@
-"""The word that stands for a mention if no annotation says which."""
+"""Head words of mentions without an annotated head."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_WORD = re.compile(r"[^\w]+|['’]s?")
 
 
 def head_word(words: Sequence[str]) -> int:
-    """The place of a mention's head word: the last word before what follows a head, for there are no parses.
+    """Find a mention's head word without a parse: the last word before a postmodifier.
 
     What follows a head begins, from the second word on, with a mark such as a comma, a preposition, a relative word, a
     conjunction, a reflexive pronoun or the subject of a bare relative ("the roses she liked"). A final 's or quotation

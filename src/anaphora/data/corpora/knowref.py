@@ -33,7 +33,7 @@ _MARKED = re.compile(r"\[\s*(.+?)\s*\]")
 
 
 def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report; items made from one original sentence share a group.
+    """Return the examples by split and the report; items made from one original sentence share a group.
 
     Raises:
         UserError: the file is no JSON list, or an item is wrong; file, item, field and value are named.
@@ -83,7 +83,7 @@ def _example(row: Row) -> Example:
 
 
 def _single_value(row: Row, field: str) -> str:
-    """The one string of a field that holds a list of one."""
+    """Return the one string of a field that holds a list of one."""
     value = row.get(field)
     if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0]):
         raise UserError(f"{field}: {value!r} must be a list of one text")

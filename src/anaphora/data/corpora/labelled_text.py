@@ -76,7 +76,7 @@ class _Row:
 
 
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
-    """The texts by split and the report.
+    """Return the texts by split and the report.
 
     Raises:
         UserError: a file or column is missing or a value is not allowed; file, line, field and value are named.
@@ -113,7 +113,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
-    """Each file with its split, and the label of all its rows where the file's name is the label."""
+    """Return each file with its split, and the label of its rows if the file's name is the label."""
     path = existing_path(settings.path, _origin(settings).files)
     if not path.is_dir():
         return [(path, "train", _POLARITY_FILES.get(path.name))]
@@ -138,7 +138,7 @@ def _origin(settings: LabelledText) -> Origin:
 
 
 def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
-    """All rows by the split that they come in."""
+    """Return all rows by the split that they come in."""
     names = LABELS.get(settings.kind, ())
     rows_by_split: dict[str, list[_Row]] = {}
     if is_hub(settings.path):
@@ -175,7 +175,7 @@ def _check_groups(rows_by_split: Mapping[str, Sequence[_Row]]) -> None:
 
 
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
-    """Rows by what their column `split` says, which all or none have; else all in the split of their file.
+    """Divide rows by their column `split`, which all or none have; else all belong to the file's split.
 
     Args:
         rows: of a file.
@@ -207,7 +207,7 @@ def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
 
 
 def _cells(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The cells by column of a file's rows; `cell_text` gives what a cell of a .tsv file says."""
+    """Yield the cells by column of a file's rows; `cell_text` gives what a cell of a .tsv file says."""
     match path.suffix.lower():
         case ".tsv":
             yield from _tab_separated(path, cell_text)
@@ -250,13 +250,13 @@ def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tupl
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Whether the first line of a .tsv file names its columns; beside a text and a label there may be others."""
+    """Check whether the first line of a .tsv file names its columns, text and label among them."""
     has_both = _LABEL in cells and not set(_TEXT).isdisjoint(cells)
     return (has_both or set(cells) <= _HEADER) and len(set(cells)) == len(cells)
 
 
 def _check_first_row(where: str, rows: Sequence[Sequence[str]]) -> None:
-    """Refuse a first line that seems to be a header of other names: no row has its label, though rows share labels."""
+    """Check that the first line is not a header with other names: no row has its label, though labels repeat."""
     if {cell.strip().lower() for cell in rows[0]} & _HEADER:
         known = ", ".join(sorted(_HEADER))
         raise UserError(f"{where}: columns {', '.join(rows[0])} must be some of {known}, in lower case and each once")
@@ -269,7 +269,7 @@ def _check_first_row(where: str, rows: Sequence[Sequence[str]]) -> None:
 
 
 def _unquoted(cell: str) -> str:
-    """A cell without the quotes that pandas writes around one with quotes, which it doubles; others stay."""
+    """Remove the quotes that pandas writes around a cell with quotes, which it doubles."""
     return cell[1:-1].replace('""', '"') if '""' in cell[1:-1] and _QUOTED.fullmatch(cell) else cell
 
 

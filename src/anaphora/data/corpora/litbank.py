@@ -31,7 +31,7 @@ _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 
 
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report, whose rows are mentions; a book is never divided.
+    """Return the examples by split and the report, whose rows are mentions; a book is never divided.
 
     Raises:
         UserError: a file is missing, or a row does not fit the text; file, line, field and value are named.
@@ -53,7 +53,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: LitBank) -> dict[str, Path]:
-    """The files of the books and the list of books `seen_in`, by name."""
+    """Return the files of the books and the list of books `seen_in`, by name."""
     books = files_below(existing_path(settings.path, ORIGIN.files))
     if settings.seen_in is None:
         return books
@@ -141,7 +141,7 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
 def _word_range(
     where: str, cells: Sequence[str], sentences: Sequence[Sequence[str]], starts: Sequence[int]
 ) -> tuple[int, int]:
-    """First and past-the-last word, counted over the whole book."""
+    """Return first and past-the-last word, counted over the whole book."""
     if not all(cell.isascii() and cell.isdecimal() and len(cell) < 10 for cell in cells):
         raise UserError(f"{where}, place: {list(cells)} must be four whole numbers")
     sentence, first, last_sentence, last = map(int, cells)
@@ -155,7 +155,7 @@ def _word_range(
 
 
 def _titles(path: Path) -> frozenset[str]:
-    """What books a text holds, by Gutenberg number and by title: rows with "id" or "title", or a line each."""
+    """Return the books of a list by Gutenberg number and title: rows with "id" or "title", or one per line."""
     if path.suffix == ".txt":
         return frozenset(each for line in read_lines(path) for each in (line.strip(), _normalised_title(line)) if each)
     lines = [line for line in read_lines(path) if line.strip()]

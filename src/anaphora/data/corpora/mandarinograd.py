@@ -35,7 +35,7 @@ _WHERE, _WHAT = ("哪里", "哪儿"), "什么"
 
 
 def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report; both rows of a schema share a group and are a minimal pair.
+    """Return the examples by split and the report; both rows of a schema share a group and are a minimal pair.
 
     Raises:
         UserError: the file or a column is missing, or a row has other cells than the header.
@@ -84,13 +84,13 @@ def _example(row: Row) -> Example:
 
 
 def _answer(written: str) -> list[str]:
-    """An answer's words; where it is a possessor, it ends in 的, which is no part of the name."""
+    """Return an answer's words; a possessor loses its final 的."""
     words = written.split()
     return words[:-1] if len(words) > 1 and words[-1] == "的" else words
 
 
 def _joined(words: list[str]) -> tuple[str, list[Span]]:
-    """The sentence as it is printed, and where each word stands in it."""
+    """Return the sentence as printed, and the position of each word in it."""
     text, spans = "", []
     for word in words:
         if text and text[-1].isascii() and text[-1].isalnum() and word[0].isascii() and word[0].isalnum():
@@ -101,7 +101,7 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
-    """Where some words stand in a row; the first may be the end of a longer word, if it is Chinese."""
+    """Find words in a row; the first may be the end of a longer word if it is Chinese."""
     length, occurrences = len(wanted), []
     for place in range(len(words) - length + 1):
         whole = words[place] == wanted[0]

@@ -1,4 +1,4 @@
-"""The parts of a public corpus, of the Hugging Face hub, a folder or a single file."""
+"""Parts of a public corpus from the Hugging Face hub, a folder or a single file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
-    """Every split of a hub data set, hf://owner/name or hf://owner/name/config, by its own names.
+    """Load every split of a hub data set, hf://owner/name or hf://owner/name/config, by its own names.
 
     Where the hub cannot be reached, what `datasets` holds in its own cache is taken.
 
@@ -48,7 +48,7 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
 
 @contextmanager
 def _offline_if_unreachable() -> Iterator[None]:
-    """Where the hub cannot be reached, `datasets` looks into its cache at once, as it does with HF_HUB_OFFLINE=1."""
+    """Make `datasets` use its cache at once if the hub cannot be reached, as with HF_HUB_OFFLINE=1."""
     from datasets import config
 
     before = config.HF_HUB_OFFLINE
@@ -60,7 +60,7 @@ def _offline_if_unreachable() -> Iterator[None]:
 
 
 def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """The rows of a hub data set by its own split names, ("name, train row 1", row); class labels are their names.
+    """Return the rows of a hub data set by split: ("name, train row 1", row); class labels become names.
 
     Args:
         path, instead: as in `hub_data`.
@@ -88,7 +88,7 @@ def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, 
 def train_and_test_rows(
     path: str, files: str, train: Callable[[Path], Path], test: str, rows: Callable[[Path], Iterator[tuple[str, Row]]]
 ) -> tuple[Iterable[tuple[str, Row]], Iterable[tuple[str, Row]] | None]:
-    """The rows to train on and those of the public test part, None where there is none: of the hub, a folder or a file.
+    """Return the training rows and the public test rows (None without any) of the hub, a folder or a file.
 
     The hub calls the two parts "train" and "validation". A single file is all to train on.
 

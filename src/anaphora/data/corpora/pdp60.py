@@ -19,7 +19,7 @@ ORIGIN = Origin(files="PDP.txt, the copy in four-line blocks with [MASK]", licen
 
 
 def read(settings: Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report.
+    """Return the examples by split and the report.
 
     Raises:
         UserError: the file does not consist of such blocks; file, line and value are named.

@@ -44,7 +44,7 @@ _WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 
 
 def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
-    """The texts by split and the report, whose rows are paragraphs.
+    """Return the texts by split and the report, whose rows are paragraphs.
 
     Raises:
         UserError: a file is missing, of another format, or a line of it is wrong; file, line and value are named.
@@ -66,7 +66,7 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def files(settings: PlainText) -> dict[str, Path]:
-    """The files that are read, by name and in their order; what comes from the hub has none.
+    """Return the files that are read, by name and in their order; what comes from the hub has none.
 
     Raises:
         UserError: nothing is there, or nothing of a known format.
@@ -76,7 +76,7 @@ def files(settings: PlainText) -> dict[str, Path]:
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """The file of a path, or those below a folder by their place in it, hidden ones left out."""
+    """Return the file of a path, or those below a folder by relative path, without hidden ones."""
     there = files_below(existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
@@ -85,9 +85,9 @@ def _files_of(name: str) -> dict[str, Path]:
 
 
 def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Where each part comes from, the split that it is by its name, if any, and its documents.
+    """Return each source, its split by name if it has one, and its documents.
 
-    A file's name says its split only beside a file of another split: one of them alone is divided like other files.
+    A file's name says its split only next to a file of another split: one of them alone is divided like other files.
     """
     official = {path: split for path in files(settings).values() if (split := _official_split(path))}
     if len(set(official.values())) < 2:
@@ -101,7 +101,7 @@ def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[T
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """The splits of a data set on the hub; without a development split of its own it is divided like files."""
+    """Yield the splits of a data set on the hub; without a development split of its own it is divided like files."""
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():
@@ -122,7 +122,7 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """The documents of a file, in groups that are named after its place below the folder of the settings."""
+    """Return the documents of a file, in groups that are named after its place below the folder of the settings."""
     match _format(path):
         case ".jsonl":
             return _jsonl(path, place)
@@ -144,7 +144,7 @@ def _jsonl(path: Path, place: str) -> Iterator[Text]:
 
 
 def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
-    """A row's text, none where it is empty."""
+    """Return a row's text, none if it is empty."""
     if not isinstance(row.get("text"), str):
         raise UserError(f'{where}, text: it is missing; a document is written {{"text": "..."}}')
     title = row.get("title") or ""
@@ -184,7 +184,7 @@ def _one_paragraph_a_line(written: list[str]) -> str:
 def _decontaminated(
     where: str, texts: list[Text], without: contamination.EvaluationNgrams
 ) -> tuple[list[Text], list[tuple[str, str]]]:
-    """The texts without the paragraphs that evaluation data share words with, and which these are."""
+    """Return the texts without paragraphs that share words with evaluation data, and these paragraphs."""
     paragraphs = [(number, line) for number, one in enumerate(texts) for line in one.text.split("\n")]
     kept: defaultdict[int, list[str]] = defaultdict(list)
     dropped = []

@@ -1,4 +1,4 @@
-"""What the module that reads a corpus tells about it; the settings of the corpus name the module."""
+"""The properties that the module of a corpus reader declares; the settings name the module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anaphora.settings.variants import REGISTERED
 
 @dataclass(frozen=True)
 class Reader:
-    """What is known of the reader of a corpus.
+    """The properties of a corpus reader.
 
     Attributes:
         origin: the files that `data.path` may name, and their licence; `ORIGIN` of the module.

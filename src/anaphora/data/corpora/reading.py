@@ -1,4 +1,4 @@
-"""Rows of files and of the hub, kept or dropped: the part that all readers of public corpora share.
+"""Rows of files and of the hub, kept or dropped: shared by all readers of public corpora.
 
 A row that makes no item is dropped with a reason; a row that breaks the format of its file is an error.
 """
@@ -41,11 +41,11 @@ _GENDER_OF = {form: gender for gender, forms in _GENDERS.items() for form in for
 
 
 class DroppedRowError(Exception):
-    """A row that makes no item; its text is the reason, without what is particular to the row."""
+    """An error for a row that makes no item; its text is the reason, without details of the row."""
 
 
 class RowReader:
-    """Counts the rows that go through it and keeps those that are dropped."""
+    """A reader that counts rows and records those that are dropped."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -54,7 +54,7 @@ class RowReader:
     def convert(
         self, rows: Iterable[tuple[str, Row]], make: Callable[[Row], Converted]
     ) -> Iterator[tuple[str, Converted]]:
-        """(where, the row as `make` converts it), without the rows for which it raises `DroppedRowError`.
+        """Yield (where, converted row), without the rows for which `make` raises `DroppedRowError`.
 
         Raises:
             UserError: what `make` raises, with file and line before it.
@@ -71,12 +71,12 @@ class RowReader:
                 yield where, converted
 
     def report(self) -> ReadingReport:
-        """How many rows there were, and which were dropped for what reason."""
+        """Return the number of rows, and the dropped ones with reasons."""
         return ReadingReport(self.rows, tuple(self.dropped))
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """("file, line 3", object) of every line that is not empty.
+    """Yield ("file, line 3", object) for every line that is not empty.
 
     Raises:
         UserError: a line is no JSON object.
@@ -92,7 +92,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a Parquet file with where each stands; cells without a value are left out.
+    """Yield the rows of a Parquet file with their positions, without empty cells.
 
     Raises:
         UserError: it is none.
@@ -112,7 +112,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def xml_root(path: Path) -> ElementTree.Element:
-    """The root of an XML file, in the encoding that it declares.
+    """Return the root of an XML file, in the encoding that it declares.
 
     Raises:
         UserError: it is none, or in an encoding that the library cannot read, such as GB2312.
@@ -131,7 +131,7 @@ def xml_root(path: Path) -> ElementTree.Element:
 
 
 def _plain_dictionaries(value: Any) -> Any:
-    """A Parquet map comes as pairs, a struct with absent keys as None values; both become plain dictionaries."""
+    """Convert Parquet maps (pairs) and structs (None for absent keys) to plain dictionaries."""
     if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
         value = dict(value)
     if isinstance(value, Mapping):
@@ -141,7 +141,7 @@ def _plain_dictionaries(value: Any) -> Any:
 
 @contextmanager
 def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
-    """A block that reads a table: a row that cannot be read is named by its first line.
+    """Report a table row that cannot be read by its first line.
 
     Raises:
         UserError: a quote is not where the format wants it, or a cell has more characters than the reader takes.
@@ -162,7 +162,7 @@ def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
 def rows_below_header(
     path: Path, rows: csv.DictReader[str], columns: Sequence[str] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """("file, line 3", cells by column) of a table.
+    """Yield ("file, line 3", cells by column) of a table.
 
     Args:
         path: of the file, for errors.
@@ -191,7 +191,7 @@ def rows_below_header(
 
 
 def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """("file, line 3", cells by column) of a file with a header; quotes are letters like others.
+    """Yield ("file, line 3", cells by column) of a file with a header; quotes are ordinary characters.
 
     Raises:
         UserError: a column is missing, a row has other cells than the header, or there is no row.
@@ -205,7 +205,7 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
 
 
 def text_of(row: Row, field: str) -> str:
-    """A field that must hold text.
+    """Return a field that must be text.
 
     Raises:
         UserError: it is missing or holds something else.
@@ -242,7 +242,7 @@ def check_written(field: str, text: str, span: Span, words: str) -> None:
 
 
 def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
-    """Where a text names each of several entities: whole words, and a longer name's words are not a shorter one's.
+    """Find the mentions of several entities in a text: whole words, never inside a longer entity's name.
 
     They are looked for as the name is written, else in other case, else with an s behind them: plurals, and possessives
     that lack the apostrophe.
@@ -286,7 +286,7 @@ def example_of(
     minimal_pair: str = "",
     **factors: str,
 ) -> Example:
-    """An example with the factors of all corpora: corpus, form of the pronoun, and gender where the form decides it.
+    """Build an example with the factors of all corpora: corpus, form, and gender if the form decides it.
 
     Args:
         corpus, text, pronoun, language, group, minimal_pair: its own.
@@ -314,7 +314,7 @@ def example_of(
 
 
 def adjacent_groups(corpus: str, questions: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[str, str]]:
-    """Group and minimal pair of items that stand one after the other in a file which names neither.
+    """Return group and minimal pair of adjacent items in a file that names neither.
 
     Args:
         corpus: the name with which both begin.
@@ -337,7 +337,7 @@ def adjacent_groups(corpus: str, questions: Sequence[tuple[Hashable, Hashable]])
 def in_adjacent_groups(
     corpus: str, examples: Sequence[Example], questions: Sequence[tuple[Hashable, Hashable]]
 ) -> list[Example]:
-    """Examples that stand one after the other in a file, with the groups and minimal pairs of `adjacent_groups`."""
+    """Return adjacent examples of a file with the groups and minimal pairs of `adjacent_groups`."""
     names = adjacent_groups(corpus, questions)
     return [
         replace(example, group=group, minimal_pair=minimal_pair)
@@ -348,7 +348,7 @@ def in_adjacent_groups(
 def split_examples(
     train: Sequence[Example], test: Sequence[Example] | None, settings: ExternalCorpus
 ) -> dict[str, list[Example]]:
-    """Examples by split: a public test part stays whole and dev comes off the rest; without one the shares divide."""
+    """Split examples: a public test part stays whole and dev is taken from the rest; else by the shares."""
     if test is None:
         return split_by_group(train, settings.dev_share, settings.test_share, settings.seed)
     splits = split_by_group(train, settings.dev_share, 0.0, settings.seed)

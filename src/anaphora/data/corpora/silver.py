@@ -1,4 +1,4 @@
-"""Plain English text -> Examples whose answers rules know: silver-standard items, to train on first.
+"""Silver-standard items from plain English text, with answers by rules, for pre-training.
 
 `corpora.plain_text` decides how plain text is written and what is left out of it.
 """
@@ -23,7 +23,7 @@ returns to whoever came first, and a model would learn just that."""
 
 
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The items by split and the report, whose rows are paragraphs; a document is never divided.
+    """Return the items by split and the report, whose rows are paragraphs; a document is never divided.
 
     Raises:
         UserError: what `plain_text.read` raises, or the text yields no given names or no item.
@@ -48,12 +48,12 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
 
 
 def files(settings: SilverStandard) -> dict[str, Path]:
-    """The files of the text that the items are made of, by name."""
+    """Return the files of the text that the items are made of, by name."""
     return plain_text.files(plain_text_settings(settings))
 
 
 def plain_text_settings(settings: SilverStandard) -> PlainText:
-    """The settings of the text that the items are made of."""
+    """Return the settings of the text that the items are made of."""
     return PlainText(
         path=settings.path,
         also=settings.also,
@@ -65,7 +65,7 @@ def plain_text_settings(settings: SilverStandard) -> PlainText:
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
-    """All items but those above the share whose antecedent is named first, evenly left out."""
+    """Return the items, with those whose antecedent is named first thinned to their share."""
     first = [number for number, example in enumerate(examples) if example.antecedents == (0,)]
     later = sum(example.antecedents == (1,) for example in examples)
     most = min(len(first), max(1, MAX_FIRST_RATIO * later))

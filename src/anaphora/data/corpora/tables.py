@@ -40,7 +40,7 @@ _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
 
 def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report; a column `split` decides, else the shares divide by group.
+    """Return the examples by split and the report; a column `split` decides, else the shares divide by group.
 
     Raises:
         UserError: a row is wrong; file, line (or row), field, value and what is allowed are named.
@@ -97,7 +97,7 @@ def _check_language(example: Example) -> None:
 
 
 def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a table with where each stands; cells without a value are left out.
+    """Yield the rows of a table with where each stands; cells without a value are left out.
 
     Raises:
         UserError: the file is none of .jsonl, .csv and .parquet, or broken.
@@ -116,7 +116,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a .csv file without empty ones, which spreadsheets leave above its header and at its end."""
+    """Yield the rows of a .csv file without empty ones, as spreadsheets add above the header and at the end."""
     text = read_text(path)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     with csv_errors(path, reader):
@@ -129,7 +129,7 @@ def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _delimiter(text: str) -> str:
-    """What separates the cells of a .csv file by its header: where the decimal mark is a comma, often a semicolon."""
+    """Return the delimiter of a .csv file by its header: a semicolon in locales with a decimal comma."""
     lines = (line.group() for line in re.finditer("[^\r\n]+", text))  # not all of a long file for its first ones
     header = next((line for line in lines if line.strip(" ,;\t")), "")
     return next((each for each in (",", ";", "\t") if each in header), ",")
@@ -140,7 +140,7 @@ def _is_index(name: str) -> bool:
 
 
 def _cell(where: str, name: str, value: Any) -> Any:
-    """A cell's value; in CSV lists and factors are JSON, and in Parquet they may be."""
+    """Return a cell's value; in CSV lists and factors are JSON, and in Parquet they may be."""
     if name not in _JSON_CELLS or not isinstance(value, str):
         return value
     try:

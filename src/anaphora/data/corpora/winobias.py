@@ -27,7 +27,7 @@ _BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
 
 
 def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report.
+    """Return the examples by split and the report.
 
     Where the folder has both the files that end in .dev and those in .test, they are those splits; one part alone is
     divided by the shares. Both lines of a pair, pro and anti, share a group. Minimal pairs differ in the ending alone:
@@ -110,7 +110,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
 
 
 def _without_brackets(sentence: str) -> tuple[str, list[Span]]:
-    """The sentence without its brackets and the blanks just inside them, and where the bracketed words stand then."""
+    """Return the sentence without brackets and the blanks inside them, and the spans of the bracketed words."""
     text, at, spans = "", 0, []
     for match in _BRACKETED.finditer(sentence):
         text += sentence[at : match.start()]

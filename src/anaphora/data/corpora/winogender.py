@@ -28,7 +28,7 @@ Templates = Mapping[tuple[str, str], str]
 
 
 def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report.
+    """Return the examples by split and the report.
 
     Both templates of an occupation share a group; minimal pairs are their sentences of one gender and one participant.
 
@@ -79,7 +79,7 @@ def _example(row: Row, templates: Templates) -> Example:
 
 
 def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
-    """A template as a pattern with the groups occupation, participant (each with its article) and pronoun."""
+    """Return a template as a pattern with the groups occupation, participant (with articles) and pronoun."""
     written, at = "", 0
     for slot in _SLOTS.finditer(template):
         written += re.escape(template[at : slot.start()])

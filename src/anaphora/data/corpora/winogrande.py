@@ -33,7 +33,7 @@ ORIGIN = Origin(
 
 
 def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report.
+    """Return the examples by split and the report.
 
     Raises:
         UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.

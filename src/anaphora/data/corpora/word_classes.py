@@ -1,4 +1,4 @@
-"""What a word is, from its part of speech or from the word itself: pronoun, name, other noun, trace, placeholder.
+"""Classes of words, by part of speech or by the word itself: pronoun, name, other noun, trace, placeholder.
 
 Tags are those of the Penn Treebank, the Chinese Treebank and Universal Dependencies. A tag of none of them, such as
 "-", "_", "*" or OntoNotes' XX, says nothing. Pronouns are a closed class, so a word without a tag may still be one.
@@ -65,17 +65,17 @@ def word_form(word: str, tags: Sequence[str], language: str) -> str:
 
 
 def is_noun(tags: Sequence[str]) -> bool:
-    """Whether a tag says that the word is a noun, a name or a pronoun."""
+    """Check whether a tag is of a noun, a name or a pronoun."""
     return not _NOUN_TAGS.isdisjoint(tags)
 
 
 def is_tag(text: str) -> bool:
-    """Whether some text is a part of speech in letters, such as NN or PRON."""
+    """Check whether a text is a part of speech in letters, such as NN or PRON."""
     return text in _TAGS and text.isalpha() and len(text) > 1
 
 
 def is_trace(word: str, tags: Sequence[str]) -> bool:
-    """Whether a word of a treebank is not written: a dropped pronoun or a trace, such as *pro* or *T*-1.
+    """Check whether a word of a treebank is not written: a dropped pronoun or a trace, such as *pro* or *T*-1.
 
     A zero or an asterisk is a trace only if its tag is -NONE-.
     """
@@ -97,6 +97,6 @@ def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozens
 
 
 def lacks_words(text: str) -> bool:
-    """Whether a text has placeholders where its words should be: any [WORD], or more "_" than words."""
+    """Check whether a text has placeholders for its words: any [WORD], or more "_" than words."""
     words = text.split()
     return REMOVED_WORD in text or 2 * words.count(BLANKED_WORD) > max(len(words), 2)

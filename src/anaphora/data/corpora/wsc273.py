@@ -39,7 +39,7 @@ _CLOSING = ".,;:!?'’\")"
 
 
 def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report; neighbours with the same candidates share a group.
+    """Return the examples by split and the report; neighbours with the same candidates share a group.
 
     Raises:
         UserError: the file is of neither form, or a schema is wrong; file, schema (or line), field and value are named.

@@ -34,7 +34,7 @@ _QUOTES = ("``", "''")  # what the English tokens write for a straight double qu
 
 
 def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """The examples by split and the report; neighbours with the same candidates share a group.
+    """Return the examples by split and the report; neighbours with the same candidates share a group.
 
     Of a folder all files that end in .tsv are read.
 
@@ -93,7 +93,7 @@ def _example(row: Row) -> Example:
 
 
 def _token_spans(tokens: Any, text: str) -> list[Span]:
-    """Where each token stands in the text; blanks at its ends are not part of it."""
+    """Return the span of each token in the text, without blanks at its ends."""
     spans: list[Span] = []
     at = 0
     for token in tokens if isinstance(tokens, list) else [None]:
@@ -111,7 +111,7 @@ def _token_spans(tokens: Any, text: str) -> list[Span]:
 
 
 def _character_span(field: str, marked: Any, tokens: list[str], spans: list[Span]) -> Span:
-    """Return the characters from the first to the last of some tokens, which are written beside their numbers."""
+    """Return the characters from the first to the last of some tokens, which are written next to their numbers."""
     try:
         (start, end), listed = marked[1:3]
     except (TypeError, ValueError, KeyError):

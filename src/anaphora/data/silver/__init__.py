@@ -1,1 +1,1 @@
-"""Silver-standard items: pronouns of plain English text whose antecedents rules know and nobody has checked."""
+"""Silver-standard items: pronouns in plain English text with antecedents found by rules, unchecked."""

@@ -42,7 +42,7 @@ _NOT_IN_NAMES = frozenset(_NOT_IN_NAMES_LIST.split())
 
 @dataclass(frozen=True, slots=True)
 class PersonMention:
-    """Where a person is named: characters, the person's longest name in the passage, and the gender if it is known."""
+    """A mention of a person: characters, the longest name in the passage, and the gender if known."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class PersonMention:
 
 @dataclass(frozen=True, slots=True)
 class PageSubject:
-    """Whom a page is about."""
+    """The person that a page is about."""
 
     name: str
     given: str
@@ -91,11 +91,11 @@ class NameLexicon:
         self._of = {each: tuple(n for n in self.genders if self.genders[n] == each) for each in ("male", "female")}
 
     def of(self, gender: str) -> Sequence[str]:
-        """The given names of one gender, in the order of the pages."""
+        """Return the given names of one gender, in the order of the pages."""
         return self._of[gender]
 
     def subject(self, document: Text) -> PageSubject | None:
-        """Whom a page is about; None where its title is no person's name."""
+        """Return the person that a page is about; None if its title is not a person's name."""
         page = _person_page(document)
         if page is None:
             return None
@@ -104,7 +104,7 @@ class NameLexicon:
         return PageSubject(document.title.split(" (")[0], given, family, gender)
 
     def mentions(self, passage: str, subject: PageSubject | None) -> list[PersonMention]:
-        """Where a passage names people, in its order.
+        """Find the mentions of people in a passage, in order.
 
         A title or a known given name with another name makes a person; later its parts alone are the same one. A given
         name alone is a person only where no page's subject is (in stories), and two bearers of it are known.
@@ -129,7 +129,7 @@ class NameLexicon:
         return mentions
 
     def _before_a_name(self, first: str, rest: str) -> bool:
-        """Whether a capital letter does not make a word part of the name behind it: "Later Marta Dahl"."""
+        """Check whether a capitalised word before a name is not part of it: "Later Marta Dahl"."""
         return first in _NOT_IN_NAMES or (
             first not in self.given and rest.split(" ", 1)[0] in self.given and " " in rest
         )
@@ -137,7 +137,7 @@ class NameLexicon:
     def _person(
         self, words: list[str], title: str | None, known: dict[str, tuple[str, str | None]], alone: bool
     ) -> tuple[str, str | None] | None:
-        """Who is named so, and what is known of later mentions."""
+        """Return the named person, with what is known from later mentions."""
         first, last = words[0], words[-1]
         name = " ".join(words)
         if title is not None:
@@ -155,7 +155,7 @@ class NameLexicon:
 
 
 def _person_page(document: Text) -> tuple[str, str] | None:
-    """Given and family name in the title of a page that begins with them; None for any other page."""
+    """Return given and family name in the title of a page that begins with them, else None."""
     page = _PERSON_PAGE.fullmatch(document.title)
     if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
         return None
@@ -163,7 +163,7 @@ def _person_page(document: Text) -> tuple[str, str] | None:
 
 
 def gender_of(text: str) -> str | None:
-    """The gender of nearly all third-person pronouns of a text; None where there are few or both."""
+    """Return the gender of nearly all third-person pronouns of a text; None if there are few or both."""
     counted = Counter(_WORDS.findall(text.lower()))
     counts = {"male": sum(counted[form] for form in MALE), "female": sum(counted[form] for form in FEMALE)}
     total = sum(counts.values())

@@ -1,4 +1,4 @@
-"""Silver-standard items: pronouns whose antecedents two rules know; both rules write into the text.
+"""Silver-standard items: pronouns with antecedents known by two rules, which both modify the text.
 
 By gender: where a passage names exactly one person of a pronoun's gender, the pronoun means that person. Then everybody
 in it gets one gender, names and pronouns alike. Other words stay: "wife" or "actress" may still be a cue.
@@ -54,7 +54,7 @@ _NEAREST_SHARE = 0.5  # how often the other candidate of an item by name is the 
 
 
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
-    """The items of one document, drawn by (seed, document).
+    """Generate the items of one document from (seed, document).
 
     Args:
         document: an English text, a paragraph a line.
@@ -75,7 +75,7 @@ def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> I
 
 
 def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
-    """Stretches of whole sentences of one paragraph, half to all of `words` long; each sentence ends one at most."""
+    """Yield passages of whole sentences of one paragraph, half to all of `words` long."""
     for paragraph in text.split("\n"):
         sentences = _SENTENCE_END.split(paragraph)
         lengths = [len(sentence.split()) for sentence in sentences]
@@ -91,7 +91,7 @@ def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
 
 
 class _People:
-    """The mentions and the gender of everyone whom a passage names."""
+    """The mentions and the gender of all people in a passage."""
 
     def __init__(self, mentions: Sequence[PersonMention]) -> None:
         self.spans: defaultdict[str, list[Span]] = defaultdict(list)
@@ -100,7 +100,7 @@ class _People:
             self.spans[each.person].append((each.start, each.end))
 
     def of(self, gender: str | None) -> list[str]:
-        """Everyone of a gender."""
+        """Return all people of a gender."""
         return [person for person in self.spans if self.gender[person] == gender]
 
 
@@ -113,7 +113,7 @@ class _Passage:
 
 
 def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
-    """Up to two items: one whose antecedent is not the person named first, where there is one, and another."""
+    """Return up to two items; if possible, one whose antecedent is not the person named first."""
     text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))
     present = {_gender(form[0]) for form in forms}
@@ -148,7 +148,7 @@ def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None
 def _with_one_gender(
     source: _Passage, forms: Sequence[re.Match[str]], gender: str, names: NameLexicon, draw: random.Random
 ) -> tuple[str, dict[str, list[Span]], list[tuple[Span, str]]]:
-    """The passage with everyone of one gender; where each person is named now, and each pronoun with its old gender."""
+    """Return the passage with all people of one gender, their mentions, and the pronouns with their old gender."""
     new = {person: (draw.choice(names.of(gender)), draw.choice(names.families)) for person in source.people.spans}
     written = {form.span(): form[0] if _gender(form[0]) == gender else _opposite_pronoun(form) for form in forms}
     for each in source.mentions:
@@ -160,7 +160,7 @@ def _with_one_gender(
 
 
 def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
-    """A person of the other gender under a new name, with title, whole or in part as the old one was written."""
+    """Return a person of the other gender under a new name, with title, whole or in part as before."""
     title, _, rest = old.partition(" ")
     if title.rstrip(".") in TITLES and rest:
         return f"{'Mr.' if mention.gender == 'female' else 'Mrs.'} {family}"
@@ -170,7 +170,7 @@ def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
 
 
 def _opposite_pronoun(form: re.Match[str]) -> str:
-    """The pronoun in the other gender; "her" is possessive where a noun seems to follow."""
+    """Return the pronoun in the other gender; "her" is possessive if a noun seems to follow."""
     word = form[0].lower()
     if word == "her":
         following = re.match(r" ([\w'-]+)", form.string[form.end() :])
@@ -181,7 +181,7 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 
 
 def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
-    """An item about a later mention of a person named again; "none of them" where two others are the candidates."""
+    """Build an item about a later mention of a person; "none of them" if the candidates are two others."""
     text, people = source.text, source.people
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
     if not again:
@@ -212,7 +212,7 @@ def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
 
 
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
-    """The pronoun for a name at its place, and where what it replaces ends; None where its form is not certain."""
+    """Return the pronoun for a name, and the end of the replaced text; None if its form is uncertain."""
     subject, object_, possessive = ("he", "him", "his") if male else ("she", "her", "her")
     before, behind = text[:start].rstrip(), text[end:]
     last = before.rsplit(" ", 1)[-1]

@@ -1,4 +1,4 @@
-"""Vocabulary dropout: training texts in which some words are cut into subwords, as unknown words will be later.
+"""Vocabulary dropout: training texts with some words split into subwords, as unknown words are later.
 
 A word vocabulary knows every word that it was learned from, so that without it nothing trains a model to read a word in
 subwords. After BPE-dropout (Provilkov et al. 2020, section 3), for words.
@@ -52,7 +52,7 @@ class DroppingTokenizer(Tokenizer):
         return True
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Many texts as tokens, each without some of the words."""
+        """Tokenize texts, each without some of the words."""
         version = self._draw.integers(len(self._versions), size=len(texts))
         encoded: dict[int, TokenizedText] = {}
         for number, tokenizer in enumerate(self._versions):

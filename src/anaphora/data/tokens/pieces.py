@@ -1,4 +1,4 @@
-"""Tokens that stand for other characters than a tokenizer says: blanks of their own, and what a vocabulary lacks."""
+"""Tokens that differ from the characters reported by a tokenizer: blanks, and unknown characters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLANK_MARK = "\u2581"
 
 
 class BlankPieces:
-    """The tokens of a vocabulary that stand for blanks alone.
+    """The tokens of a vocabulary that represent only blanks.
 
     A tokenizer that puts a blank before each text gives this blank the place of the text's first character, if no word
     of its vocabulary begins with both.
@@ -40,7 +40,7 @@ class BlankPieces:
 
 
 class PieceCheck:
-    """A check that each token stands where it is written, for tokenizers that may lose the place of one.
+    """A check that each token is at its reported characters, for tokenizers that may lose them.
 
     A BPE vocabulary without a token for unknown characters, and without bytes, drops them; behind a dropped character,
     its library gives the tokens of the same word the places of other characters.
@@ -76,7 +76,7 @@ class PieceCheck:
                 )
 
     def _letters(self, token: str) -> str:
-        """The text of a token, without the marks that say where in a word it stands."""
+        """Return the text of a token, without the marks that say where in a word it stands."""
         prefix, suffix = self._model.continuing_subword_prefix or "", self._model.end_of_word_suffix or ""
         return token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK)
 

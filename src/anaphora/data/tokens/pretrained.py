@@ -1,4 +1,4 @@
-"""The tokenizers of published encoders as ours: special tokens renamed and put first, [SEP] left at the end."""
+"""Tokenizers of published encoders, with special tokens renamed and moved to the front."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ImportedTokenizer:
 
 
 def read_tokenizer(folder: Path) -> ImportedTokenizer:
-    """The tokenizer of a folder of pretrained weights: tokenizer.json, or the vocab.txt of a BERT.
+    """Read the tokenizer of a folder of pretrained weights: tokenizer.json, or the vocab.txt of a BERT.
 
     Raises:
         UserError: neither is there, or the file is broken or of a kind that cannot be renumbered.
@@ -56,7 +56,7 @@ def read_tokenizer(folder: Path) -> ImportedTokenizer:
 
 
 def _bert_tokenizer(path: Path, lower_case: bool) -> Backend:
-    """The tokenizer of BERT from its list of subwords (Devlin et al. 2019)."""
+    """Build the tokenizer of BERT from its list of subwords (Devlin et al. 2019)."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -71,7 +71,7 @@ def _bert_tokenizer(path: Path, lower_case: bool) -> Backend:
 
 
 def _lower_case(folder: Path) -> bool:
-    """Whether a BERT reads its text in lower case, as it does where nothing says otherwise.
+    """Check whether a BERT lower-cases its text, which is the default.
 
     Raises:
         UserError: the file that says so is damaged.
@@ -126,7 +126,7 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
 
 
 def _special_token_names(known: Mapping[str, int], path: Path) -> dict[str, str]:
-    """Our special tokens and [SEP] -> their names in a vocabulary, for those that it has."""
+    """Return the names of our special tokens and [SEP] in a vocabulary, for those that it has."""
     style = {name: name for name in (*SPECIAL_TOKENS, SEPARATOR)} if SPECIAL_TOKENS[CLS] in known else _ROBERTA
     if style[SPECIAL_TOKENS[CLS]] not in known:
         raise UserError(f"{path}: the vocabulary has neither {SPECIAL_TOKENS[CLS]} nor {_ROBERTA[SPECIAL_TOKENS[CLS]]}")

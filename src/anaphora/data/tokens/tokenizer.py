@@ -23,7 +23,7 @@ _STRETCH = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGE
 
 
 def independent_stretches(text: str) -> list[str]:
-    """The stretches of a text that can be tokenized each for itself: runs of Chinese, and what stands between blanks.
+    """Return the stretches of a text that are tokenized independently: runs of Chinese, and text between blanks.
 
     Long texts repeat them, so that each needs to be tokenized once.
     """
@@ -51,7 +51,7 @@ class TokenizedText:
     unread: tuple[tuple[int, int], ...] = ()
 
     def covering(self, span: tuple[int, int]) -> list[int]:
-        """The tokens that share a character with a span."""
+        """Return the tokens that share a character with a span."""
         return overlapping(self.spans, span)
 
 
@@ -88,20 +88,20 @@ class Tokenizer:
         return cls(backend)
 
     def dumps(self) -> str:
-        """The tokenizer as JSON text."""
+        """Return the tokenizer as JSON text."""
         return self._backend.to_str(pretty=False)
 
     @property
     def size(self) -> int:
-        """How many tokens there are."""
+        """Return the number of tokens."""
         return self._backend.get_vocab_size()
 
     def token(self, number: int) -> str:
-        """The text of one token."""
+        """Return the text of one token."""
         return str(self._backend.id_to_token(number))
 
     def surrounding_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The special tokens before and after every text: [CLS], and the [SEP] with which some models end."""
+        """Return the special tokens before and after every text: [CLS], and the [SEP] with which some models end."""
         encoding = self._backend.encode("a")
         special = encoding.special_tokens_mask
         opening = special.index(0)
@@ -110,20 +110,20 @@ class Tokenizer:
 
     @property
     def is_random(self) -> bool:
-        """Whether the same text may be read in another way the next time."""
+        """Check whether the same text may be tokenized differently next time."""
         return False
 
     def splits_at_blanks(self) -> bool:
-        """Whether a stretch of text has the same tokens alone as in its text; not where blanks belong to words."""
+        """Check whether a stretch of text has the same tokens alone as in its text."""
         splitter = json.dumps(json.loads(self.dumps())["pre_tokenizer"])
         return "ByteLevel" not in splitter and "Metaspace" not in splitter
 
     def encode(self, text: str) -> TokenizedText:
-        """One text as tokens."""
+        """Tokenize one text."""
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Many texts as tokens."""
+        """Tokenize many texts."""
         encodings = self._backend.encode_batch(list(texts))
         return [self._tokenized(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
@@ -142,7 +142,7 @@ class Tokenizer:
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
-    """A span without blanks at its ends; (0, 0) where nothing is left. Byte-level tokens begin with a blank."""
+    """Return a span without blanks at its ends, as byte-level tokens begin with one; (0, 0) if nothing is left."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
@@ -151,7 +151,7 @@ def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _with_composed_characters(text: str, spans: list[tuple[int, int]], special: list[int]) -> list[tuple[int, int]]:
-    """Spans up to the end of a composed character: a letter with its marks, the parts of a syllable.
+    """Extend spans to the end of a composed character: a letter with its marks, the parts of a syllable.
 
     The backend's span is the first of the composed characters alone. All else but blanks is in a token, so the
     uncovered characters behind it are the rest.

@@ -1,4 +1,4 @@
-"""Words that a model cannot read, because its vocabulary does not have them."""
+"""Pronouns and candidates with parts outside a model's vocabulary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class UnreadMentions:
-    """Of some items, those with parts of the pronoun or of a candidate that are not in a vocabulary.
+    """The mentions of some items with parts that are not in a vocabulary.
 
     Attributes:
         items: how many items have such parts.
@@ -28,7 +28,7 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """The first of the words, as one line."""
+        """Return the first of the words, as one line."""
         more = f" ... (+{len(self.words) - _SHOWN})" if len(self.words) > _SHOWN else ""
         return ", ".join(self.words[:_SHOWN]) + more
 

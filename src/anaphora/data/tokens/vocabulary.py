@@ -26,7 +26,7 @@ _TOKEN_SCORE = -100.0
 def word_vocabulary(
     texts: Iterable[str], words: Iterable[str] = (), min_count: int = 2, *, only_seen: bool = False
 ) -> Tokenizer:
-    """Words where the training text had them, their longest known subwords elsewhere.
+    """Learn a vocabulary of words, with the longest known subwords for other words.
 
     A run of characters is split into the fewest known subwords, a unigram model (Kudo 2018) with one price for all;
     what stays unknown is one [UNK].
@@ -51,7 +51,7 @@ def word_vocabulary(
 
 
 def share_of_tokens(score: float) -> float:
-    """A token's share of all tokens of the training texts, from its score in a vocabulary of words."""
+    """Return a token's share of all tokens of the training texts, from its score in a word vocabulary."""
     return math.exp(score - _TOKEN_SCORE)
 
 
@@ -64,7 +64,7 @@ def _fewest_subwords(tokens: set[str], counts: Counter[str]) -> Tokenizer:
 
 
 def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
-    """Single characters; one that occurs less than `min_count` times is [UNK]."""
+    """Learn a vocabulary of single characters; one that occurs less than `min_count` times is [UNK]."""
     counts = _character_counts(_word_counts(_stretch_counts(texts), _splitter()))
     known = sorted(character for character, count in counts.items() if count >= min_count)
     numbers = {token: number for number, token in enumerate([*SPECIAL_TOKENS, *known])}
@@ -72,7 +72,7 @@ def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
 
 
 def wordpiece_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
-    """WordPiece (Devlin et al. 2019), by merging the most frequent pairs; each Chinese character stands alone."""
+    """Learn WordPiece (Devlin et al. 2019) by merging the most frequent pairs; Chinese characters stay separate."""
     splitter = pre_tokenizers.Sequence(
         [_splitter(), pre_tokenizers.Split(Regex(f"[{CHINESE_RANGES}]"), behavior="isolated")]
     )
@@ -87,14 +87,14 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
 
 
 def bpe_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
-    """Byte-pair encoding (Sennrich et al. 2016, section 3.2) over characters, within words and within Chinese runs."""
+    """Learn byte-pair encoding (Sennrich et al. 2016, section 3.2) within words and within Chinese runs."""
     counts = _word_counts(_stretch_counts(texts), _splitter())
     trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size), []))
     return _trained(Backend(models.BPE(unk_token=_UNKNOWN_TOKEN)), trainer, counts, _splitter())
 
 
 def _alphabet(counts: Counter[str], size: int) -> list[str]:
-    """The most frequent characters; so many that each may stand twice, as the start of a word and inside it."""
+    """Return the most frequent characters, leaving room for each at the start of a word and inside it."""
     characters = _character_counts(counts)
     frequent = sorted(characters, key=lambda character: (-characters[character], character))
     return sorted(frequent[: (size - len(SPECIAL_TOKENS)) // 2])
@@ -143,7 +143,7 @@ def _stretch_counts(texts: Iterable[str]) -> Counter[str]:
 
 
 def _token_counts(tokenizer: Tokenizer, stretches: Counter[str]) -> Counter[str]:
-    """How often each token stands in the texts that have these stretches; special tokens are no part of them."""
+    """Count the tokens in the texts that have these stretches, without special tokens."""
     counts: Counter[str] = Counter()
     for tokens, count in zip(tokenizer.encode_batch(list(stretches)), stretches.values(), strict=True):
         for number in tokens.ids:
@@ -154,7 +154,7 @@ def _token_counts(tokenizer: Tokenizer, stretches: Counter[str]) -> Counter[str]
 
 
 def _word_counts(stretches: Counter[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
-    """How often each word stands in the texts that have these stretches."""
+    """Count the words in the texts that have these stretches."""
     normalizer = _normalizer()
     counts: Counter[str] = Counter()
     for stretch, count in stretches.items():
@@ -173,6 +173,6 @@ def _character_counts(counts: Counter[str]) -> Counter[str]:
 
 
 def _repeated_words(counts: Counter[str]) -> Iterator[str]:
-    """Every word as often as it was counted, sorted."""
+    """Yield every word as often as it was counted, sorted."""
     for word, count in sorted(counts.items()):
         yield f"{word} " * count
