@@ -18,7 +18,7 @@ from anaphora.runs.directory import Run, distinct_tensors
 
 
 def analysis_code_digest(*more: str) -> str:
-    """A digest of all code that analysis rests on, and of torch's version.
+    """Return a digest of all code that analysis rests on, and of torch's version.
 
     Args:
         more: further modules, dotted, which rest on other code too.
@@ -27,17 +27,17 @@ def analysis_code_digest(*more: str) -> str:
 
 
 def weights_digest(run: Run) -> str:
-    """A digest of a run's weights."""
+    """Return a digest of a run's weights."""
     return file_digest(run.files.weights)[:16]
 
 
 def model_digest(run: Run) -> str:
-    """A digest of the numbers of a run's weights, wherever they were read from."""
+    """Return a digest of the numbers of a run's weights, wherever they were read from."""
     return arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})[:16]
 
 
 def examples_digest(examples: Iterable[Example | Text]) -> str:
-    """A digest of items, whatever file they were read from."""
+    """Return a digest of items, whatever file they were read from."""
     items = hashlib.sha256()
     for example in examples:
         record = to_record(example) if isinstance(example, Example) else asdict(example)

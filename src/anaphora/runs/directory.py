@@ -52,12 +52,12 @@ class RunFiles:
 
     @property
     def weights(self) -> Path:
-        """The best weights; their presence says that training has finished."""
+        """Return the best weights; their presence says that training has finished."""
         return self.directory / "model.safetensors"
 
     @property
     def training(self) -> Path:
-        """What training reached: steps, seconds, validations."""
+        """Return what training reached: steps, seconds, validations."""
         return self.directory / "training.json"
 
     @property
@@ -74,12 +74,12 @@ class RunFiles:
 
     @property
     def best_weights(self) -> Path:
-        """The best weights so far of a training that has not finished."""
+        """Return the best weights so far of a training that has not finished."""
         return self.checkpoints / "best.safetensors"
 
     @property
     def last_checkpoint(self) -> Path:
-        """Weights and optimizer of the last validation, to resume from."""
+        """Return weights and optimizer of the last validation, to resume from."""
         return self.checkpoints / "last.ckpt"
 
 
@@ -107,21 +107,21 @@ class Run:
 
     @property
     def is_shipped(self) -> bool:
-        """Whether it is the run inside the package."""
+        """Return whether it is the run inside the package."""
         return self.origin == shipped.FOLDER
 
     @property
     def files(self) -> RunFiles:
-        """What training and whoever published it left; what is measured here goes to `directory`."""
+        """Return what training and whoever published it left; what is measured here goes to `directory`."""
         return RunFiles(self.origin or self.directory)
 
     def untrained_model(self, seed: int) -> PronounModel:
-        """A model of the same settings at its random start."""
+        """Return a model of the same settings at its random start."""
         return randomly_initialised(self.config, self.tokenizer.size, seed).to(self.model.device)
 
 
 def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounModel:
-    """A model at the random start of a seed, in evaluation mode; the caller's generator is left as it was."""
+    """Return a model at the random start of a seed, in evaluation mode; the caller's generator is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return PronounModel(config.model, config.task.prediction, vocabulary).eval()
@@ -159,7 +159,7 @@ def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None)
 
 
 def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
-    """A model's weights on the processor, by name; a tied matrix once."""
+    """Return a model's weights on the processor, by name; a tied matrix once."""
     seen: set[int] = set()
     tensors = {}
     for name, value in model.state_dict().items():
@@ -170,7 +170,7 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write what a model needs beside its weights."""
+    """Write what a model needs next to its weights."""
     # The settings come last: where they are, everything is there to resume with.
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, stored.dumps(config))
@@ -206,14 +206,14 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
 
 def results_folder(name: str) -> Path:
-    """Where what is measured on a model goes that is no run directory: nothing is written beside its weights."""
+    """Where what is measured on a model goes that is no run directory: nothing is written next to its weights."""
     if name.startswith(HUB_PREFIX):
         return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")
     return Path(Config.output) / (Path(name).name or Path(name).resolve().name)
 
 
 def _stored_run(directory: str | Path) -> Run:
-    """A finished run of ours.
+    """Return a finished run of ours.
 
     Raises:
         UserError: the directory holds none, the training has not finished, or a file is broken.
@@ -265,9 +265,9 @@ def _config_file(layout: RunFiles) -> Path:
 
 
 def pretrained_run(folder: Path) -> Run:
-    """Pretrained weights as a run that answers nothing: encoder and tokenizer, no prediction head and no data.
+    """Return pretrained weights as a run that answers nothing: encoder and tokenizer, no prediction head and no data.
 
-    What is measured on them goes to outputs/<the folder's name>, for nothing may be written beside them.
+    What is measured on them goes to outputs/<the folder's name>, for nothing may be written next to them.
 
     Raises:
         UserError: a file is missing, broken, or of a kind that our encoder cannot hold.
@@ -290,7 +290,7 @@ def _other_shape(state: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray
 
 
 def training_record(directory: Path) -> dict[str, Any]:
-    """What `training.json` holds, under the present names of its metrics; empty where there is none.
+    """Return what `training.json` holds, under the present names of its metrics; empty if there is none.
 
     Raises:
         UserError: the file is damaged.
@@ -308,7 +308,7 @@ def training_record(directory: Path) -> dict[str, Any]:
 
 
 def other_training_items(data: Data, run: str) -> str:
-    """The message that data do not give the training items of a run."""
+    """Return the message that data do not give the training items of a run."""
     return (
         f"data ({data.path_or_kind()}) no longer gives the training items of run {run}; restore the file, "
         "work in the folder where it was trained, or train again"

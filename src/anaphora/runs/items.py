@@ -28,7 +28,7 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run) -> Corpus:
-    """The corpus that a run's settings name.
+    """Return the corpus that a run's settings name.
 
     Raises:
         UserError: as `read_training_corpus`.
@@ -37,7 +37,7 @@ def corpus_of(run: Run) -> Corpus:
 
 
 def read_training_corpus(directory: Path, data: Data) -> Corpus:
-    """The corpus that the settings of a run in some directory name.
+    """Return the corpus that the settings of a run in some directory name.
 
     Raises:
         UserError: `check_training_items`, or the file is not there.
@@ -53,7 +53,7 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
 
 
 def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
-    """Refuse a corpus whose training items are not those of the run: what it was trained on could pass for unseen.
+    """Reject a corpus whose training items are not those of the run: what it was trained on could pass for unseen.
 
     A run without a record of them, such as one from the hub, is not checked.
 
@@ -71,11 +71,11 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
 
 
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:
-    """The splits that a command works on.
+    """Return the splits that a command works on.
 
     Args:
         run: whose model answers.
-        split: what is measured, beside training and development.
+        split: what is measured, next to training and development.
         data: where the items come from; by default the run's own data.
         items: at most so many of each split, by default as many as the run was limited to.
 
@@ -100,7 +100,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Examples as the run's model reads them."""
+    """Return examples as the run's model reads them."""
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded

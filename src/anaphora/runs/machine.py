@@ -42,13 +42,13 @@ class Machine:
 
     @classmethod
     def present(cls) -> Machine:
-        """The machine that this process runs on, as it is now."""
+        """Return the machine that this process runs on, as it is now."""
         counts_ours = _cores() == os.cpu_count()  # the system counts the threads on all cores together
         load = _load() if counts_ours else None
         return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), load)
 
     def slowdown(self, threads: int) -> float:
-        """How many times as long the work of some threads takes beside what is busy already; 1 if there is room."""
+        """How many times as long the work of some threads takes next to what is busy already; 1 if there is room."""
         return max(1.0, ((self.load or 0.0) + threads) / self.cores)
 
 
@@ -61,7 +61,7 @@ def wait_passively() -> None:
 
 
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
-    """A line for each setting with which training on the processor is slow, with an estimate and a way out.
+    """Return a line for each setting with which training on the processor is slow, with an estimate and a way out.
 
     Args:
         machine: with its load before the training.
@@ -97,14 +97,14 @@ def slow_settings(machine: Machine, threads: int, precision: str, weights: int) 
 
 
 def bfloat16_slowdown() -> float:
-    """How many times as long a product of two matrices takes in bfloat16 as in float32, on this processor."""
+    """Return how many times as long a product of two matrices takes in bfloat16 as in float32, on this processor."""
     import torch
 
     return _seconds(torch.bfloat16) / _seconds(torch.float32)
 
 
 def _seconds(kind: torch.dtype) -> float:
-    """Processor seconds of a product of square matrices: the fastest of three, after one that warms up."""
+    """Return processor seconds of a product of square matrices: the fastest of three, after one that warms up."""
     import torch
 
     matrix = torch.ones(_PROBE, _PROBE, dtype=kind)
@@ -117,7 +117,7 @@ def _seconds(kind: torch.dtype) -> float:
 
 
 def free_memory() -> int | None:
-    """Bytes that a process can still take without another one losing them; None if the system does not say."""
+    """Return bytes that a process can still take without another one losing them; None if the system does not say."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

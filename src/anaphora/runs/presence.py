@@ -21,7 +21,7 @@ _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
 
 
 def refuse_missing(settings: Any) -> None:
-    """Refuse the settings of a command that name a run, a file or a device which is not there.
+    """Reject the settings of a command that name a run, a file or a device which is not there.
 
     The work of the command looks again, and closer; this is sooner, before torch is imported.
 

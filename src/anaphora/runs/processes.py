@@ -33,7 +33,7 @@ class Processes:
     launcher: str = ""
 
     def check_single(self, work: str) -> None:
-        """Refuse work that several processes would each do for themselves.
+        """Reject work that several processes would each do for themselves.
 
         Raises:
             UserError: there are several.
@@ -46,7 +46,7 @@ class Processes:
 
 
 def started_processes(environment: Mapping[str, str] = os.environ) -> Processes:
-    """The processes that the environment names: those of torchrun, else of srun, else this one alone.
+    """Return the processes that the environment names: those of torchrun, else of srun, else this one alone.
 
     Raises:
         UserError: the variables are incomplete or contradict one another.

@@ -27,12 +27,12 @@ RUN_CONFIG = "config.yaml"
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run of ours, as training or as an export wrote it."""
+    """Return whether a folder holds a run of ours, as training or as an export wrote it."""
     return (folder / RUN_CONFIG).exists() or _json_config(folder).get("model_type") == MODEL_TYPE
 
 
 def settings_of(folder: Path) -> Config:
-    """The settings of the run that a folder holds.
+    """Return the settings of the run that a folder holds.
 
     Raises:
         UserError: there is no run, or its settings are broken or impossible.
@@ -44,7 +44,7 @@ def settings_of(folder: Path) -> Config:
 
 
 def published_settings(run: Any, place: str) -> Config:
-    """The settings that a config.json holds under `run`.
+    """Return the settings that a config.json holds under `run`.
 
     Raises:
         UserError: there are none, or one is unknown or impossible.
@@ -55,7 +55,7 @@ def published_settings(run: Any, place: str) -> Config:
 
 
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
-    """What config.json holds: the run's settings, and what `transformers` calls the shape of a model.
+    """Return what config.json holds: the run's settings, and what `transformers` calls the shape of a model.
 
     Folders of the machine that trained it are left out of paths.
     """
@@ -69,7 +69,7 @@ def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
 
 
 def shape(config: Config) -> dict[str, Any]:
-    """The fields by which `transformers` knows the shape of any model."""
+    """Return the fields by which `transformers` knows the shape of any model."""
     position = config.model.position
     longest = {"max_position_embeddings": position.max_length} if isinstance(position, Learned) else {}
     return {
@@ -83,7 +83,7 @@ def shape(config: Config) -> dict[str, Any]:
 
 
 def without_folders(config: Config) -> Config:
-    """The settings of a run with file names alone in place of paths, absolute or not; names on the hub stay."""
+    """Return the settings of a run with file names alone in place of paths, absolute or not; names on the hub stay."""
 
     def file_name(path: str) -> str:
         return path if path.startswith(HUB_PREFIX) else PurePath(path).name
@@ -93,7 +93,7 @@ def without_folders(config: Config) -> Config:
 
 
 def _json_config(folder: Path) -> dict[str, Any]:
-    """What config.json holds; nothing where it is missing or broken, which its other readers report."""
+    """Return what config.json holds; nothing if it is missing or broken, which its other readers report."""
     try:
         config: dict[str, Any] = read_json(folder / CONFIG, dict)
     except (FileNotFoundError, UserError):
@@ -102,12 +102,12 @@ def _json_config(folder: Path) -> dict[str, Any]:
 
 
 def _without_own_folders(path: str) -> str:
-    """A path from the root or from a home as its last part alone, any other as it is."""
+    """Return a path from the root or from a home as its last part alone, any other as it is."""
     return PurePath(path).name if path.startswith("~") or PurePath(path).is_absolute() else path
 
 
 def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
-    """Settings with every path as `shown` gives it; a label that looks like one stays."""
+    """Return settings with every path as `shown` gives it; a label that looks like one stays."""
     if isinstance(plain, dict):
         return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}
     if isinstance(plain, list):

@@ -34,7 +34,7 @@ class Release:
 
     @property
     def short(self) -> str:
-        """The first characters of the digest, which name the release."""
+        """Return the first characters of the digest, which name the release."""
         return self.digest[:8]
 
 

@@ -50,7 +50,7 @@ def locate_model(name: str, setting: str) -> Path:
 
 
 def holds_run(name: str) -> bool:
-    """Whether a folder, or the hub's model "hf://owner/name", is a run of ours; not where it cannot be seen."""
+    """Return whether a folder, or the hub's model "hf://owner/name", is a run of ours; not where it cannot be seen."""
     if not name.startswith(HUB_PREFIX):
         return name == SHIPPED or is_run(Path(name).expanduser())
     from huggingface_hub import hf_hub_download
@@ -67,15 +67,15 @@ def holds_run(name: str) -> bool:
 
 
 def is_pretrained(folder: Path) -> bool:
-    """Whether a folder holds pretrained weights rather than a run of ours."""
+    """Return whether a folder holds pretrained weights rather than a run of ours."""
     return (folder / CONFIG).exists() and not is_run(folder)
 
 
 def with_start_model(config: Config) -> Config:
-    """A run's settings with the encoder of what it starts from; unchanged where it starts from nothing.
+    """Return a run's settings with the encoder of what it starts from; unchanged where it starts from nothing.
 
     Raises:
-        UserError: `start` leads nowhere, or settings of the encoder's shape or of the vocabulary stand beside it.
+        UserError: `start` leads nowhere, or settings of the encoder's shape or of the vocabulary stand next to it.
     """
     if config.start is None or config.resume is not None:
         return config
@@ -110,7 +110,7 @@ def _refuse_other_settings(config: Config) -> None:
 
 
 def default_model() -> model_settings.Model:
-    """What `scripts/train.py` composes for `model` where nobody sets anything."""
+    """Return what `scripts/train.py` composes for `model` where nobody sets anything."""
     return model_settings.Model(
         position=position_settings.Rotary(),
         attention=attention_settings.MultiHead(),
@@ -121,7 +121,7 @@ def default_model() -> model_settings.Model:
 
 
 def _first_difference(one: Any, other: Any, path: str) -> str | None:
-    """The path of the first setting in which two settings differ, with its value."""
+    """Return the path of the first setting in which two settings differ, with its value."""
     if type(one) is not type(other):
         return f"{path} ({getattr(one, 'kind', one)})"
     for each in fields(one):
