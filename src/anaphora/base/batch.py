@@ -28,7 +28,7 @@ class EncoderInput:
     second: Tensor | None = None
 
     def to(self, device: torch.device | str) -> EncoderInput:
-        """The same on another device."""
+        """Return the same on another device."""
         return replace(self, **{name: each.to(device) for name, each in vars(self).items() if each is not None})
 
 
@@ -72,12 +72,12 @@ class Batch:
 
     @property
     def real_tokens(self) -> int:
-        """How many tokens are not padding."""
+        """Return how many tokens are not padding."""
         return int((self.segments >= 0).sum())
 
     @property
     def item_starts(self) -> Tensor:
-        """The flat positions at which the items begin: (N,)."""
+        """Return the flat positions at which the items begin: (N,)."""
         return ((self.positions == 0) & (self.segments >= 0)).flatten().nonzero().squeeze(1)
 
     @property
@@ -86,5 +86,5 @@ class Batch:
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def to(self, device: torch.device | str) -> Batch:
-        """The same batch on another device."""
+        """Return the same batch on another device."""
         return replace(self, **{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})

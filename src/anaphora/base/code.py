@@ -29,7 +29,7 @@ def code_digest(*names: str) -> str:
 
 
 def modules_behind(*names: str) -> list[Path]:
-    """The files of these modules or packages, and of all modules of `anaphora` that they import, sorted."""
+    """Return the files of these modules or packages, and of all modules of `anaphora` that they import, sorted."""
     reached: set[Path] = set()
     waiting = [path for name in names for path in _files(name)]
     while waiting:
@@ -46,14 +46,14 @@ def _files(name: str) -> Iterator[Path]:
 
 
 def _file(name: str) -> Iterator[Path]:
-    """The file of a module or of a package itself; nothing for a name inside a module."""
+    """Yield the file of a module or of a package itself; nothing for a name inside a module."""
     place = _SOURCES / name.replace(".", "/")
     yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 
 
 @functools.cache
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """A digest of what a file compiles to, and the names of this package that it imports."""
+    """Return a digest of what a file compiles to, and the names of this package that it imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported = tuple(dict.fromkeys(_imports(tree.body)))
     _remove_docstrings(tree)
@@ -71,7 +71,7 @@ def _remove_docstrings(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.A
 
 
 def _parts(compiled: CodeType) -> Iterator[bytes]:
-    """What decides what compiled code does: instructions, names, arguments, exception table and constants."""
+    """Yield what decides what compiled code does: instructions, names, arguments, exception table and constants."""
     yield compiled.co_code
     yield compiled.co_exceptiontable
     names = (compiled.co_names, compiled.co_varnames, compiled.co_freevars, compiled.co_cellvars)
@@ -87,7 +87,7 @@ def _parts(compiled: CodeType) -> Iterator[bytes]:
 
 
 def _imports(statements: Iterable[ast.stmt]) -> Iterator[str]:
-    """The names of this package that statements import, those inside functions and blocks too."""
+    """Yield the names of this package that statements import, those inside functions and blocks too."""
     for statement in statements:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names if alias.name.startswith("anaphora"))

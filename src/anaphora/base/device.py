@@ -39,7 +39,7 @@ class RunsDevice:
 
 
 def evaluation_device(device: str) -> Device:
-    """Where a run is measured that was trained on `device`: on cuda if that was asked for and is there.
+    """Return where a run is measured that was trained on `device`: on cuda if that was asked for and is there.
 
     A run that was trained on another machine can be measured on this one.
     """
@@ -49,7 +49,7 @@ def evaluation_device(device: str) -> Device:
 
 
 def refuse_missing_device(name: str) -> None:
-    """Refuse a device that this machine certainly lacks, without importing torch; `torch_device` has the last word.
+    """Reject a device that this machine certainly lacks, without importing torch; `torch_device` has the last word.
 
     Raises:
         UserError: as `torch_device`.
@@ -76,7 +76,7 @@ def _may_have_cuda() -> bool:
 
 
 def torch_device(name: str) -> torch.device:
-    """The device of a name of `DEVICES`; `auto` is the first of cuda, mps and cpu that is there.
+    """Return the device of a name of `DEVICES`; `auto` is the first of cuda, mps and cpu that is there.
 
     Raises:
         UserError: this machine has no such device.

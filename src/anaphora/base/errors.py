@@ -50,7 +50,7 @@ def shortened(message: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """The first sentence of an error that may span many lines."""
+    """Return the first sentence of an error that may span many lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
     first = lines[0] if lines else type(error).__name__
@@ -60,7 +60,7 @@ def one_line(error: BaseException) -> str:
 
 
 def pip_install(what: str) -> str:
-    """The command that installs something where this program finds it.
+    """Return the command that installs something where this program finds it.
 
     It names the Python that runs: the `pip` on the path may belong to another one, where `make` has installed nothing.
     There this package is known by its name, also if it was installed from a checkout, and an extra of it adds packages

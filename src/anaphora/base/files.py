@@ -1,6 +1,6 @@
 """Files that are written whole or not at all, and directories that one process writes at a time.
 
-What is being written is a hidden draft beside its place, locked by the process that writes it. A draft that nobody has
+What is being written is a hidden draft next to its place, locked by the process that writes it. A draft that nobody has
 locked was left by a process that was killed; who writes into its folder next, or locks it, removes it.
 """
 
@@ -35,7 +35,7 @@ _PROBE_BYTES = 4096  # a full disk may still take an empty file
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A draft beside `path` that takes its place when the block ends well, and vanishes when it does not.
+    """A draft next to `path` that takes its place when the block ends well, and vanishes when it does not.
 
     It has reached the disk before it takes the place, and has the permissions that the umask gives.
 
@@ -107,7 +107,7 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callable[[str], Any] | None = None) -> Any:
-    """What JSON text holds.
+    """Return what JSON text holds.
 
     Args:
         text: the JSON.
@@ -140,7 +140,7 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
 
 
 def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
-    """What a file holds that `write_json` wrote.
+    """Return what a file holds that `write_json` wrote.
 
     Args:
         path: of the file.
@@ -173,7 +173,7 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
 
 
 def shape_problem(content: Any, shape: Any, place: str = "") -> str:
-    """Where JSON differs from a shape, in words; nothing where it does not.
+    """Return where JSON differs from a shape, in words; nothing if it does not.
 
     A shape is a type (`float` is any number, `object` anything), None, a tuple of shapes of which one must fit, a list
     of one shape, `{str: shape}` for an object of any keys, or an object whose keys must be there ("key?" need not).
@@ -212,7 +212,7 @@ def _below(place: str, name: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -270,7 +270,7 @@ def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
 
 
 def _locked_file(directory: Path) -> int:
-    """The open lock file of a directory, locked; the directory is made where it is missing.
+    """Return the open lock file of a directory, locked; the directory is made where it is missing.
 
     Raises:
         UserError: another process holds it.
@@ -301,7 +301,7 @@ def _locked_file(directory: Path) -> int:
 
 
 def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
-    """A new draft in a folder, open and locked: a file with this suffix, or a directory where it is None."""
+    """Return a new draft in a folder, open and locked: a file with this suffix, or a directory where it is None."""
     while True:
         draft = folder / f"{DRAFT_PREFIX}{secrets.token_hex(8)}{suffix or ''}"
         if suffix is None:
@@ -360,7 +360,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _nearest_folder(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists.
+    """Return the folder, or the nearest one above it that exists.
 
     Raises:
         UserError: what is there is no folder.
@@ -372,7 +372,7 @@ def _nearest_folder(folder: Path) -> Path:
 
 
 def _missing_folders(folder: Path) -> list[Path]:
-    """The folder and those above it that are not there yet, the innermost first."""
+    """Return the folder and those above it that are not there yet, the innermost first."""
     return [one for one in (folder, *folder.parents) if not one.exists()]
 
 

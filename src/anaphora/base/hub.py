@@ -20,7 +20,7 @@ _ANSWER_HOLDS_SECONDS = 10.0
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """The library `transformers`, which the core does without.
+    """Return the library `transformers`, which the core does without.
 
     Args:
         extra: of this package, which installs it.
@@ -36,12 +36,12 @@ def import_transformers(extra: str = "transformers") -> Any:
 
 
 def no_folder_error(setting: str, name: str) -> UserError:
-    """The error where a setting names a model by a folder that is not there."""
+    """Return the error where a setting names a model by a folder that is not there."""
     return UserError(f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name")
 
 
 def pickle_advice(pickles: Sequence[str]) -> str:
-    """The end of a message that safetensors are missing, where weights lie there as one of these pickles."""
+    """Return the end of a message that safetensors are missing, where weights lie there as one of these pickles."""
     return f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
 
 

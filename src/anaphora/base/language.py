@@ -123,7 +123,7 @@ def split_names(names: Sequence[str]) -> list[str]:
 
 
 def language_of(text: str) -> str:
-    """The language: "zh" where a fifth or more of the first thousand characters are Chinese, else "en"."""
+    """Return the language: "zh" where a fifth or more of the first thousand characters are Chinese, else "en"."""
     sample = text[:LANGUAGE_SAMPLE]
     return "zh" if len(CHINESE_CHARACTER.findall(sample)) >= max(1, CHINESE_SHARE * len(sample)) else "en"
 

@@ -64,7 +64,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 of arrays, their names, types and shapes."""
+    """Return SHA-256 of arrays, their names, types and shapes."""
     total = hashlib.sha256()
     for name in sorted(arrays):
         values = np.ascontiguousarray(arrays[name])
