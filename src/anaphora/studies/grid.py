@@ -79,7 +79,7 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
 
 
 def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
-    """The runs of a study, seed by seed, so that a study stopped early has every cell.
+    """Return the runs of a study, seed by seed, so that a study stopped early has every cell.
 
     Raises:
         UserError: a cell starts from something that is not there, or sets what that brings along.

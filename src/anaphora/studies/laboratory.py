@@ -1,6 +1,6 @@
 """What a study measures of settings alone, without training: the scale of scores, symmetries, the time of a step.
 
-B batch, T tokens, D features a head.
+B batch, T tokens, D features per head.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _VOCABULARY, _SENTENCE, _SHIFT = 100, 12, 7
 
 
 def scaling(config: Config, seed: int) -> GroupMeasures:
-    """How far softmax saturates as heads grow wider: queries and keys of normal entries, as after layer norm.
+    """Return how far softmax saturates as heads grow wider: queries and keys of normal entries, as after layer norm.
 
     Returns:
         {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}: the variance of the scores, the mean
@@ -56,13 +56,13 @@ def scaling(config: Config, seed: int) -> GroupMeasures:
 
 
 def jacobian_norm(weights: Tensor) -> Tensor:
-    """The Frobenius norm of d softmax / d scores, diag(p) - p p^T, for rows of weights: (..., T) -> (...)."""
+    """Return the Frobenius norm of d softmax / d scores, diag(p) - p p^T, for rows of weights: (..., T) -> (...)."""
     square, cube = weights.square().sum(dim=-1), weights.pow(3).sum(dim=-1)
     return (square - 2 * cube + square.square()).clamp(min=0).sqrt()
 
 
 def symmetry(config: Config, seed: int) -> GroupMeasures:
-    """How the states of an encoder at its random start change with permuted tokens and with shifted positions.
+    """Return how the states of an encoder at its random start change with permuted tokens and with shifted positions.
 
     Returns:
         {"any": {"all": {"permutation_change", "shift_change"}}}: how far, relative to the states' own size, the states
@@ -86,7 +86,7 @@ def symmetry(config: Config, seed: int) -> GroupMeasures:
 
 
 def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_counter) -> GroupMeasures:
-    """Seconds of one training step on 2,048 tokens in sentences of growing length, the median of three.
+    """Return seconds of one training step on 2,048 tokens in sentences of growing length, the median of three.
 
     Returns:
         {"any": {"tokens 32": {"seconds_per_step"}}}. Only the encoder takes part: forward, backward, AdamW.

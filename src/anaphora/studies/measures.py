@@ -1,4 +1,4 @@
-"""What a study measures of one run: numbers by language and group of items, stored beside the run and re-used.
+"""What a study measures of one run: numbers by language and group of items, stored next to the run and re-used.
 
 A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value permuted".
 """
@@ -137,7 +137,7 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Task accuracy, and where there is attention the alignment of the head that the development split chose."""
+    """Return task accuracy, and where there is attention the alignment of the head that the development split chose."""
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
@@ -148,7 +148,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Task accuracy and alignment by the form of the query mention: one of `FORMS`."""
+    """Return task accuracy and alignment by the form of the query mention: one of `FORMS`."""
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
         example = evaluation.examples[item]
@@ -169,7 +169,7 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def count_relation_heads(headline: Headline) -> GroupMeasures:
-    """How many heads follow each relation, by the pronoun's rows: antecedent, cue, a fixed neighbour.
+    """Return how many heads follow each relation, by the pronoun's rows: antecedent, cue, a fixed neighbour.
 
     `head_roles` decides when a head follows the cue or a neighbour; it follows antecedents where its candidate accuracy
     is at least ten points above chance.
@@ -222,7 +222,7 @@ _OF_HEADS: dict[str, Callable[[Headline], GroupMeasures]] = {
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
-    """How many of some texts get their label: task accuracy, and as chance the share of the commonest label."""
+    """Return how many of some texts get their label: task accuracy, and as chance the share of the commonest label."""
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}
@@ -235,7 +235,7 @@ def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
 
 
 def _evaluated_texts(run: Run, query: Query) -> list[Text]:
-    """The texts whose labels are measured.
+    """Return the texts whose labels are measured.
 
     Raises:
         UserError: the run predicts no labels.
@@ -246,7 +246,7 @@ def _evaluated_texts(run: Run, query: Query) -> list[Text]:
 
 
 def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
-    """The items of the development split, on which the head is chosen, and of the one that is measured.
+    """Return the items of the development split, on which the head is chosen, and of the one that is measured.
 
     Raises:
         UserError: there are none to measure.

@@ -191,10 +191,10 @@ class StudyPlan:
 
 
 def is_share(measure: str) -> bool:
-    """Whether a measure is a share, which is written in percent."""
+    """Return whether a measure is a share, which is written in percent."""
     return measure in (*ALIGNMENT_MEASURES, "chance") or measure.endswith(("_accuracy", "_share", "_flips"))
 
 
 def combined_cell_name(cells: list[str]) -> str:
-    """The name of the cell in which several changes are made together."""
+    """Return the name of the cell in which several changes are made together."""
     return "+".join(cells)

@@ -49,12 +49,12 @@ class Query:
 
     @classmethod
     def from_plan(cls, plan: StudyPlan) -> Query:
-        """What a plan measures."""
+        """Return what a plan measures."""
         return cls(tuple(plan.measures), plan.split, plan.items)
 
     @property
     def of_runs(self) -> bool:
-        """Whether any measure needs a finished run."""
+        """Return whether any measure needs a finished run."""
         return any(measure not in SETTINGS_MEASURES for measure in self.measures)
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class RunRecord:
 
 
 def read_record(job: Job, query: Query) -> RunRecord:
-    """A run's record, read from its directory without measuring anything.
+    """Return a run's record, read from its directory without measuring anything.
 
     Raises:
         UserError: a file is damaged.
@@ -113,7 +113,7 @@ def read_record(job: Job, query: Query) -> RunRecord:
 
 
 def settings_digest(config: Config) -> str:
-    """A digest of a run's settings; where it goes and whether it shows its progress do not count."""
+    """Return a digest of a run's settings; where it goes and whether it shows its progress do not count."""
     # A process of its own is told to show none.
     shown = replace(config.trainer, progress=True)
     return hashlib.sha256(dumps(replace(config, name=None, output="", trainer=shown)).encode()).hexdigest()[:16]

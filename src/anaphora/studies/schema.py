@@ -17,7 +17,7 @@ VERDICTS = ("holds", "not so", "open")
 
 @dataclass(frozen=True, kw_only=True)
 class SeedValues(Spread):
-    """A measure over the plan's seeds, with the value of each: None where a run has not finished or has none."""
+    """A measure over the plan's seeds, with the value of each: None if a run has not finished or has none."""
 
     values: tuple[float | None, ...]
 
@@ -112,8 +112,8 @@ class RuleOutcome:
 
     Attributes:
         needed: the values that it needs, in signs and in English.
-        passed: None where it has no values.
-        spreads: what it is about, by language; None where no run solves the task.
+        passed: None if it has no values.
+        spreads: what it is about, by language; None if no run solves the task.
     """
 
     statement: str
@@ -162,27 +162,27 @@ class Study:
 
     @property
     def table_cells(self) -> Sequence[CellSummary | PoolSummary]:
-        """What the tables of a study have rows of: its cells, then its pools."""
+        """Return what the tables of a study have rows of: its cells, then its pools."""
         return [*self.cells, *self.pools]
 
     @property
     def measured_languages(self) -> list[str]:
-        """The languages in which anything was measured."""
+        """Return the languages in which anything was measured."""
         return list(dict.fromkeys(language for cell in self.cells for language in cell.groups))
 
     def groups_in(self, language: str) -> Iterator[GroupSummary]:
-        """The groups of all cells in one language."""
+        """Yield the groups of all cells in one language."""
         for cell in self.cells:
             yield from cell.groups.get(language, {}).values()
 
     def to_json(self) -> dict[str, Any]:
-        """What `study.json` holds."""
+        """Return what `study.json` holds."""
         content: dict[str, Any] = to_json(self)
         return content
 
 
 def read_study(path: Path, way_out: str) -> Study:
-    """A `study.json`.
+    """Return a `study.json`.
 
     Args:
         path: of the file.

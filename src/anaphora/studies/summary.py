@@ -1,6 +1,6 @@
 """A study's records put together: medians and spread over seeds, differences to the base, interactions, the verdict.
 
-Values are lists over the plan's seeds, None where a run has not finished or a measure does not apply.
+Values are lists over the plan's seeds, None if a run has not finished or a measure does not apply.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Values = Sequence[float | None]
 
 
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
-    """A study from its records.
+    """Return a study from its records.
 
     Differences are taken seed by seed; those of alignment only between runs that both solve the task.
     """
@@ -103,7 +103,7 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
-    """Whether the claim holds.
+    """Return whether the claim holds.
 
     "not so" where a rule fails; "open" where none fails and one is not decided: because it depends on a seed that was
     not measured or, for alignment, because the cell does not solve the task.
@@ -131,7 +131,7 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
 
 
 def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float], str]) -> str:
-    """The values that a rule needs, in signs and words.
+    """Return the values that a rule needs, in signs and words.
 
     Args:
         rule: of a plan or of a study.
@@ -154,7 +154,7 @@ def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float]
 
 
 def _each_group(groups: Groups) -> Iterator[tuple[str, str, GroupSummary]]:
-    """(language, group, its summary)."""
+    """Yield (language, group, its summary)."""
     for language, of_language in groups.items():
         for group, summary in of_language.items():
             yield language, group, summary
@@ -171,7 +171,7 @@ def _pool_summary(plan: StudyPlan, name: str, cells: Sequence[str], records: Seq
 
 
 def _by_seed(plan: StudyPlan, cell: str, records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The records of one cell in the order of the plan's seeds."""
+    """Return the records of one cell in the order of the plan's seeds."""
     by_seed = {record.seed: record for record in records if record.cell == cell}
     return [by_seed[seed] for seed in plan.seeds]
 
@@ -204,7 +204,7 @@ def _seed_summary(plan: StudyPlan, by_run: Sequence[Mapping[str, float | None]])
 
 
 def _with_differences(plan: StudyPlan, groups: Groups, base: Groups) -> Groups:
-    """A cell's groups with their differences from the base cell's."""
+    """Return a cell's groups with their differences from the base cell's."""
     return {
         language: {
             group: replace(summary, against_base=_differences_to_base(plan, summary, base[language][group]))
@@ -229,7 +229,7 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
 
 
 def _difference_summary(differences: Values, bounds: tuple[float, float]) -> SeedDifference | None:
-    """Differences over seeds, which cannot leave some bounds; None where there are none."""
+    """Return differences over seeds, which cannot leave some bounds; None if there are none."""
     spread = _spread(differences)
     if spread is None:
         return None
@@ -240,7 +240,7 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """A measure's values over seeds; alignment only of the runs that solve the task."""
+    """Return a measure's values over seeds; alignment only of the runs that solve the task."""
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:
         return values
@@ -287,13 +287,13 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
-    """The values over seeds that a rule is about; for alignment None of a run that does not solve the task."""
+    """Return the values over seeds that a rule is about; for alignment None of a run that does not solve the task."""
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Whether a rule holds whatever the seeds are that were not measured; None where that depends on them.
+    """Return whether a rule holds whatever the seeds are that were not measured; None if that depends on them.
 
     For alignment None too where a cell does not solve the task.
     """

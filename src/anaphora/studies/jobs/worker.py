@@ -26,7 +26,7 @@ from anaphora.training.reuse import load_or_train
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a run if need be and measure it; an error is written beside it and raised no further.
+    """Train a run if need be and measure it; an error is written next to it and raised no further.
 
     Args:
         config: with the name of the run's directory.

@@ -15,7 +15,7 @@ from anaphora.studies.schema import GroupSummary, Study
 
 
 def answer_sentence(study: Study) -> str:
-    """The answer in one sentence."""
+    """Return the answer in one sentence."""
     rows = study.verdict.rules
     results = [row.passed for row in rows]
     held, failed, unchecked = (results.count(result) for result in (True, False, None))
@@ -36,7 +36,7 @@ def answer_sentence(study: Study) -> str:
 
 
 def conclusions(study: Study) -> list[str]:
-    """What a study's numbers allow one to say, a sentence or two for each language and kind of cue."""
+    """Return what a study's numbers allow one to say, a sentence or two for each language and kind of cue."""
     sentences: list[str] = []
     cells = study.cells
     for language in study.measured_languages:

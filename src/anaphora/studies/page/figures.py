@@ -1,4 +1,4 @@
-"""The figures of a study: cells beside each other with their spread over seeds, and curves over a number.
+"""The figures of a study: cells next to each other with their spread over seeds, and curves over a number.
 
 A cell whose task is not solved is hatched where alignment is shown:
 what lies there is printed, and not to be read as alignment.
@@ -60,12 +60,12 @@ _LINE_STYLES = (
 
 
 def _measured_cells(study: Study) -> list[CellSummary]:
-    """The cells of which anything was measured."""
+    """Return the cells of which anything was measured."""
     return [cell for cell in study.cells if any(cell.groups.values())]
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Kinds of cue where the items have them, else all items together."""
+    """Return kinds of cue where the items have them, else all items together."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
@@ -74,7 +74,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     """Every cell's task accuracy, candidate accuracy and mass in one language: the median and, as a line, all seeds.
 
     Cells stand below the factor that they change; cells without a measured run are left out, and the page lists them.
-    None where nothing of this kind was measured.
+    None if nothing of this kind was measured.
     """
     names = names_of(study)
     rows: list[tuple[str, bool]] = []
@@ -143,7 +143,7 @@ def interventions_of(study: Study) -> list[str]:
 
 @figure_style()
 def interventions_figure(study: Study) -> Figure | None:
-    """Task accuracy of every cell's models as trained and under each intervention, languages side by side."""
+    """Return task accuracy of every cell's models as trained and under each intervention, languages side by side."""
     changes = interventions_of(study)
     if not changes:
         return None
@@ -173,7 +173,7 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def numeric_axes(study: Study) -> dict[str, list[str]]:
-    """Groups that stand on an axis, "distance 3", by the name of the axis: {"distance": [measures]}."""
+    """Return groups that stand on an axis, "distance 3", by the name of the axis: {"distance": [measures]}."""
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
         for groups in cell.groups.values():
@@ -186,7 +186,7 @@ def numeric_axes(study: Study) -> dict[str, list[str]]:
 
 
 def series_of(study: Study) -> dict[str, tuple[str, str]]:
-    """The figures of measures that run along an axis, by name: the axis and the measure."""
+    """Return the figures of measures that run along an axis, by name: the axis and the measure."""
     return {
         f"{axis.replace(' ', '_')}_{measure}": (axis, measure)
         for axis, measures in numeric_axes(study).items()
@@ -200,7 +200,7 @@ _Line = list[tuple[float, Spread]]
 
 @figure_style()
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
-    """A measure over an axis, one line a cell (the median, the range as a bar), languages side by side."""
+    """Return a measure over an axis, one line a cell (the median, the range as a bar), languages side by side."""
     panels: dict[str, dict[str, _Line]] = {}
     for language in study.measured_languages:
         for cell in study.cells:

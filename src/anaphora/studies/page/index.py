@@ -76,7 +76,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """The figures that a study's conditions are about, by name; where none is, those of its cells."""
+    """Return the figures that a study's conditions are about, by name; where none is, those of its cells."""
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
     cells = False
@@ -93,12 +93,12 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
 
 
 def _page_name(folder: str) -> str:
-    """A study's folder as ids of the page hold it: as it is, but for what the name of a study cannot have."""
+    """Return a study's folder as ids of the page hold it: as it is, but for what the name of a study cannot have."""
     return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
 
 
 def _address(folder: Path, name: str, ending: str) -> str:
-    """Where a study's own page is, seen from the page on all of them; empty where it has none.
+    """Return where a study's own page is, seen from the page on all of them; empty if it has none.
 
     A study that was run in one language has one page, whose name tells no language.
     """

@@ -64,7 +64,7 @@ def draw_study_figures(study: Study) -> dict[str, Figure]:
 
 
 def figure_alt(study: Study, name: str) -> str:
-    """What a figure of `draw_study_figures` shows, for those who do not see it."""
+    """Return what a figure of `draw_study_figures` shows, for those who do not see it."""
     series = series_of(study).get(name)
     if series:
         axis, measure = series
@@ -127,7 +127,7 @@ def write_study_page(
 
 
 def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
-    """The page's sections in the order of the argument."""
+    """Return the page's sections in the order of the argument."""
     pictures = [
         FigureElement(name=name, figure=figure, alt=figure_alt(study, name)) for name, figure in figures.items()
     ]
@@ -188,7 +188,7 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
-    """A study's verdict with all of its conditions; nothing where it states none."""
+    """Yield a study's verdict with all of its conditions; nothing if it states none."""
     rows = study.verdict.rules
     if not rows:
         return
@@ -239,7 +239,7 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
 
 
 def _solving(group: GroupSummary) -> str:
-    """How many seeds solve the task."""
+    """Return how many seeds solve the task."""
     if group.solved is None:
         return NOT_MEASURED
     return _("{count} of {all}").format(count=group.solved, all=group.runs)
@@ -292,7 +292,7 @@ def _run_table(study: Study) -> TableElement:
 
 
 def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
-    """A cell, and its folder where that is not called alike."""
+    """Return a cell, and its folder where that is not called alike."""
     name = cell_label(cell, names)
     return name if name == plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)
 

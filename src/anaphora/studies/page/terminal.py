@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def terminal_report(study: Study) -> Iterator[Table | str]:
-    """The lines printed at the end of a study: the question, a table a language, and the verdict with its rules.
+    """Yield the lines printed at the end of a study: the question, a table a language, and the verdict with its rules.
 
     Cells are named as they are typed.
     """

@@ -26,17 +26,17 @@ from anaphora.studies.summary import rule_condition
 
 
 def own_words(text: str, chinese: str | None) -> str:
-    """What a study says of itself: on a Chinese page its Chinese, where it has some."""
+    """Return what a study says of itself: on a Chinese page its Chinese, where it has some."""
     return chinese if chinese and spoken_language() == "zh" else text
 
 
 def question_of(study: Study) -> str:
-    """What a study asks."""
+    """Return what a study asks."""
     return own_words(study.question, study.question_zh)
 
 
 def prediction_of(study: Study) -> str:
-    """What a study's author expected."""
+    """Return what a study's author expected."""
     return own_words(study.prediction, study.prediction_zh)
 
 
@@ -46,7 +46,7 @@ def names_of(study: Study) -> Mapping[str, str]:
 
 
 def cell_label(cell: str, names: Mapping[str, str]) -> str:
-    """A cell as a page names it; of changes that are made together every one.
+    """Return a cell as a page names it; of changes that are made together every one.
 
     Args:
         cell: its name.
@@ -57,17 +57,17 @@ def cell_label(cell: str, names: Mapping[str, str]) -> str:
 
 
 def plain_label(cell: str) -> str:
-    """A cell by its name, which is that of its folder."""
+    """Return a cell by its name, which is that of its folder."""
     return cell.replace("+", " + ").replace("_", " ")
 
 
 def factor_label(factor: str, names: Mapping[str, str]) -> str:
-    """A factor as a page names it."""
+    """Return a factor as a page names it."""
     return names.get(factor) or (pgettext("factor", "pairs") if factor == "pairs" else factor.replace("_", " "))
 
 
 def items_label(group: str) -> str:
-    """A group of items: "set cues", "distance 8", "query permuted, role cues"."""
+    """Return a group of items: "set cues", "distance 8", "query permuted, role cues"."""
     intervention, _comma, kind = group.rpartition(", ")
     if intervention:
         return _("{intervention}, {kind}").format(
@@ -82,7 +82,7 @@ def items_label(group: str) -> str:
 
 
 def axis_value(group: str) -> tuple[str, float] | None:
-    """The axis and the value of a group such as "distance 3"; None for any other."""
+    """Return the axis and the value of a group such as "distance 3"; None for any other."""
     axis, _, number = group.rpartition(" ")
     try:
         return (axis, float(number)) if axis else None
@@ -91,7 +91,7 @@ def axis_value(group: str) -> tuple[str, float] | None:
 
 
 def measure_label(measure: str) -> str:
-    """A column of study.csv in words; one of a layer names it."""
+    """Return a column of study.csv in words; one of a layer names it."""
     of_layer = re.fullmatch(r"(?P<before>.*)layer_(?P<layer>\d+)_(?P<after>.*)", measure)
     if of_layer:
         name = f"{of_layer['before']}layer_{of_layer['after']}"
@@ -105,7 +105,7 @@ def is_of_route(measure: str) -> bool:
 
 
 def measure_text(group: GroupSummary, measure: str) -> str:
-    """A measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
+    """Return a measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
 
     A tilde marks alignment where the task is not solved. Where some runs of the group lack the measure, as a model of
     two layers lacks those of a third, the number of those that have it follows.
@@ -131,21 +131,21 @@ def spread_text(spread: Spread, number_text: Callable[[float], str]) -> str:
 
 
 def rule_unit(row: RuleOutcome) -> str:
-    """What the values of a rule are: a "share", a "share difference", "points", or "number" for all else."""
+    """Return what the values of a rule are: a "share", a "share difference", "points", or "number" for all else."""
     if is_share(row.measure):
         return "share difference" if row.baseline_cell or row.baseline_group else "share"
     return "points" if row.measure.endswith("_points") else "number"
 
 
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    """The value of a rule over seeds in one language that its bounds are held against, with its unit."""
+    """Return the value of a rule over seeds in one language that its bounds are held against, with its unit."""
     if spread is None:
         return NOT_MEASURED
     return _with_unit(row, _judged_number(row, spread, getattr(spread, row.seed_statistic)))
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """The values of a rule over seeds in one language: the median with its unit, the lowest and the highest."""
+    """Return the values of a rule over seeds in one language: the median with its unit, the lowest and the highest."""
     if spread is None:
         return NOT_MEASURED
     median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))
@@ -153,7 +153,7 @@ def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
 
 
 def condition_text(row: RuleOutcome) -> str:
-    """What a condition needs, in the language and the units of the page."""
+    """Return what a condition needs, in the language and the units of the page."""
     return rule_condition(row, lambda bound: _with_unit(row, with_minus(f"{_scaled(row, bound):g}")))
 
 
@@ -169,7 +169,7 @@ def _with_unit(row: RuleOutcome, number: str) -> str:
 
 
 def _scaled(row: RuleOutcome, value: float) -> float:
-    """A share as a percentage; values are stored with six decimals."""
+    """Return a share as a percentage; values are stored with six decimals."""
     return round(100 * value if is_share(row.measure) else value, 6)
 
 
@@ -190,7 +190,7 @@ def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
 
 
 def status_text(status: str, error: str) -> str:
-    """How a run is, and why it failed."""
+    """Return how a run is, and why it failed."""
     states = {
         "failed": _("failed: {error}").format(error=error),
         "finished": _("finished"),
@@ -201,14 +201,14 @@ def status_text(status: str, error: str) -> str:
 
 
 def value_in(language: str, value: str) -> str:
-    """A value with the language that it is of; what was measured of settings alone is of none."""
+    """Return a value with the language that it is of; what was measured of settings alone is of none."""
     if language not in language_names():
         return value
     return _("{spoken} {value}").format(spoken=language_name(language), value=value)
 
 
 def table_title(language: str) -> str:
-    """The title of a table of what was measured in a language."""
+    """Return the title of a table of what was measured in a language."""
     if language not in language_names():
         return _("Shares in %")
     return _("{spoken}, shares in %").format(spoken=language_name(language))
