@@ -34,7 +34,7 @@ PAPER_ACCURACIES = {
 
 
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """The table of the rules and heads, one a subset, the paper's own below the first, and plain sentences."""
+    """Yield the table of the rules and heads, one a subset, the paper's own below the first, and plain sentences."""
     from rich import box
     from rich.table import Table
 
@@ -82,7 +82,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
-    """What a field of choice allows one to say of pronouns: their best head against the nearest mention."""
+    """Return what a field of choice allows one to say of pronouns: their best head against the nearest mention."""
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if _find(subset_rows, "nearest", "mentions", "pronoun") else "all"
     nearest, head = _find(subset_rows, "nearest", "mentions", column), _find(subset_rows, "best head", field, column)
@@ -165,7 +165,7 @@ def _find(rows: list[Row], selector: str, field: str, column: str) -> Row | None
 
 
 def _share_and_head(row: Row | None) -> str:
-    """A share with its interval and, of a head, layer and number."""
+    """Return a share with its interval and, of a head, layer and number."""
     if row is None or row["layer"] is None:
         return _share(row)
     return f"{_share(row)} {row['layer']}-{row['head']}"

@@ -23,7 +23,7 @@ _TAGS = ("anaphora", "attention", "coreference", "pronoun-resolution", "interpre
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
-    """What the card says of a run beside its scores.
+    """What the card says of a run next to its scores.
 
     Attributes:
         name: of the run.
@@ -43,7 +43,7 @@ class CardFacts:
 
 
 def model_card(facts: CardFacts, evidence: Evidence | None) -> str:
-    """The card as Markdown, with the fields that the hub reads at its head; no evidence is said to be none."""
+    """Return the card as Markdown, with the fields that the hub reads at its head; no evidence is said to be none."""
     parts = [
         _front_matter(
             {
@@ -78,7 +78,7 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """The card of a corpus as Markdown; by its head `datasets` knows the splits.
+    """Return the card of a corpus as Markdown; by its head `datasets` knows the splits.
 
     Args:
         settings: what made the corpus, by the name of each setting.
@@ -109,7 +109,7 @@ def corpus_card(
 
 
 def is_corpus_card(text: str) -> bool:
-    """Whether a text is a card that `corpus_card` has written."""
+    """Return whether a text is a card that `corpus_card` has written."""
     return text.startswith("---\nconfigs: ")
 
 

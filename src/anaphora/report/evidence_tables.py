@@ -65,7 +65,7 @@ def every_table(evidence: Evidence) -> dict[str, list[Row]]:
 
 
 def divergence_rows(divergences: Sequence[RowDivergence]) -> list[Row]:
-    """How far the rows of several runs are apart, as rows of plain values."""
+    """Return how far the rows of several runs are apart, as rows of plain values."""
     return [_flatten(to_json(row)) for row in divergences]
 
 
@@ -73,7 +73,7 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 
 
 def _causal_tables(languages: Groups[CausalCell]) -> dict[str, list[Row]]:
-    """Tables of the causal tests."""
+    """Return tables of the causal tests."""
     cells = list(_groups(languages))
     return {
         "knockout": [
@@ -113,7 +113,7 @@ def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:
-    """Language and kind as the beginning of a row, and the cell."""
+    """Yield language and kind as the beginning of a row, and the cell."""
     for language, kinds in (part or {}).items():
         for kind, cell in kinds.items():
             yield {"language": language, "kind": kind}, cell
@@ -125,7 +125,7 @@ def _group_rows(part: Groups[Any] | None) -> Iterator[Row]:
 
 
 def _flatten(row: Mapping[str, Any], before: str = "") -> Row:
-    """Nested values by joined names; an interval as its two ends, a list of heads as text."""
+    """Return nested values by joined names; an interval as its two ends, a list of heads as text."""
     flat: Row = {}
     for name, value in row.items():
         if isinstance(value, Mapping):

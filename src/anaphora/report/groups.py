@@ -23,15 +23,15 @@ class Group(Generic[T]):
 
     @property
     def label(self) -> str:
-        """Language and kind of cue in words."""
+        """Return language and kind of cue in words."""
         return group_label(self.language, self.kind)
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Every language by kind of cue; as a whole where its kinds were not measured separately."""
+    """Return every language by kind of cue; as a whole where its kinds were not measured separately."""
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 
 def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Every language as a whole, then by kind of cue."""
+    """Return every language as a whole, then by kind of cue."""
     return (Group(language, kind, cell) for language, kind, cell in every_group(part))

@@ -31,7 +31,7 @@ _LONGEST_NAME = 14
 
 
 def headline_table(evidence: Evidence) -> Table:
-    """A row for every language and kind of cue; fits 100 columns without a wrapped cell."""
+    """Return a row for every language and kind of cue; fits 100 columns without a wrapped cell."""
     from rich import box
     from rich.table import Table
 
@@ -70,7 +70,7 @@ def headline_table(evidence: Evidence) -> Table:
 
 
 def headline_sentence(evidence: Evidence) -> str:
-    """What the numbers allow one to say: a sentence for the languages of which the same can be said."""
+    """Return what the numbers allow one to say: a sentence for the languages of which the same can be said."""
     cases = groups_by_case(evidence)
     items = _("unseen items")
     if not evidence.is_of_held_out_items:
@@ -107,7 +107,7 @@ def headline_sentence(evidence: Evidence) -> str:
 
 
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
-    """The groups of which the same can be said: "points", "unmeasured", "ordinary" and "unsolved".
+    """Return the groups of which the same can be said: "points", "unmeasured", "ordinary" and "unsolved".
 
     A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
     at least half way from chance to 1. A head stands out where the lower bound of its candidate accuracy is above
@@ -128,7 +128,7 @@ def _head(evidence: Evidence) -> str:
 
 
 def group_name(group: Group[Cell]) -> str:
-    """A language with a kind of cue, in a sentence."""
+    """Return a language with a kind of cue, in a sentence."""
     name = language_name(group.language)
     if group.kind == "all":
         return name
@@ -168,7 +168,7 @@ def _case(cell: Cell) -> str:
 
 
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
-    """What the head's candidate accuracy is not clearly above, all where it has no interval: by name.
+    """Return what the head's candidate accuracy is not clearly above, all where it has no interval: by name.
 
     "all_candidates" is chance among all of them; the baseline "chance", among those that the cue decides between.
     """
@@ -185,7 +185,7 @@ def _bar_texts(bars: Mapping[str, float]) -> list[str]:
 
 
 def bar_text(name: str, value: float) -> str:
-    """Chance ("all_candidates") or a baseline with its number, in a sentence."""
+    """Return chance ("all_candidates") or a baseline with its number, in a sentence."""
     return _("{rule} ({share})").format(rule=_bar_name(name), share=share_text(value))
 
 
@@ -200,7 +200,7 @@ def _upper_bound(value: float | None, ends: Interval | None) -> float:
 
 
 def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:
-    """How often the head picks the antecedent in some groups, and what that shows."""
+    """Return how often the head picks the antecedent in some groups, and what that shows."""
     shares = [share_text(group.cell.candidate_accuracy) for group in groups]
     if len(groups) > 1:
         shares = [
@@ -268,7 +268,7 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 
 
 def _bar_name(name: str) -> str:
-    """What a baseline is called in a sentence."""
+    """Return what a baseline is called in a sentence."""
     bars = {
         "all_candidates": _("chance"),
         "random_init": _("the mean of untrained models"),
@@ -278,7 +278,7 @@ def _bar_name(name: str) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """A share in a sentence, without decimals."""
+    """Return a share in a sentence, without decimals."""
     if share is None:
         return _("an unknown share")
     return f"{format_short_percent(share)} %"

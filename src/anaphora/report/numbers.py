@@ -15,39 +15,39 @@ NOT_MEASURED = "–"
 
 
 def format_count(number: float | None) -> str:
-    """A number of things."""
+    """Return a number of things."""
     return NOT_MEASURED if number is None else f"{number:,.0f}"
 
 
 def format_number(value: float | None, digits: int, span: Sequence[float] | None = None) -> str:
-    """A number with so many decimals, with its interval."""
+    """Return a number with so many decimals, with its interval."""
     if value is None:
         return NOT_MEASURED
     return with_minus(f"{value:.{digits}f}") + _interval_after(span, digits)
 
 
 def format_points(points: float | None, span: Sequence[float] | None = None) -> str:
-    """Points of a hundred, with their interval."""
+    """Return points of a hundred, with their interval."""
     return format_number(points, 1, span)
 
 
 def format_percent(share: float | None, span: Sequence[float] | None = None) -> str:
-    """A share in percent, with its interval."""
+    """Return a share in percent, with its interval."""
     return format_points(None if share is None else 100 * share, [100 * end for end in span or ()])
 
 
 def format_short_percent(share: float | None) -> str:
-    """A share in percent without decimals; 0.997 is not 100."""
+    """Return a share in percent without decimals; 0.997 is not 100."""
     if share is None:
         return NOT_MEASURED
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """A number with its unit, and with its interval.
+    """Return a number with its unit, and with its interval.
 
     Args:
-        value: the number; None where it was not measured.
+        value: the number; None if it was not measured.
         span: the ends of its interval, if it has one.
         unit: "share", "share difference" or "points", "times", "p" or "count".
     """
@@ -67,14 +67,14 @@ def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str)
 
 
 def format_range(low: float | None, high: float | None) -> str:
-    """Two shares, from the lowest to the highest."""
+    """Return two shares, from the lowest to the highest."""
     if low is None or high is None:
         return NOT_MEASURED
     return _("{low} to {high}").format(low=format_percent(low), high=format_percent(high))
 
 
 def format_spread(spread: Spread | None) -> str:
-    """A median in percent with the lowest and highest; alone where all are the same as it is written."""
+    """Return a median in percent with the lowest and highest; alone where all are the same as it is written."""
     if spread is None:
         return NOT_MEASURED
     median = format_percent(spread.median)
@@ -84,22 +84,22 @@ def format_spread(spread: Spread | None) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """A length of time in seconds, minutes or hours."""
+    """Return a length of time in seconds, minutes or hours."""
     count, unit = format_duration(seconds).split(" ")
     text = {"s": _("{count} s"), "min": _("{count} min"), "h": _("{count} h")}[unit]
     return text.format(count=count)
 
 
 def format_p_value(value: float | None) -> str:
-    """A p-value."""
+    """Return a p-value."""
     return NOT_MEASURED if value is None else ("< 0.001" if value < 0.001 else f"{value:.3f}")
 
 
 def _interval_after(span: Sequence[float] | None, digits: int) -> str:
-    """The ends of an interval as they stand after its number."""
+    """Return the ends of an interval as they stand after its number."""
     return f" [{', '.join(with_minus(f'{end:.{digits}f}') for end in span)}]" if span else ""
 
 
 def with_minus(number: str) -> str:
-    """A number written with a minus sign instead of a hyphen."""
+    """Return a number written with a minus sign instead of a hyphen."""
     return number.replace("-", "−") if float(number) else number.lstrip("-")

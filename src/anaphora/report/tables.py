@@ -13,7 +13,7 @@ from anaphora.report.wording import baseline_names, group_label, label, language
 
 
 def causal_table(evidence: Evidence) -> TableElement:
-    """A row for each language and kind: answers right, and points lost by edits in the head or in its layer."""
+    """Return a row for each language and kind: answers right, and points lost by edits in the head or in its layer."""
     columns = [
         _("language, cue"),
         _("items"),
@@ -47,7 +47,7 @@ def _lost(knockout: Knockout, edge: str) -> str:
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
-    """A row for every language and kind of cue: what the chosen head alone carries."""
+    """Return a row for every language and kind of cue: what the chosen head alone carries."""
     columns = [
         _("language, cue"),
         _("antecedent’s edge\nvalue-zeroed, points"),
@@ -72,7 +72,7 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """A row for every language and kind of cue: does the pronoun attend there more than any other word?"""
+    """Return a row for every language and kind of cue: does the pronoun attend there more than any other word?"""
     rows = [
         [
             group.label,
@@ -90,7 +90,7 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """A row for every language, kind of cue and weight that was removed on either side."""
+    """Return a row for every language, kind of cue and weight that was removed on either side."""
     columns = [
         _("language, cue"),
         _("weight\nremoved, %"),
@@ -114,7 +114,7 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """A row for every language and kind of cue: where the weight of a forbidden edge goes."""
+    """Return a row for every language and kind of cue: where the weight of a forbidden edge goes."""
     names = {
         "distractors": _("distractors"),
         "cue": _("cue"),
@@ -136,7 +136,7 @@ def freed_table(evidence: Evidence) -> TableElement:
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
-    """A row for every language and level; `shortcut` is how the best one is written."""
+    """Return a row for every language and level; `shortcut` is how the best one is written."""
     columns = [
         _("language"),
         _("level"),

@@ -36,7 +36,7 @@ def print_phrase(message: str, **values: Any) -> None:
 
 @in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
-    """Say of how many items a model cannot tell a right from a wrong answer; nothing where there are none."""
+    """Say of how many items a model cannot tell a right from a wrong answer; nothing if there are none."""
     if answers is not None and answers.undecided.any():
         print_phrase(
             N_(
@@ -176,7 +176,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
 
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
-    """The rows for the terminal: the median and, in brackets, lowest to highest, in %; fits 100 columns."""
+    """Return the rows for the terminal: the median and, in brackets, lowest to highest, in %; fits 100 columns."""
     from rich import box
     from rich.table import Table
 

@@ -52,7 +52,7 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """How often the chosen head gives the antecedent most, a line for all groups of which the same can be said.
+    """Return how often the chosen head gives the antecedent most, a line for all groups of which the same can be said.
 
     Groups and cases are those of `headline_sentence`.
     """
@@ -118,7 +118,7 @@ def scoreboard_title(evidence: Evidence) -> str:
 def heads_title(
     scores: NDArray[np.float64], chance: float, untrained: float | None, language: str, evidence: Evidence
 ) -> str:
-    """How often the chosen head gives the antecedent most in one language on the development split.
+    """Return how often the chosen head gives the antecedent most in one language on the development split.
 
     Args:
         scores: (L, H) candidate accuracy of every head there; NaN in layers without attention.
@@ -192,7 +192,7 @@ def attention_title(
     distractors: CandidateWords,
     head: Head,
 ) -> str:
-    """Which word or candidate gets most of a row, with its share; where none gets half, that the row is spread.
+    """Return which word or candidate gets most of a row, with its share; where none gets half, that the row is spread.
 
     Args:
         words: W words.
@@ -267,7 +267,7 @@ def _attended_units(
 
 
 def _mention(words: Sequence[str], places: Sequence[int]) -> str:
-    """The words of a mention where it stands first, shortened to what a title has room for."""
+    """Return the words of a mention where it stands first, shortened to what a title has room for."""
     first = [place for number, place in enumerate(places) if place == places[0] + number]
     text = ("" if is_chinese(words[first[0]]) else " ").join(words[place] for place in first)
     if _is_too_wide(text):
@@ -282,7 +282,7 @@ def _is_too_wide(text: str) -> bool:
 
 
 def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, **values: str) -> str:
-    """A line on some groups; the shares are the head's unless others are given."""
+    """Return a line on some groups; the shares are the head's unless others are given."""
     of_cells = {
         "groups": listed([group_name(group) for group in groups]),
         "head": head_name(evidence.head.layer, evidence.head.head),

@@ -1,4 +1,4 @@
-"""Figures of the causal tests: knockout, ablation, patching and dose-response; None where nothing was measured."""
+"""Figures of the causal tests: knockout, ablation, patching and dose-response; None if nothing was measured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "d
 
 @figure_style()
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Points of task accuracy lost when an edge is knocked out, for every group, scope and edge."""
+    """Return points of task accuracy lost when an edge is knocked out, for every group, scope and edge."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for group in kind_groups(cells):
@@ -69,7 +69,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Accuracy lost as more and more heads are ablated, the best first, against as many random heads."""
+    """Return accuracy lost as more and more heads are ablated, the best first, against as many random heads."""
     panels = []
     compared = False
     for group in kind_groups(cells):
@@ -148,7 +148,7 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Accuracy lost as more weight is removed: from the antecedent's edge, and as much from all other edges."""
+    """Return accuracy lost as more weight is removed: from the antecedent's edge, and as much from all other edges."""
     panels = []
     for group in kind_groups(cells):
         doses = group.cell.head_level.doses if group.cell.head_level else ()
@@ -173,7 +173,7 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 
 def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], colour: str, form: str) -> Curve | None:
-    """The points lost, and their interval, by the share of the row that was removed."""
+    """Return the points lost, and their interval, by the share of the row that was removed."""
     known = [(100 * mass, points / 100, ends) for mass, points, ends in losses if points is not None]
     if not known:
         return None
@@ -184,7 +184,7 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 
 @figure_style()
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """How well each kind of map predicts what knocking out an edge costs: Spearman's rho for every group."""
+    """Return how well each kind of map predicts what knocking out an edge costs: Spearman's rho for every group."""
     marks: Marks = {}
     for group in kind_groups(cells):
         for name, correlation in group.cell.dose_response.items():

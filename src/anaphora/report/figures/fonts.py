@@ -64,18 +64,18 @@ def font_files() -> dict[int, Path]:
 
 @lru_cache(maxsize=1)
 def font_families() -> tuple[str, ...]:
-    """Font families to give matplotlib, best first; the first call registers them with its font manager."""
+    """Return font families to give matplotlib, best first; the first call registers them with its font manager."""
     _register(FAMILY, font_files())
     return (FAMILY, FALLBACK)
 
 
 def is_chinese(text: str) -> bool:
-    """Whether any character of `text` is a Chinese ideograph or full-width punctuation."""
+    """Return whether any character of `text` is a Chinese ideograph or full-width punctuation."""
     return WIDE_CHARACTER.search(text) is not None
 
 
 def missing_glyphs(text: str) -> set[str]:
-    """The characters of `text`, blanks and line ends apart, for which no registered font has a glyph."""
+    """Return the characters of `text`, blanks and line ends apart, for which no registered font has a glyph."""
     fonts = _character_maps()
     return {
         character
@@ -85,7 +85,7 @@ def missing_glyphs(text: str) -> set[str]:
 
 
 def drawable_text(text: str) -> str:
-    """`text` as it can be drawn: a character without a glyph becomes its code point, "U+05D0".
+    """Return `text` as it can be drawn: a character without a glyph becomes its code point, "U+05D0".
 
     In a text that is not Chinese, typographic quotes and dots become plain ones, which are not a full square wide.
     `name_undrawn` names the characters without a glyph.

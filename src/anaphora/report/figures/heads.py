@@ -163,7 +163,7 @@ class HeadGrid:
 def head_grids_figure(
     grids: Sequence[HeadGrid], chance: float, title: str, label: str, axes_names: tuple[str, str]
 ) -> Figure:
-    """Grids of several models side by side on one colour scale from 0 to 1; each chosen head is framed.
+    """Return grids of several models side by side on one colour scale from 0 to 1; each chosen head is framed.
 
     Args:
         grids: scores in [0, 1]; grids that do not fit the width go on below.
@@ -224,7 +224,7 @@ def head_grids_figure(
 
 
 def _lines_of_grids(widths: Sequence[float], left: float, gap: float, room: float) -> list[list[int]]:
-    """Which grids stand beside each other, so that no line is wider than `room`, all in inches."""
+    """Return which grids stand next to each other, so that no line is wider than `room`, all in inches."""
     lines: list[list[int]] = [[]]
     used = left
     for number, width in enumerate(widths):
@@ -245,7 +245,7 @@ def alignment_figure(
     task_accuracy: ArrayLike | None = None,
     title: str = "",
 ) -> Figure:
-    """Candidate accuracy of every head over training: one line a head, the chosen one in colour and named.
+    """Return candidate accuracy of every head over training: one line a head, the chosen one in colour and named.
 
     Args:
         steps: S training steps, rising.
@@ -312,7 +312,7 @@ def alignment_figure(
 
 
 def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
-    """Names beside the ends of lines, given as height, name, colour and weight; the axes are `tall` inches high."""
+    """Names next to the ends of lines, given as height, name, colour and weight; the axes are `tall` inches high."""
     low, high = axes.get_ylim()
     gap = 0.135 / tall * (high - low)
     for place, (_height, text, colour, weight) in zip(
@@ -323,7 +323,7 @@ def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tal
 
 
 def head_threshold(untrained: float, chance: float) -> float:
-    """What a head must be above to be more than luck: the 95th percentile of untrained models, and chance."""
+    """Return what a head must be above to be more than luck: the 95th percentile of untrained models, and chance."""
     return max(untrained, chance)
 
 

@@ -51,7 +51,7 @@ class QuadCell:
     label: str = ""
 
     def antecedent_is_strongest(self) -> bool:
-        """Whether an antecedent gets more weight than every other candidate; a candidate's words are summed."""
+        """Return whether an antecedent gets more weight than every other candidate; a candidate's words are summed."""
         weights = np.asarray(self.weights, dtype=np.float64)
         roles = WordRoles(len(self.words), self.pronoun, self.antecedents, self.distractors)
         best = max((weights[entry].sum() for entry in roles.antecedents), default=0.0)
@@ -68,7 +68,7 @@ def heat_map_figure(
     distractors: CandidateWords = (),
     attending: str = "pronoun",
 ) -> Figure:
-    """The whole attention map of one head: a row is the attending word, a column the attended one.
+    """Return the whole attention map of one head: a row is the attending word, a column the attended one.
 
     Args:
         words: W words, Chinese or English.
@@ -139,7 +139,7 @@ def pronoun_row_figure(
     title: str,
     attending: str = "pronoun",
 ) -> Figure:
-    """The pronoun's attention in its sentence: words shaded by weight, a bar with its value over each.
+    """Return the pronoun's attention in its sentence: words shaded by weight, a bar with its value over each.
 
     The sum over a candidate's words stands under it. A long sentence goes on in the next line.
 
@@ -294,7 +294,7 @@ class _SentenceStrip:
         return [*lines, TextLine(places, left - gap)]
 
     def height(self, line: TextLine) -> float:
-        """Height in inches of the line's boxes and of what stands under them."""
+        """Return height in inches of the line's boxes and of what stands under them."""
         on_line = {index for index, _, _ in line.places}
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 

@@ -1,4 +1,4 @@
-"""Figures of effects, kinds of map, controls, strata and factors; None where nothing was measured."""
+"""Figures of effects, kinds of map, controls, strata and factors; None if nothing was measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from anaphora.report.wording import (
 
 @figure_style()
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
-    """Meaning, position and entity of every group, with intervals: the headline figure."""
+    """Return meaning, position and entity of every group, with intervals: the headline figure."""
     groups = list(kind_groups(part))
     marks: Marks = {}
     for group in groups:
@@ -61,7 +61,7 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Candidate accuracy and antecedent mass under every kind of map, each at the unit chosen in development."""
+    """Return candidate accuracy and antecedent mass under every kind of map, each at the unit chosen in development."""
     marks: Marks = {}
     panels: dict[str, None] = {}
     for name, scores in (part or {}).items():
@@ -93,7 +93,7 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
 
 @figure_style()
 def controls_figure(evidence: Evidence) -> Figure | None:
-    """Task and candidate accuracy of the run and of the trained controls, with chance, for every group."""
+    """Return task and candidate accuracy of the run and of the trained controls, with chance, for every group."""
     trained: dict[str, Control] = {name: each for name, each in (evidence.controls or {}).items() if each}
     if not trained:
         return None
@@ -117,7 +117,7 @@ def controls_figure(evidence: Evidence) -> Figure | None:
 
 @figure_style()
 def strata_figure(part: Groups[Cell]) -> Figure | None:
-    """Task and candidate accuracy of the strata that stand apart from the main items."""
+    """Return task and candidate accuracy of the strata that stand apart from the main items."""
     marks: Marks = {}
     for language, cells in part.items():
         for name, cell in cells.items():
@@ -132,7 +132,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 
 @figure_style()
 def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None) -> Figure | None:
-    """Task and candidate accuracy by each value of each factor; factors of many values are left to a table."""
+    """Return task and candidate accuracy by each value of each factor; factors of many values are left to a table."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for factor, languages in (part or {}).items():
@@ -159,7 +159,7 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
 def _accuracy_figure(
     title: str, rows: Sequence[tuple[str, bool]], panels: Mapping[str, None], marks: Marks
 ) -> Figure | None:
-    """Task and candidate accuracy with chance on one axis from 0 to 100 %; None without marks."""
+    """Return task and candidate accuracy with chance on one axis from 0 to 100 %; None without marks."""
     if not marks:
         return None
     return panel_figure(

@@ -66,7 +66,7 @@ _LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
 
 
 def accuracy_legend() -> _Legend:
-    """What the marks of `accuracy_marks` mean."""
+    """Return what the marks of `accuracy_marks` mean."""
     return (
         (_("task accuracy of the model"), style.INK, "o"),
         (_("candidate accuracy of the head"), style.ANTECEDENT, "D"),
@@ -75,7 +75,7 @@ def accuracy_legend() -> _Legend:
 
 
 def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
-    """The accuracies of a cell as marks; none where chance alone is known."""
+    """Return the accuracies of a cell as marks; none where chance alone is known."""
     ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
     marks = []
     if cell.chance is not None:
@@ -88,12 +88,12 @@ def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
 
 
 def row_below(heading: str, text: str) -> str:
-    """The name of a row of `panel_figure` that prints `text`, which rows below other headings may print too."""
+    """Return the name of a row of `panel_figure` that prints `text`, which rows below other headings may print too."""
     return f"{heading}{_BELOW}{text}"
 
 
 def axis_limits(marks: Marks, low: float, high: float) -> tuple[float, float]:
-    """The axis that holds every mark and interval, and at least `low` to `high`."""
+    """Return the axis that holds every mark and interval, and at least `low` to `high`."""
     ends = [end for row_marks in marks.values() for mark in row_marks for end in (mark.value, *(mark.ends or ()))]
     return min([low, *ends]), max([high, *ends])
 
@@ -165,7 +165,7 @@ def panel_figure(
 
 
 def _measured(marks: Sequence[Mark]) -> list[Mark]:
-    """The marks of a row that take a height of their own; ticks span the row."""
+    """Return the marks of a row that take a height of their own; ticks span the row."""
     return [mark for mark in marks if mark.form not in _TICKS]
 
 
@@ -235,7 +235,7 @@ def curve_figure(
     top: float = 0.3,
     reference: float | None = None,
 ) -> Figure:
-    """Small axes side by side on one scale of points, at most four in a line."""
+    """Return small axes side by side on one scale of points, at most four in a line."""
     columns = min(len(panels), 4)
     lines = -(-len(panels) // columns)
     left, gap, tall, foot = 0.6, 0.28, 1.45, 0.52

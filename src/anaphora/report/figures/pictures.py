@@ -28,7 +28,7 @@ from anaphora.report.wording import label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """The heat map of a head and the pronoun's row, by name.
+    """Return the heat map of a head and the pronoun's row, by name.
 
     Args:
         record: the sentence.
@@ -39,7 +39,7 @@ def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: H
 
 
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
-    """The whole map of one head: maps are (L, H, W, W) over the sentence's words."""
+    """Return the whole map of one head: maps are (L, H, W, W) over the sentence's words."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = maps[head.layer, head.head]
@@ -48,7 +48,7 @@ def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: 
 
 
 def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
-    """The pronoun's row of one head."""
+    """Return the pronoun's row of one head."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = row.weights[head.layer, head.head]
@@ -57,7 +57,7 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 
 
 def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateWords, CandidateWords]:
-    """Which words, given by their spans, are the pronoun, the antecedents and the other candidates."""
+    """Return which words, given by their spans, are the pronoun, the antecedents and the other candidates."""
     pronoun = overlapping(words, example.pronoun)
     named = [[word for span in spans for word in overlapping(words, span)] for spans in example.candidates]
     antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
@@ -66,14 +66,14 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateW
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """A quad's items by cue and then by who comes first, with their rows of one head."""
+    """Return a quad's items by cue and then by who comes first, with their rows of one head."""
     ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
     orders = sorted({_order(record.example) for record in records})
     return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]
 
 
 def scores_figure(evidence: Evidence) -> Figure:
-    """Task and candidate accuracy of every language and kind of cue, with what luck and shortcuts give."""
+    """Return task and candidate accuracy of every language and kind of cue, with what luck and shortcuts give."""
     points = []
     for group in all_groups(evidence.scores):
         cell = group.cell
@@ -98,7 +98,7 @@ def scores_figure(evidence: Evidence) -> Figure:
 
 
 def development_chance(development: HeadScores, languages: Collection[str]) -> dict[str, float]:
-    """The mean share of candidates that are right on the development split, for each language that it holds."""
+    """Return the mean share of candidates that are right on the development split, for each language that it holds."""
     spoken = np.array([example.language for example in development.examples], dtype=object)
     return {
         language: mean_chance(development.select(spoken == language))
@@ -147,7 +147,7 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """The cue as the text writes it, with an ellipsis where other words stand between its own."""
+    """Return the cue as the text writes it, with an ellipsis where other words stand between its own."""
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)
     if whole:

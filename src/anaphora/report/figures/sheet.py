@@ -156,12 +156,12 @@ class TextLine:
 
 
 def scale_width(label: str) -> float:
-    """The width of a colour scale with its label, in inches."""
+    """Return the width of a colour scale with its label, in inches."""
     return _COLOUR_SCALE_LENGTH + 0.5 + text_width(label, style.SMALL)
 
 
 def role_frame(left: float, bottom: float, width: float, height: float, role: str, line: float) -> Rectangle:
-    """A frame in the colour of a role."""
+    """Return a frame in the colour of a role."""
     return Rectangle(
         (left, bottom), width, height, fill=False, edgecolor=ROLE_COLOURS[role], linewidth=line, clip_on=False,
         zorder=4, linestyle=(0, (1.6, 0.8)) if "candidate" in role else "-",
@@ -183,7 +183,7 @@ def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, 
 
 
 def tick_style(rank: int) -> dict[str, Any]:
-    """The line style of a rank."""
+    """Return the line style of a rank."""
     patterns: tuple[Any, ...] = ("-", (0, (1, 0.6)), (0, (3, 1)), (0, (2.2, 0.7, 0.6, 0.7)))
     colours = (style.INK, style.MUTED, style.OTHER)
     return {"linestyle": patterns[rank % 4], "color": colours[rank // 4 % 3], "linewidth": 1.3}
@@ -205,12 +205,12 @@ def spread_labels(places: list[float], gap: float, low: float, high: float) -> l
 
 
 def weight_text(weight: float) -> str:
-    """A weight with two digits."""
+    """Return a weight with two digits."""
     return f"{weight:.2f}"
 
 
 def scale_end(greatest: float) -> float:
-    """Where the colour scale of a picture ends whose greatest weight is `greatest`.
+    """Return where the colour scale of a picture ends whose greatest weight is `greatest`.
 
     At 1, so that a weight looks the same in every picture and a diffuse head looks diffuse; beyond 1 only for values
     that are not shares of a row.
@@ -256,7 +256,7 @@ def _lines_within(sentence: str, room: float) -> list[str]:
 
 
 def legend_lines(names: Mapping[str, str], sign: float, room: float) -> list[list[str]]:
-    """The entries of a legend line by line.
+    """Return the entries of a legend line by line.
 
     Args:
         names: entry -> its text.
@@ -277,7 +277,7 @@ def legend_lines(names: Mapping[str, str], sign: float, room: float) -> list[lis
 
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Width in inches of one line of text in the house's type."""
+    """Return width in inches of one line of text in the house's type."""
     face = FontProperties(family=list(font_families()), size=size, weight="bold" if bold else "normal")
     width, _height, _descent = _RULER.get_text_width_height_descent(text, face, ismath=False)  # type: ignore[no-untyped-call]
     return float(width) / _RULER_DPI
@@ -288,7 +288,7 @@ _RULER = RendererAgg(1, 1, _RULER_DPI)  # type: ignore[no-untyped-call]
 
 
 def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[int]:
-    """Sorted indices below a count; anything else is refused."""
+    """Return sorted indices below a count; anything else is refused."""
     indices = [int(entry)] if isinstance(entry, int | np.integer) else sorted(int(index) for index in entry)
     if not indices or any(not 0 <= index < count for index in indices):
         raise UserError(f"{name} {entry!r} is outside the sentence: words are counted from 0 to {count - 1}")
@@ -296,7 +296,7 @@ def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[i
 
 
 def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Values as an array of a shape; what is not finite or does not fit is refused."""
+    """Return values as an array of a shape; what is not finite or does not fit is refused."""
     array = np.asarray(values, dtype=np.float64)
     fits = array.ndim == len(shape) and all(want in (None, has) for want, has in zip(shape, array.shape, strict=False))
     if not fits or not array.size:
@@ -339,19 +339,19 @@ class WordRoles:
             self._of.update((index, attending) for index in checked_indices(pronoun, count, "pronoun"))
 
     def of(self, index: int) -> str | None:
-        """The role of the word, or None."""
+        """Return the role of the word, or None."""
         return self._of.get(index)
 
     def colour(self, index: int, other: str = style.OTHER) -> str:
-        """The colour of the word's role, `other` where it has none."""
+        """Return the colour of the word's role, `other` where it has none."""
         return ROLE_COLOURS.get(self._of.get(index, ""), other)
 
     def present(self) -> list[str]:
-        """The roles that occur, in the order of the key."""
+        """Return the roles that occur, in the order of the key."""
         return [name for name in ROLE_COLOURS if name in self._of.values()]
 
     def runs(self) -> list[list[int]]:
-        """Every unbroken stretch of words of one candidate."""
+        """Return every unbroken stretch of words of one candidate."""
         stretches = []
         for entry in (*self.antecedents, *self.distractors):
             stretch: list[int] = []

@@ -34,7 +34,7 @@ TINY = 6.0
 
 
 def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
-    """(steps, 3) sRGB colours in [0, 1] from near white to dark at one OKLab hue (degrees)."""
+    """Return (steps, 3) sRGB colours in [0, 1] from near white to dark at one OKLab hue (degrees)."""
     way = np.linspace(0.0, 1.0, steps)
     lightness = 0.985 - 0.63 * way
     colour = chroma * np.sin(np.pi * (0.02 + 0.78 * way))
@@ -44,7 +44,7 @@ def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
 def _from_oklab(
     lightness: NDArray[np.float64], green_red: NDArray[np.float64], blue_yellow: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """SRGB in [0, 1] from OKLab, Ottosson 2020, "A perceptual color space for image processing"."""
+    """Return SRGB in [0, 1] from OKLab, Ottosson 2020, "A perceptual color space for image processing"."""
     long = (lightness + 0.3963377774 * green_red + 0.2158037573 * blue_yellow) ** 3
     medium = (lightness - 0.1055613458 * green_red - 0.0638541728 * blue_yellow) ** 3
     short = (lightness - 0.0894841775 * green_red - 1.2914855480 * blue_yellow) ** 3
@@ -119,7 +119,7 @@ def figure_style() -> Iterator[None]:
 
 
 def text_colour_on(colour: tuple[float, ...]) -> str:
-    """The text colour on a ground: PAPER from a contrast of 3.6 on (WCAG 2), INK on lighter grounds."""
+    """Return the text colour on a ground: PAPER from a contrast of 3.6 on (WCAG 2), INK on lighter grounds."""
     return PAPER if 1.05 / (_luminance(colour) + 0.05) > 3.6 else INK
 
 

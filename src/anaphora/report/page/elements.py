@@ -36,7 +36,7 @@ class ReportRun:
         quads: language, kind of cue and four cells of each quad to show.
         sentences: entries of the explorer, with this run's maps and answers.
         is_explored: whether the page's explorer shows them, so that examples lead there.
-        unread: the measured items with mentions that are not in the model's vocabulary; None where there are none.
+        unread: the measured items with mentions that are not in the model's vocabulary; None if there are none.
     """
 
     name: str
@@ -76,7 +76,7 @@ class TableElement:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """One row of a verdict; `passed` is None where it could not be checked."""
+    """One row of a verdict; `passed` is None if it could not be checked."""
 
     rule: str
     question: str
@@ -112,7 +112,7 @@ class VerdictElement:
     )
 
     def count_of(self, row: GroupVerdict) -> str:
-        """How many rules of a row hold, and how many were not checked, where there are such."""
+        """Return how many rules of a row hold, and how many were not checked, where there are such."""
         results = [rule.passed for rule in row.rules]
         text = {
             ("rules", False): _("{count} of {all} rules hold"),
@@ -153,7 +153,7 @@ class ShadedSentence:
     answer: str
 
     def unbroken(self) -> list[list[ShadedWord]]:
-        """The words, each with the punctuation that no line may begin or end with."""
+        """Return the words, each with the punctuation that no line may begin or end with."""
         groups: list[list[ShadedWord]] = []
         opened = False
         for word in self.words:
@@ -215,7 +215,7 @@ PlacedSections = Mapping[int, Callable[[ReportRun], Section | None]]
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:
-    """The figures of some sections by name."""
+    """Return the figures of some sections by name."""
     return {
         element.name: element.figure
         for section in sections

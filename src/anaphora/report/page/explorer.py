@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]]:
-    """The sentences of one run as the explorer shows them.
+    """Return the sentences of one run as the explorer shows them.
 
     Returns:
         An entry a sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
         base64 of uint8}}}; W words, indices count words, a candidate is the list of its words. The answer is the
-        candidate's text, "" for none of them, or None where nothing was answered.
+        candidate's text, "" for none of them, or None if nothing was answered.
     """
     counts: dict[str, int] = {}
     sentences = []
@@ -61,7 +61,7 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
 def attention_entry(
     text: str, words: Sequence[str], spans: Sequence[Span], weights: NDArray[np.float32], example: Example | None = None
 ) -> dict[str, Any]:
-    """An entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans.
+    """Return an entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans.
 
     Layers without attention are listed in "blank_layers".
     """
@@ -101,7 +101,7 @@ def _special_words(spans: Sequence[Span]) -> list[int]:
 
 
 def _answer_text(example: Example, answer: int | None) -> str | None:
-    """The candidate that the model names, "" for none of them, which each page says in its language."""
+    """Return the candidate that the model names, "" for none of them, which each page says in its language."""
     if answer is None:
         return None
     if answer == NO_CANDIDATE:

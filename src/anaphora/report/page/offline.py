@@ -39,7 +39,7 @@ _QUOTES = "\u2018\u2019\u201c\u201d"
 
 @lru_cache(maxsize=2)
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
-    """Templates of a folder, which may use what all pages share; text is escaped and a missing name is an error.
+    """Return templates of a folder, which may use what all pages share; text is escaped and a missing name is an error.
 
     Their sentences are translated by `_` into the language that is `spoken_language`.
     """
@@ -70,19 +70,19 @@ def number_parts(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4)
 def read_asset(name: str, folder: Path = TEMPLATE_FOLDER) -> Markup:
-    """A file of our own, which goes into the page as it is."""
+    """Return a file of our own, which goes into the page as it is."""
     return trusted_markup((folder / name).read_text(encoding="utf-8"))
 
 
 def trusted_markup(text: str) -> Markup:
-    """Text of our own that a template does not escape."""
+    """Return text of our own that a template does not escape."""
     from markupsafe import Markup
 
     return Markup(text)
 
 
 def script_json(content: Any) -> Markup:
-    """JSON that stands inside a script element: no character of it can end the element or a line of script."""
+    """Return JSON that stands inside a script element: no character of it can end the element or a line of script."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -97,26 +97,26 @@ def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **cont
 
 
 def with_units(text: str) -> str:
-    """A text in which no line ends between a number and its unit, "43 %"."""
+    """Return a text in which no line ends between a number and its unit, "43 %"."""
     return _BEFORE_UNIT.sub("\u00a0", text)
 
 
 def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
-    """A page, numbers kept with their units, with the faces of the characters of `text` in the given weights."""
+    """Return a page, numbers kept with their units, with the faces of the characters of `text` in the given weights."""
     parts = _SCRIPT_OR_STYLE.split(html)  # every second one is a script or style, which stays as it is
     html = "".join(part if place % 2 else with_units(part) for place, part in enumerate(parts))
     return html.replace(FONT_MARK, _font_faces(text, weights), 1)
 
 
 def weight_colours() -> dict[str, Any]:
-    """The colours of weights, from none to most, and on which of them type is white."""
+    """Return the colours of weights, from none to most, and on which of them type is white."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.WEIGHTS)
 
 
 def diverging_colours() -> dict[str, Any]:
-    """The colours of numbers of either sign, white in the middle, and on which of them type is white."""
+    """Return the colours of numbers of either sign, white in the middle, and on which of them type is white."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.DIVERGING)
@@ -179,7 +179,7 @@ def _is_letter(character: str) -> bool:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """What the explorer says: its phrases, and the names of maps, languages, cues and their types."""
+    """Return what the explorer says: its phrases, and the names of maps, languages, cues and their types."""
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),

@@ -25,7 +25,7 @@ from anaphora.report.wording import (
 def comparison_section(
     runs: Sequence[ReportRun], spreads: Sequence[GroupSpread] = (), divergences: Sequence[RowDivergence] = ()
 ) -> Section:
-    """Several runs: the verdict of each, median and spread of the measures, and how far their rows are apart."""
+    """Return several runs: the verdict of each, median and spread of the measures, and how far their rows are apart."""
     elements: list[PageElement] = []
     for title, parts in (
         (_("Verdicts on the layer"), [run.evidence.verdict for run in runs]),
@@ -88,12 +88,12 @@ def comparison_section(
 
 
 def run_headline(evidence: Evidence) -> str:
-    """The sentence that one may say about the run; empty where no language was scored."""
+    """Return the sentence that one may say about the run; empty if no language was scored."""
     return headline_sentence(evidence) if evidence.languages else ""
 
 
 def run_facts(run: ReportRun) -> list[tuple[str, str]]:
-    """What the run is: name and value of a few facts."""
+    """Return what the run is: name and value of a few facts."""
     evidence = run.evidence
     items = sum(whole.items for whole in evidence.languages.values())
     seconds = evidence.train_seconds
@@ -126,7 +126,7 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
 
 
 def _left_out(evidence: Evidence) -> str | None:
-    """How many items are left out of the scores, and why; None where none are."""
+    """Return how many items are left out of the scores, and why; None where none are."""
     counts = [
         _("{items} ({reason})").format(items=f"{count:,}", reason=_(reason))
         for reason, count in evidence.dropped.items()

@@ -15,7 +15,7 @@ from anaphora.base.errors import UserError
 
 
 def pack_map(weights: ArrayLike) -> dict[str, Any]:
-    """A map as the explorer's entries hold it: weights in [0, 1] to the nearest 1 / 255.
+    """Return a map as the explorer's entries hold it: weights in [0, 1] to the nearest 1 / 255.
 
     Args:
         weights: (L, H, W, W), or (L, 1, W, W) of a map without heads, finite; what lies outside [0, 1] is cut off.
@@ -33,7 +33,7 @@ def pack_map(weights: ArrayLike) -> dict[str, Any]:
 
 
 def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
-    """The map that `pack_map` stored, (L, H, W, W) in [0, 1].
+    """Return the map that `pack_map` stored, (L, H, W, W) in [0, 1].
 
     Raises:
         UserError: more or fewer bytes than the shape says.
@@ -47,7 +47,7 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
 
 
 def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The same map, compressed as in RFC 1950 (Deutsch and Gailly 1996), for a page of very many weights."""
+    """Return the same map, compressed as in RFC 1950 (Deutsch and Gailly 1996), for a page of very many weights."""
     # Weights hardly repeat, so looking for repetitions takes long and gains nothing: most are small, which codes use.
     packer = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
     data = packer.compress(base64.b64decode(stored["data"])) + packer.flush()

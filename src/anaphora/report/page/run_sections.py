@@ -31,5 +31,5 @@ def run_sections(run: ReportRun) -> list[Section]:
 
 
 def score_sections(run: ReportRun) -> list[Section]:
-    """The sections that need no more than the scores: what is drawn of a run without a report."""
+    """Return the sections that need no more than the scores: what is drawn of a run without a report."""
     return [scoreboard_section(run), heads_section(run), quads_section(run), alignment_section(run)]

@@ -14,12 +14,12 @@ def page_suffixes(interface_language: str) -> dict[str, str]:
 
 
 def page_names(stem: str, suffixes: Mapping[str, str]) -> dict[str, str]:
-    """The name of a page by language."""
+    """Return the name of a page by language."""
     return {language: f"{stem}{suffix}.html" for language, suffix in suffixes.items()}
 
 
 def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
-    """Where a page in a language links to: the pages in the others."""
+    """Return where a page in a language links to: the pages in the others."""
     return {other: name for other, name in names.items() if other != language}
 
 

@@ -173,7 +173,7 @@ class InlineFigure:
 
 
 def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
-    """The figure with text as text in the page's own font, and ids that no other figure has."""
+    """Return the figure with text as text in the page's own font, and ids that no other figure has."""
     from matplotlib import rc_context
 
     from anaphora.report.figures.sheet import TITLE_LINE, NotebookFigure

@@ -26,7 +26,7 @@ class AtlasEntry:
         corpus: the name of the data.
         evidence: what was measured.
         heads: (L, H) candidate accuracy of every head on the development split, by language.
-        untested: why there are no causal tests, in one line; None where there are, or none were wanted.
+        untested: why there are no causal tests, in one line; None if there are, or none were wanted.
         unread: the measured items with a pronoun or candidate that is not in the model's vocabulary; None if there are
             none.
         antecedents: the rows of `selection_table` on a corpus of documents; None elsewhere, or where it cannot be
@@ -48,12 +48,12 @@ class AtlasEntry:
 
     @property
     def head(self) -> str:
-        """The chosen head as the page writes it."""
+        """Return the chosen head as the page writes it."""
         return numbered_head(self.evidence.head.layer, self.evidence.head.head)
 
 
 def numbered_head(layer: int, head: int) -> str:
-    """A head as the page writes it: layer.head, both counted from 0."""
+    """Return a head as the page writes it: layer.head, both counted from 0."""
     return f"{layer}.{head}"
 
 
@@ -67,12 +67,12 @@ def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
 
 
 def row_of(rows: Rows, **wanted: str) -> Mapping[str, Any] | None:
-    """The first row with these values."""
+    """Return the first row with these values."""
     return next((row for row in rows if all(row[name] == value for name, value in wanted.items())), None)
 
 
 def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The ends of a row's interval; None where there is none."""
+    """Return the ends of a row's interval; None if there is none."""
     return None if row["low"] is None or row["high"] is None else (row["low"], row["high"])
 
 

@@ -24,7 +24,7 @@ from anaphora.report.wording import (
 
 
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """The findings on one corpus, all of whose models are given."""
+    """Yield the findings on one corpus, all of whose models are given."""
     for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
         yield from _head_findings(entries, code)
     yield from _antecedent_findings(entries)
@@ -32,7 +32,7 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Whose head attends to the antecedent most often, and beside what; and what the answer loses without the edge."""
+    """Whose head attends to the antecedent most often, and next to what; and what the answer loses without the edge."""
     scored = [
         (whole.candidate_accuracy, entry, whole)
         for entry in entries
@@ -105,7 +105,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """What a head is compared with, None where that was not measured."""
+    """Return what a head is compared with, None if that was not measured."""
     shortcut = cell.best_shortcut
     return {
         "chance": cell.chance,
@@ -131,7 +131,7 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Whether the whole interval is above all that the head is compared with."""
+    """Return whether the whole interval is above all that the head is compared with."""
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 
@@ -177,7 +177,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Whose head decides names best, beside the rules."""
+    """Whose head decides names best, next to the rules."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

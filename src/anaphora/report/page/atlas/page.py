@@ -76,7 +76,7 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
 
 
 def atlas_rows(entries: Sequence[AtlasEntry]) -> TableElement:
-    """A row for each model, corpus and language: the chosen head and what it is compared with."""
+    """Return a row for each model, corpus and language: the chosen head and what it is compared with."""
     return TableElement(
         title=_("The chosen head of each model, shares in %"),
         columns=[
@@ -122,7 +122,7 @@ def _without_empty_columns(table: TableElement) -> TableElement:
 
 
 def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
-    """The sections on one corpus, all of whose models are given."""
+    """Yield the sections on one corpus, all of whose models are given."""
     corpus = entries[0].corpus
     yield _section(
         "rows",
@@ -225,7 +225,7 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElemen
 
 @figure_style()
 def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
-    """A row a model, a panel a language: the chosen head's candidate accuracy beside chance and the best shortcut."""
+    """A row a model, a panel a language: the chosen head's candidate accuracy next to chance and the best shortcut."""
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():

@@ -29,12 +29,12 @@ _HEAD_SELECTORS = {
 
 
 def mention_type(rows: Rows) -> str:
-    """The mentions that sentences speak of: pronouns where there are any."""
+    """Return the mentions that sentences speak of: pronouns where there are any."""
     return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
 
 
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Every model's best heads as antecedent selectors, beside the rules, which are the same for all models."""
+    """Return every model's best heads as antecedent selectors, next to the rules, which are the same for all models."""
     selected = [entry for entry in entries if entry.antecedents]
     elements: list[PageElement] = []
     if selected:
@@ -118,7 +118,7 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> F
 
 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """The name decisions of every model's chosen head, beside the rules, which are the same for all models."""
+    """Return the name decisions of every model's chosen head, next to the rules, which are the same for all models."""
     decided = [entry for entry in entries if entry.names]
     if not decided:
         return []
@@ -165,7 +165,7 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
 
 @figure_style()
 def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
-    """A row for every rule and every model's policies: F1 of all items, and of either gender."""
+    """Return a row for every rule and every model's policies: F1 of all items, and of either gender."""
     marks: Marks = {}
     rows: list[tuple[str, bool]] = []
     for model, row in lines:
@@ -195,7 +195,7 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
 
 
 def _picked(row: Mapping[str, Any] | None) -> str:
-    """A share with its interval and, of one model's head, layer and number."""
+    """Return a share with its interval and, of one model's head, layer and number."""
     if row is None:
         return NOT_MEASURED
     share = format_percent(row["accuracy"], interval_of(row))
@@ -203,7 +203,7 @@ def _picked(row: Mapping[str, Any] | None) -> str:
 
 
 def _ratio(row: Mapping[str, Any], name: str) -> str:
-    """A ratio with its interval, two digits each."""
+    """Return a ratio with its interval, two digits each."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     ends = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     return format_number(row[name], 2) + ends

@@ -16,7 +16,7 @@ from anaphora.report.wording import clauses, control_names, edge_names, label, m
 
 
 def knockout_section(run: ReportRun) -> Section:
-    """What attention knockout costs."""
+    """Return what attention knockout costs."""
     cells = run.evidence.causal_cells
     figure = causal.knockout_figure(cells)
     elements: list[PageElement] = []
@@ -60,7 +60,7 @@ def knockout_section(run: ReportRun) -> Section:
 
 
 def _knockout_summary(group: str, cell: CausalCell, scope: str) -> list[str]:
-    """What the figure shows of the scopes that the verdict names, in words."""
+    """Return what the figure shows of the scopes that the verdict names, in words."""
     knockout = cell.knockout.get(scope)
     gold = knockout.edges.get("gold") if knockout else None
     if knockout is None or gold is None or gold.drop is None or scope not in ("head", VERDICT_SCOPE):
@@ -100,14 +100,14 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
 
 
 def _spread_cells(spread: Spread | None) -> tuple[str, str]:
-    """The median, and the lowest and highest, as cells of a table."""
+    """Return the median, and the lowest and highest, as cells of a table."""
     if spread is None:
         return NOT_MEASURED, NOT_MEASURED
     return format_percent(spread.median), format_range(spread.lowest, spread.highest)
 
 
 def ablation_section(run: ReportRun) -> Section:
-    """What ablating heads costs."""
+    """Return what ablating heads costs."""
     cells = run.evidence.causal_cells
     figure = causal.ablation_figure(cells)
     elements: list[PageElement] = []
@@ -177,7 +177,7 @@ def ablation_section(run: ReportRun) -> Section:
 
 
 def patching_section(run: ReportRun) -> Section:
-    """Which answers follow a patched row."""
+    """Return which answers follow a patched row."""
     cells = run.evidence.causal_cells
     figure = causal.patching_figure(cells)
     elements: list[PageElement] = []
@@ -218,7 +218,7 @@ def patching_section(run: ReportRun) -> Section:
 
 
 def dose_response_section(run: ReportRun) -> Section:
-    """Whether the score of an edge tells what knocking it out costs."""
+    """Return whether the score of an edge tells what knocking it out costs."""
     cells = run.evidence.causal_cells
     figure = causal.dose_response_figure(cells)
     elements: list[PageElement] = []
@@ -248,7 +248,7 @@ def dose_response_section(run: ReportRun) -> Section:
 
 
 def controls_section(run: ReportRun) -> Section:
-    """The controls that were trained."""
+    """Return the controls that were trained."""
     evidence = run.evidence
     controls = evidence.controls or {}
     rows = []
@@ -286,7 +286,7 @@ def controls_section(run: ReportRun) -> Section:
 
 
 def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
-    """The same trained model on sentences from which something was taken."""
+    """Return the same trained model on sentences from which something was taken."""
     rows = [
         [
             label(_perturbation_names(), name),

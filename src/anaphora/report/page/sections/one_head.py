@@ -12,7 +12,7 @@ from anaphora.report.wording import clauses
 
 
 def one_head_section(run: ReportRun) -> Section:
-    """What it carries, what equal doses cost and where cut weight goes; each where it was measured."""
+    """Return what it carries, what equal doses cost and where cut weight goes; each where it was measured."""
     evidence = run.evidence
     doses = dose_table(evidence)
     figure = causal.equal_doses_figure(evidence.causal_cells)

@@ -31,7 +31,7 @@ _WORST_TEMPLATES = 5
 
 
 def scoreboard_section(run: ReportRun) -> Section:
-    """Head, chance and shortcuts side by side."""
+    """Return head, chance and shortcuts side by side."""
     evidence = run.evidence
     elements: list[PageElement] = []
     groups = list(all_groups(evidence.scores))
@@ -112,7 +112,7 @@ def _further_row(evidence: Evidence, language: str, kind: str) -> list[str]:
 
 
 def effects_section(run: ReportRun) -> Section:
-    """Meaning, position and entity."""
+    """Return meaning, position and entity."""
     part = run.evidence.effects
     figure = measures.effects_figure(part)
     elements: list[PageElement] = []
@@ -157,7 +157,7 @@ def _effects(cell: Effects) -> list[Effect]:
 
 
 def baselines_section(run: ReportRun) -> Section:
-    """The strongest shortcuts."""
+    """Return the strongest shortcuts."""
     evidence = run.evidence
     elements: list[PageElement] = []
     groups = list(all_groups(evidence.scores))
@@ -185,7 +185,7 @@ def baselines_section(run: ReportRun) -> Section:
 
 
 def maps_section(run: ReportRun) -> Section:
-    """The other kinds of map."""
+    """Return the other kinds of map."""
     evidence = run.evidence
     figure = measures.maps_figure(evidence.maps)
     elements: list[PageElement] = []
@@ -230,7 +230,7 @@ def maps_section(run: ReportRun) -> Section:
 
 
 def factors_section(run: ReportRun) -> Section:
-    """Accuracy by stratum and by factor."""
+    """Return accuracy by stratum and by factor."""
     evidence = run.evidence
     elements: list[PageElement] = []
     for name, figure, rows in (
