@@ -1,4 +1,4 @@
-"""The steps of one block: its attention, then its feed-forward network. T tokens, W width, D features a head."""
+"""The steps of one block: its attention, then its feed-forward network. T tokens, W width, D features per head."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from anaphora.model.recurrent import NO_MAPS
 
 
 def token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
-    """(1, T, W) as a matrix whose rows are the tokens."""
+    """Return (1, T, W) as a matrix whose rows are the tokens."""
     return labelled_matrix(name, values[0], labels)
 
 
@@ -44,7 +44,7 @@ class BlockSteps:
         return token_matrix(name, values, self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """The steps from the block's input to the sum with what attention gives.
+        """Return the steps from the block's input to the sum with what attention gives.
 
         Returns:
             The sum, and what the heads mix, side by side: (1, T, W).
@@ -138,7 +138,7 @@ class BlockSteps:
         ), mixed
 
     def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
-        """The steps from the sum after attention to the block's output, which is given back: (1, T, W).
+        """Return the steps from the sum after attention to the block's output, which is given back: (1, T, W).
 
         Args:
             hidden: (1, T, W) the block's input.

@@ -1,6 +1,6 @@
 """A trained run step by step: one head of one layer on one sentence, with the block around it, in float64.
 
-T tokens, W width, D features a head. Every number is what the run's own encoder computes, step by step.
+T tokens, W width, D features per head. Every number is what the run's own encoder computes, step by step.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _EncodedSentence:
 
 
 def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row: str | None) -> Walkthrough:
-    """The walk-through of one head of a trained run, in the language of the enclosing `spoken_in`.
+    """Return the walk-through of one head of a trained run, in the language of the enclosing `spoken_in`.
 
     Args:
         row: the token that is followed, a word or a number; by default the pronoun.
@@ -123,7 +123,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 def _units(
     query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The words of the text, and each mention of a candidate as one, with the numbers of their tokens."""
+    """Return the words of the text, and each mention of a candidate as one, with the numbers of their tokens."""
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
     units: dict[tuple[str, int], list[int]] = {}
@@ -144,7 +144,7 @@ def _units(
 
 
 def _has_answers(run: Run, example: Example | None) -> bool:
-    """Whether the run can name a candidate of a question, or another, or "none of them"."""
+    """Return whether the run can name a candidate of a question, or another, or "none of them"."""
     prediction = run.config.task.prediction
     if example is None or not example.candidates or isinstance(prediction, NoPrediction | Label):
         return False
@@ -152,7 +152,7 @@ def _has_answers(run: Run, example: Example | None) -> bool:
 
 
 def _question_notes(run: Run, example: Example, is_found: bool, is_readable: bool) -> tuple[str, ...]:
-    """Notes on which pronoun was found, and on what an answer needs."""
+    """Return notes on which pronoun was found, and on what an answer needs."""
     notes = [pronoun_note(example.text, example.pronoun)] if is_found else []
     can_answer = is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
     if can_answer and not _has_answers(run, example):
@@ -163,7 +163,7 @@ def _question_notes(run: Run, example: Example, is_found: bool, is_readable: boo
 def _chosen_head_note(
     steps: Sequence[Step], tokens: TokenizedText, example: Example, head: tuple[int, int], answer: str
 ) -> str:
-    """Whether the head whose steps these are points where the answer is."""
+    """Return whether the head whose steps these are points where the answer is."""
     weights = next(step for step in steps if step.name == "weights").result.values
     row = weights[tokens.covering(example.pronoun)].mean(axis=0)
     names = [example.words(number) for number in range(len(example.candidates))]
@@ -172,7 +172,7 @@ def _chosen_head_note(
 
 
 def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """A note on the words that a vocabulary of whole words splits."""
+    """Return a note on the words that a vocabulary of whole words splits."""
     subwords: dict[int, list[str]] = {}
     for number, label in zip(tokens.words, labels, strict=True):
         if number >= 0:
@@ -203,7 +203,7 @@ def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Ex
 
 
 def token_labels(text: str, tokens: TokenizedText, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Every token as the text writes it; a special one, which stands for no text, as the tokenizer writes it."""
+    """Return every token as the text writes it; a special one, which stands for no text, as the tokenizer writes it."""
     return tuple(
         text[start:end] if start < end else tokenizer.token(token)
         for token, (start, end) in zip(tokens.ids, tokens.spans, strict=True)
@@ -248,7 +248,7 @@ def _steps(
     head: int,
     temperature: float | None,
 ) -> tuple[list[Step], str | None]:
-    """All steps in order, and the model's answer; None for both without a temperature of its scores."""
+    """Return all steps in order, and the model's answer; None for both without a temperature of its scores."""
     encoder = model.encoder
     context = encoder.make_context(sentence.row)
     steps = _embedding_steps(encoder, sentence.row, context.embeddings, labels)

@@ -1,6 +1,6 @@
 """Calculations from YAML files: the built-in examples and a user's own matrices, read and checked alike.
 
-T tokens that are read, Q queries, W features, D features a head. Vectors are rows.
+T tokens that are read, Q queries, W features, D features per head. Vectors are rows.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class Calculation:
 
 
 def load_example(name: str, language: str) -> Calculation:
-    """A built-in calculation in one language."""
+    """Return a built-in calculation in one language."""
     assert name in EXAMPLES
     return _load(Path(__file__).with_name("examples") / f"{name}.yaml", language, (*_ALLOWED_FIELDS, "sentence"))
 
 
 def load_calculation(path: Path, language: str) -> Calculation:
-    """A calculation from a YAML file; every word in it may be given once or by language.
+    """Return a calculation from a YAML file; every word in it may be given once or by language.
 
     Raises:
         UserError: the file is missing or no YAML, a field is unknown, or a matrix does not fit; the message names the
@@ -103,7 +103,7 @@ def _load(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
 
 
 def _in_language(value: Any, language: str) -> Any:
-    """A value as one language has it: {en: ..., zh: ...} at any depth becomes one of the two."""
+    """Return a value as one language has it: {en: ..., zh: ...} at any depth becomes one of the two."""
     if isinstance(value, Mapping):
         if value and set(value) <= set(LANGUAGES):
             return _in_language(value.get(language, next(iter(value.values()))), language)
@@ -178,7 +178,7 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """The number of the row that a label or a number names.
+    """Return the number of the row that a label or a number names.
 
     Raises:
         UserError: no row has that label or number.

@@ -63,7 +63,7 @@ def _page_words() -> dict[str, str]:
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:
-    """A matrix as the page's script reads it, with as many figures as it can show."""
+    """Return a matrix as the page's script reads it, with as many figures as it can show."""
     figures = max(7, digits + 3)
     rounded = [float(f"{value:.{figures}g}") for value in part.values.ravel().tolist()]
     values = np.array(rounded).reshape(part.values.shape).tolist()

@@ -42,14 +42,14 @@ def labelled_matrix(
     followed: bool = True,
     weights: bool = False,
 ) -> Matrix:
-    """A tensor (R, C) or (Q, R, C) with its labels; columns without labels are numbered from 1."""
+    """Return a tensor (R, C) or (Q, R, C) with its labels; columns without labels are numbered from 1."""
     array: NDArray[np.float64] = values.detach().double().numpy()
     labels = tuple(columns) or numbered_labels(array.shape[-1])
     return Matrix(name, array, tuple(rows), labels, axes, followed, weights)
 
 
 def numbered_labels(count: int) -> tuple[str, ...]:
-    """Labels from 1."""
+    """Return labels from 1."""
     return tuple(str(number + 1) for number in range(count))
 
 
@@ -61,7 +61,7 @@ def projection_step(
     projected: Tensor,
     columns: tuple[str, ...] = (),
 ) -> Step:
-    """Queries, keys or values of one head: what was read, times a matrix (W, D), plus a bias (D,), is (T, D)."""
+    """Return queries, keys or values of one head: what was read, times a matrix (W, D), plus a bias (D,), is (T, D)."""
     result = labelled_matrix(letter, projected, read.rows, columns, followed=read.followed)
     name, title, text, without = {
         "Q": (
@@ -254,7 +254,7 @@ def attention_steps(
 
 
 def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: int) -> list[Step]:
-    """Every head's map (1, H, Q, T), and their outputs (1, H, Q, D) put side by side."""
+    """Return every head's map (1, H, Q, T), and their outputs (1, H, Q, D) put side by side."""
     count = weights.shape[1]
     across = ("tokens", "tokens")
     maps = [
@@ -286,7 +286,7 @@ def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: 
 def output_projection_step(
     labels: MatrixLabels, mixed: Tensor, weight: Tensor, bias: Tensor | None, projected: Tensor
 ) -> Step:
-    """The output projection: (Q, W) times a matrix (W, any), plus a bias."""
+    """Return the output projection: (Q, W) times a matrix (W, any), plus a bias."""
     parts: list[Matrix | str] = [
         labelled_matrix("M", mixed, labels.queries),
         "×",

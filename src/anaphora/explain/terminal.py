@@ -103,7 +103,7 @@ def _is_extreme(value: float, decimals: int) -> bool:
 
 
 def decimals_needed(values: NDArray[np.float64], most: int) -> int:
-    """How many digits behind the point the numbers of a matrix need, the same for all of them."""
+    """Return how many digits behind the point the numbers of a matrix need, the same for all of them."""
     plain = [float(value) for value in values.flat if value and not _is_extreme(float(value), most)]
     for decimals in range(most):
         if all(abs(value - round(value, decimals)) <= 1e-9 * max(1.0, abs(value)) for value in plain):
@@ -112,7 +112,7 @@ def decimals_needed(values: NDArray[np.float64], most: int) -> int:
 
 
 def _step_lines(step: Step, row: int, digits: int, width: int) -> list[RenderableType]:
-    """The parts of a step side by side, in as many lines as the width asks for."""
+    """Return the parts of a step side by side, in as many lines as the width asks for."""
     lines: list[RenderableType] = []
     cells: list[RenderableType] = []
     filled = 0
@@ -173,7 +173,7 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
 
 
 def _visible_indices(count: int, most: int) -> list[int | None]:
-    """The entries that fit, by number; None stands for those left out before the last."""
+    """Return the entries that fit, by number; None stands for those left out before the last."""
     if count <= most:
         return list(range(count))
     return [*range(max(1, most - 2)), None, count - 1]

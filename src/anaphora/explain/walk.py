@@ -36,7 +36,7 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """(R, C): the matrix, or the one of the current row."""
+        """Return (R, C): the matrix, or the one of the current row."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 
@@ -79,13 +79,13 @@ class Step:
 
     @property
     def result(self) -> Matrix:
-        """What the step ends with."""
+        """Return what the step ends with."""
         last = self.parts[-1]
         assert isinstance(last, Matrix)
         return last
 
     def matrix(self, name: str) -> Matrix:
-        """The matrix of a name."""
+        """Return the matrix of a name."""
         return next(part for part in self.parts if isinstance(part, Matrix) and part.name == name)
 
     def plain(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class Walkthrough:
     units: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
 
     def step(self, name: str) -> Step:
-        """The step of a name.
+        """Return the step of a name.
 
         Raises:
             UserError: there is none.
