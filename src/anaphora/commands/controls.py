@@ -82,7 +82,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
 
 
 def control_settings(run: Run, control: str, device: str | None) -> Config:
-    """The settings with which a control of a run is trained; they go by the run's own, whatever its recipe."""
+    """Return the settings with which a control of a run is trained; they go by the run's own, whatever its recipe."""
     from anaphora.analysis.evidence import controls
 
     config = controls.control_config(run.config, control)
@@ -91,7 +91,7 @@ def control_settings(run: Run, control: str, device: str | None) -> Config:
 
 
 def _trained_control(run: Run, control: str, device: str | None) -> Run:
-    """The finished control."""
+    """Return the finished control."""
     from anaphora.base.console import say
     from anaphora.runs.reuse import same_settings
     from anaphora.training.reuse import load_or_train

@@ -184,7 +184,7 @@ def describe_texts(
 
 
 def _check_folder(output: str) -> None:
-    """Refuse a folder with files of these names that this command has not written."""
+    """Reject a folder with files of these names that this command has not written."""
     from anaphora.report.cards import CARD, is_corpus_card
 
     folder = Path(output)
@@ -226,7 +226,7 @@ def _terms(data: Data) -> str:
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
-    """The settings of a corpus as one types them, its kind first; of a path the last part alone."""
+    """Yield the settings of a corpus as one types them, its kind first; of a path the last part alone."""
     yield "kind", data.kind
     for one in fields(data):
         value = getattr(data, one.name)

@@ -88,7 +88,7 @@ def evaluate(settings: Evaluation) -> None:
 
 
 def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
-    """Print the accuracy of several runs beside shortcuts or linear models, and keep it as CSV where a file is named.
+    """Print the accuracy of several runs next to shortcuts or linear models, and keep it as CSV where a file is named.
 
     Raises:
         UserError: the runs differ in more than fold and seed, have different tasks, or have seen all items.
@@ -186,7 +186,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
 
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Label every text of a split beside a bag of words, or report the perplexity of masked tokens."""
+    """Label every text of a split next to a bag of words, or report the perplexity of masked tokens."""
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks import labels as classification
     from anaphora.base.console import working
@@ -255,7 +255,7 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
 
 
 def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print the accuracy of several runs on items that they have not seen, beside shortcuts."""
+    """Print the accuracy of several runs on items that they have not seen, next to shortcuts."""
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks.answered import accuracy_table, check_factors, require_pronoun_head
     from anaphora.analysis.tasks.transfer import answer_transfer
@@ -298,12 +298,12 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
 
 
 def _training_split_key(run: Run) -> tuple[str, int]:
-    """What the training splits of runs of one recipe differ in."""
+    """Return what the training splits of runs of one recipe differ in."""
     return run.config.data.kind, int(getattr(run.config.data, "fold", 0))
 
 
 def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print the accuracy of several runs on their own texts, beside linear models.
+    """Print the accuracy of several runs on their own texts, next to linear models.
 
     Raises:
         UserError: a setting is for questions about pronouns, or the split holds no text.

@@ -142,7 +142,7 @@ def _evidence(run: Run) -> Evidence | None:
 
 
 def _measured(run: Run) -> Path:
-    """Where the scores of a run stand: those that were taken here, else those that came with it."""
+    """Return where the scores of a run stand: those that were taken here, else those that came with it."""
     from anaphora.analysis.evidence.storage import metrics_path
 
     here = run.directory

@@ -58,7 +58,7 @@ class Extraction(SentenceOrItems):
 
     @property
     def part(self) -> tuple[int, int]:
-        """Which part of how many, from 1: (1, 1) is all."""
+        """Return which part of how many, from 1: (1, 1) is all."""
         number, count = (self.shard or "1/1").split("/")
         return int(number), int(count)
 
@@ -87,7 +87,7 @@ def extract(settings: Extraction) -> None:
 
 
 def _name(settings: Extraction) -> str:
-    """What the file of a split or of one sentence is called."""
+    """Return what the file of a split or of one sentence is called."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.text is None:
@@ -114,7 +114,7 @@ def _selection(run: Run, settings: Extraction) -> Selection:
 
 
 def _check_words(settings: Extraction, data: Data) -> None:
-    """Refuse settings of plain text where the items ask about pronouns.
+    """Reject settings of plain text where the items ask about pronouns.
 
     Raises:
         UserError: naming the setting and the data.
@@ -199,7 +199,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
-    """What decides which numbers the file holds; None for a sentence, which takes no time."""
+    """Return what decides which numbers the file holds; None for a sentence, which takes no time."""
     from anaphora.runs.digests import analysis_code_digest, model_digest
 
     if not selection.fingerprint:
@@ -228,7 +228,7 @@ class _Progress:
         self.total, self.done, self.begun = total, 0, time.perf_counter()
 
     def done_and_left(self) -> tuple[str, str]:
-        """How many items are done, and about how long the others take."""
+        """Return how many items are done, and about how long the others take."""
         from anaphora.base.console import format_duration
 
         left = self.seconds() / max(self.done, 1) * (self.total - self.done)
@@ -247,7 +247,7 @@ class _Progress:
 
 
 def _resident_bytes() -> int:
-    """The memory that this process has now; 0 where the system does not tell."""
+    """Return the memory that this process has now; 0 if the system does not tell."""
     pages = Path("/proc/self/statm")
     if not pages.exists():
         return 0
@@ -257,7 +257,7 @@ def _resident_bytes() -> int:
 
 
 def _peak_bytes() -> int:
-    """The most memory that this process ever had; 0 where the system does not tell."""
+    """Return the most memory that this process ever had; 0 if the system does not tell."""
     if not find_spec("resource"):
         return 0
     import resource

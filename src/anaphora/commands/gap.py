@@ -125,7 +125,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
-    """The score of each run's own answers, and of all together."""
+    """Return the score of each run's own answers, and of all together."""
     import numpy as np
 
     decisions = np.stack([_decisions(run, examples, exchanged) for run in runs])
@@ -138,7 +138,7 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
 
 
 def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> GapEvaluation:
-    """The score of each run on the fold that it has not seen, and of all folds together.
+    """Return the score of each run on the fold that it has not seen, and of all folds together.
 
     Raises:
         UserError: the runs are not all folds of these data.
@@ -170,7 +170,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """The rows of some runs' decisions, (S, W, N, M)."""
+    """Return the rows of some runs' decisions, (S, W, N, M)."""
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {
@@ -198,7 +198,7 @@ def _print_exchange_gain(evaluation: GapEvaluation) -> None:
 
 
 def _require_pronoun_head(run: Run) -> None:
-    """Refuse a run that answers no pronoun question.
+    """Reject a run that answers no pronoun question.
 
     Raises:
         UserError: it has no prediction head for one.
@@ -238,7 +238,7 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """A run's decisions: (W, N, 2), once and, where names are exchanged too, both ways.
+    """Return a run's decisions: (W, N, 2), once and, where names are exchanged too, both ways.
 
     Who bears which name is no cue to the antecedent, so the mean over both is the answer that does not depend on it.
     """
@@ -254,7 +254,7 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 
 def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """The log of the share of first name, second name and neither: (N, 3)."""
+    """Return the log of the share of first name, second name and neither: (N, 3)."""
     from anaphora.analysis.maps.capture import log_probabilities
     from anaphora.data.batches.encoded import EncodedSplit
 
@@ -264,7 +264,7 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Shortcuts, the best head and a probe over all heads; what is chosen or fitted is so on the other folds."""
+    """Return shortcuts, the best head and a probe over all heads; what is chosen or fitted is so on the other folds."""
     import numpy as np
 
     from anaphora.analysis.maps.capture import capture
@@ -299,7 +299,7 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 def _best_on_other_folds(
     scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
-    """The decisions of the policy that is best on the other folds: (N, M, K) scores of K policies -> (N, M)."""
+    """Return the decisions of the policy that is best on the other folds: (N, M, K) scores of K policies -> (N, M)."""
     import numpy as np
 
     from anaphora.analysis.tasks.gap import best_thresholds

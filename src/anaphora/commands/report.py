@@ -60,11 +60,11 @@ class Report(EvidencePlan):
 
     @property
     def models(self) -> list[str]:
-        """The runs or models by their names, with patterns filled in."""
+        """Return the runs or models by their names, with patterns filled in."""
         return run_directories(self.runs) or [self.run]
 
     def sources(self) -> dict[str, Data]:
-        """The settings of each corpus of an atlas by name: of the data, then of the public corpora."""
+        """Return the settings of each corpus of an atlas by name: of the data, then of the public corpora."""
         own = self.data or ControlledCorpus()
         public = {}
         for named in self.corpora:
@@ -186,7 +186,7 @@ def atlas(settings: Report) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Where the numbers of a run go: into its directory, or below `output` where that cannot be written."""
+    """Return where the numbers of a run go: into its directory, or below `output` where that cannot be written."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say
 

@@ -61,7 +61,7 @@ def score(settings: Scoring) -> Measurement:
 
 
 def score_transformers(settings: Scoring) -> Measurement:
-    """The same of a model of `transformers`, with the causal tests where it can be asked."""
+    """Return the same of a model of `transformers`, with the causal tests where it can be asked."""
     from anaphora.analysis.evidence.storage import write_measurement
     from anaphora.api.models import open_any
     from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on

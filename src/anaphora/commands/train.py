@@ -11,7 +11,7 @@ from anaphora.settings.run import Config
 
 
 def train(config: Config) -> float | None:
-    """Train; a job of a sweep is re-used or resumed where its run is there already.
+    """Return train; a job of a sweep is re-used or resumed where its run is there already.
 
     Returns:
         For a job of a sweep the run's objective, which the sampler minimises.

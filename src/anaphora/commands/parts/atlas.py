@@ -128,7 +128,7 @@ def atlas_entry(
 def with_tasks(
     entry: AtlasEntry, model: Model, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
 ) -> AtlasEntry:
-    """The same with what one kind of corpus has: antecedents picked on documents, name decisions on GAP."""
+    """Return the same with what one kind of corpus has: antecedents picked on documents, name decisions on GAP."""
     source = plan.sources[entry.corpus]
     folder, about = _folder(plan, entry.model, entry.corpus), _provenance(model, splits, plan)
     if isinstance(source, CoreferenceCorpus):
@@ -170,7 +170,7 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
 
 
 def _folder(plan: AtlasPlan, model: str, corpus: str) -> Path:
-    """Where what is measured of a model on a corpus is kept."""
+    """Return where what is measured of a model on a corpus is kept."""
     return plan.folder / model.strip("/").replace("/", "--") / corpus
 
 
@@ -196,7 +196,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """The same from what an earlier atlas wrote."""
+    """Return the same from what an earlier atlas wrote."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def page_folder(runs: Sequence[Run], settings: Report) -> Path:
-    """Return the page's folder: `output` if it is set, else the run's; for several runs `report` beside the first."""
+    """Return the page's folder: `output` if it is set, else the run's; for several runs `report` next to the first."""
     own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
     return Path(settings.output) if settings.output else own
 
@@ -207,7 +207,7 @@ def report_run(
     sentences: Sequence[SentenceEntry] = (),
     recipe: str | None = None,
 ) -> ReportRun:
-    """What the page shows of one run.
+    """Return what the page shows of one run.
 
     Args:
         name: of the run.
@@ -237,7 +237,7 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """How far the runs' rows are apart, printed too; empty for one run, or where their items or words differ."""
+    """Return how far the runs' rows are apart, printed too; empty for one run, or where their items or words differ."""
     if len(evidence) < 2:
         return []
     try:

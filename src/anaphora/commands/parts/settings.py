@@ -71,7 +71,7 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Refuse what would have no effect, because what it belongs to is not given.
+    """Reject what would have no effect, because what it belongs to is not given.
 
     Args:
         text: the sentence; None if the command reads something else.

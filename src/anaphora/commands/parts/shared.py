@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
-    """The sentence that a command names, with its pronoun and candidates."""
+    """Return the sentence that a command names, with its pronoun and candidates."""
     assert settings.text is not None
     return example_from_query(
         settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
@@ -48,12 +48,12 @@ def sentence_of(settings: SentenceOrItems) -> Example:
 
 
 def named_head(settings: RunHead) -> Head | None:
-    """The head that a command names, whether a model has it or not."""
+    """Return the head that a command names, whether a model has it or not."""
     return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
 
 
 def scored_evidence(run: str, split: str) -> Evidence:
-    """The stored evidence on a run.
+    """Return the stored evidence on a run.
 
     Raises:
         UserError: it has not been scored.
@@ -69,12 +69,12 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Where the scores of a run lie that a command names; of a published one, where they were taken here."""
+    """Return where the scores of a run lie that a command names; of a published one, where they were taken here."""
     return results_folder(run) if run == SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """The head that a command names, if it does.
+    """Return the head that a command names, if it does.
 
     Raises:
         UserError: the run has no such head.
@@ -104,7 +104,7 @@ _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves",
 
 
 def asks_alike(run: Run, settings: RunItems) -> bool:
-    """Whether the items of a command are texts or questions about pronouns as the run's own are.
+    """Return whether the items of a command are texts or questions about pronouns as the run's own are.
 
     Where they are not, a command that scores or answers has no files on the run's own data, or none on the others.
     """
@@ -135,7 +135,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
 
 
 def holds_other_run(folder: Path, own: Path | None = None) -> bool:
-    """Whether a folder is another run's than `own`, or one of those in which that run's files are."""
+    """Return whether a folder is another run's than `own`, or one of those in which that run's files are."""
     place = folder.resolve()
     return any(
         (owner / RUN_CONFIG).exists() and (own is None or owner != own.resolve())
@@ -145,7 +145,7 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
 
 
 def check_folder_name(output: str) -> None:
-    """Refuse a name that ends as those of files do, of which nobody wants a folder."""
+    """Reject a name that ends as those of files do, of which nobody wants a folder."""
     if Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
 
@@ -187,7 +187,7 @@ class TableFile:
 
     @classmethod
     def checked(cls, name: str | None) -> TableFile:
-        """The file, asked before any work whether it can be written.
+        """Return the file, asked before any work whether it can be written.
 
         Raises:
             UserError: it cannot, or its name does not end in .csv.
@@ -205,7 +205,7 @@ class TableFile:
 
 
 def load_runs(names: Sequence[str], device: Device) -> list[Run]:
-    """Every run that the names and patterns stand for.
+    """Return every run that the names and patterns stand for.
 
     Raises:
         UserError: a pattern stands for none, a run is named twice, or one cannot be read.
@@ -214,7 +214,7 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
 
 
 def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
-    """The head that development chooses, or the one that a command names, measured on the split that it names.
+    """Return the head that development chooses, or the one that a command names, measured on the split that it names.
 
     Args:
         run: whose heads.
@@ -241,7 +241,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 
 
 def is_of_transformers(name: str) -> bool:
-    """Whether the library reads it: any model that is no run of ours, where the library is installed."""
+    """Return whether the library reads it: any model that is no run of ours, where the library is installed."""
     if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
@@ -257,7 +257,7 @@ def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
 
 
 def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | TransformersModel]:
-    """Each model under the name that a page shows: its directory's, or all that was written where two share one.
+    """Return each model under the name that a page shows: its directory's, or all that was written where two share one.
 
     Raises:
         UserError: there is no such model, or one is named twice.

@@ -42,7 +42,7 @@ def _empty_table(
 
 @in_language_of_messages
 def print_shared_items(items: Sequence[Example], split: str, others: Sequence[Example], other: str) -> None:
-    """Say how many items of a split are in another one too; nothing where there is none."""
+    """Say how many items of a split are in another one too; nothing if there is none."""
     if shared := shared_items(items, others):
         names = {"split": label(split_names(), split), "other": label(split_names(), other)}
         print_phrase(
@@ -220,7 +220,7 @@ _VALUES_OF_COLUMNS = {
 
 
 def value_cell(column: str, value: Any) -> str:
-    """A value of a row of a file as the closing table of a command shows it."""
+    """Return a value of a row of a file as the closing table of a command shows it."""
     if value is None or value != value:  # NaN is what does not exist
         return NOT_MEASURED
     if isinstance(value, float):
@@ -232,7 +232,7 @@ def value_cell(column: str, value: Any) -> str:
 
 
 def policy_name(name: str) -> str:
-    """What a model, a shortcut or another rule that answers is called."""
+    """Return what a model, a shortcut or another rule that answers is called."""
     if name.endswith(OWN_FOLDS_SUFFIX):
         return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
     named = shortcut_names() | _policy_names()
@@ -240,7 +240,7 @@ def policy_name(name: str) -> str:
 
 
 def _policy_names() -> dict[str, str]:
-    """Return what models and rules that answer are called, by name, beside shortcuts and baselines."""
+    """Return what models and rules that answer are called, by name, next to shortcuts and baselines."""
     return {
         "chance": _("chance"),
         "model": _("model"),
