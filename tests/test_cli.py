@@ -59,7 +59,7 @@ WRONG = [
     ("train", ("data=[1]",), "data=[1]; a group takes the name of one of its choices"),
     ("evaluate", ("run=x", "data.path=x"), "data.path=x: choose data first, as in data=jsonl data.path=..."),
     ("evaluate", ("trainer=none",), "trainer=none: there is no configs/trainer/none.yaml; allowed: default, gpu"),
-    ("evaluate", ("items",), "'items' must be a setting and its value, as in seed=3"),
+    ("evaluate", ("items",), "items: write items=..."),
     ("evaluate", ("-m", "items=1,2"), "as in seed=3; only train, demo and study have options of Hydra"),
     ("train", ("data=jsonl", f"data.path=/{'x' * 5000}"), "File name too long"),
 ]

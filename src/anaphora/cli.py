@@ -36,8 +36,9 @@ from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
 from anaphora.runs.warm_start import with_start_model
-from anaphora.settings.arguments import CONFIGS, listed_settings, settings_from
+from anaphora.settings.arguments import CONFIGS, default_groups, listed_settings, settings_from
 from anaphora.settings.run import Config
+from anaphora.settings.suggestions import check_arguments, nearest
 from anaphora.settings.typed import error_message, resolve
 
 
@@ -130,7 +131,9 @@ def main() -> None:
         return
     if name not in COMMANDS:
         problem = f"there is no command {name!r}" if name else "a command is missing"
-        sys.exit(report_error(UserError(f"{problem}; allowed: {', '.join(COMMANDS)}")))
+        if meant := nearest(name, COMMANDS):
+            problem += f"; did you mean {meant}?"
+        sys.exit(report_error(UserError(f"{problem} (allowed: {', '.join(COMMANDS)})")))
     del sys.argv[1]
     run_command(name)
 
@@ -155,7 +158,9 @@ def run_command(name: str) -> None:
         if {"--help", "-h"} & set(sys.argv[1:]):
             print(help_of(command))
             return
-        if not command.is_composed:
+        if command.is_composed:
+            check_arguments(sys.argv[1:], command.schema, groups=default_groups(name))
+        else:
             check_model_name(command.schema, sys.argv[1:])
     if command.is_composed:
         _run_composed(command)
@@ -272,6 +277,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
         if {"--help", "-h"} & set(sys.argv[1:]):
             print(schema.__doc__, "settings:", listed_settings(schema), sep="\n\n")
             return
+        check_arguments(sys.argv[1:], schema)
         settings = settings_from(sys.argv[1:], schema)
         refuse_missing(settings)
         say_which_run(settings)

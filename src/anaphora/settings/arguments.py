@@ -6,6 +6,7 @@ A value is read by the type of its setting, as Hydra would read it, except that 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import io
 import re
@@ -41,7 +42,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """
     plain: dict[str, Any] = {}
     for slot in dataclasses.fields(typing.cast(Any, schema)):
-        if _hint(schema, slot.name) in VARIANTS and slot.default_factory is not dataclasses.MISSING:
+        if inner_type(schema, slot.name) in VARIANTS and slot.default_factory is not dataclasses.MISSING:
             plain[slot.name] = {"kind": slot.default_factory().kind}
     for argument in sorted(arguments, key=_depth):  # a variant is chosen before its settings are read
         key, equals, value = argument.partition("=")
@@ -51,7 +52,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
         *groups, name = key.split(".")
         group, kind = plain, schema
         for one in groups:
-            hint = _hint(kind, one)
+            hint = inner_type(kind, one)
             if hint in VARIANTS and one not in group:
                 raise UserError(f"{argument}: choose {one} first, as in {one}=jsonl {key}=...")
             group = group.setdefault(one, {})
@@ -62,13 +63,25 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     return construct(schema, plain, "")
 
 
+def default_groups(command: str) -> dict[str, str | None]:
+    """Return what Hydra chooses for a command, each group with its default option: of train, demo and study."""
+    groups: dict[str, str | None] = {}
+    for entry in yaml.safe_load((CONFIGS / f"{command}.yaml").read_text(encoding="utf-8"))["defaults"]:
+        if isinstance(entry, dict):
+            chosen = {group.removeprefix("override "): option for group, option in entry.items()}
+            groups |= {group: option for group, option in chosen.items() if not group.startswith("hydra/")}
+        elif (CONFIGS / f"{entry}.yaml").exists():
+            groups |= default_groups(entry)
+    return groups
+
+
 def _depth(argument: str) -> int:
     return argument.partition("=")[0].count(".")
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
     """Return what an argument means: a text as it is typed, entries of a list, the settings of a variant."""
-    hint = _hint(kind, name)
+    hint = inner_type(kind, name)
     if value == "null" and hint is not None:
         if _is_optional(kind, name):
             return None
@@ -97,15 +110,20 @@ def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
     return plain | written
 
 
-def _hint(kind: Any, name: str) -> Any:
-    """Return the type of a setting, None in the place of an unknown one, which `construct` reports by its name."""
-    hint = typing.get_type_hints(kind).get(name) if dataclasses.is_dataclass(kind) else None
+def inner_type(kind: Any, name: str) -> Any:
+    """Return the type of a setting without its "or null"; None for an unknown one, which `construct` reports by name."""
+    hint = _type_hints(kind).get(name) if dataclasses.is_dataclass(kind) else None
     inner = [one for one in typing.get_args(hint) if one is not type(None)]
     return inner[0] if type(None) in typing.get_args(hint) and len(inner) == 1 else hint
 
 
+@functools.cache
+def _type_hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _is_optional(kind: Any, name: str) -> bool:
-    return type(None) in typing.get_args(typing.get_type_hints(kind)[name])
+    return type(None) in typing.get_args(_type_hints(kind)[name])
 
 
 def _chosen(hint: Any, group: dict[str, Any]) -> Any:
@@ -117,7 +135,7 @@ def listed_settings(schema: type[Any], before: str = "") -> str:
     """Return the settings of a command or program: each with its type, its default and what it means."""
     lines: list[str] = []
     for one in dataclasses.fields(schema):
-        hint, name = _hint(schema, one.name), f"{before}{one.name}"
+        hint, name = inner_type(schema, one.name), f"{before}{one.name}"
         if dataclasses.is_dataclass(hint) and hint not in VARIANTS:
             lines.append(listed_settings(typing.cast(type[Any], hint), f"{name}."))
             continue
@@ -161,6 +179,7 @@ def comment_on(settings: type[Any], name: str) -> str:
     return ""
 
 
+@functools.cache
 def _comments(declaring: type[Any]) -> dict[str, str]:
     """Return the comment of every field that has one: behind it, else above it."""
     source = inspect.getsource(declaring)

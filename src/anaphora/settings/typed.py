@@ -69,7 +69,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
         inner = f"{path}.{name}" if path else str(name)
         if name not in names:
             close = difflib.get_close_matches(str(name), names, n=1)
-            meant = f"; did you mean {close[0]}?" if close else ""
+            meant = f"; did you mean {inner.removesuffix(str(name))}{close[0]}?" if close else ""
             raise UserError(f"unknown setting {inner}{meant} (allowed: {', '.join(names)})")
         if value == MISSING:
             raise UserError(f"{inner} is missing; give it a value, for instance {inner}=...")
@@ -227,7 +227,10 @@ def error_message(error: BaseException) -> str:
     if not_here := re.fullmatch(r"Could not override '(.*)'\. No match in the defaults list\.", message):
         message = f"{not_here[1]}: this command has no such setting; --help lists those that it has"
     allowed = _allowed_values(error)
-    if allowed:
+    unknown = re.search(r"Key '([^']+)' not in|Could not find '(?:[^']*/)?([^'/]+)'", message)
+    if unknown and (close := difflib.get_close_matches(unknown[1] or unknown[2], allowed, n=1)):
+        message += f"; did you mean {close[0]}? (allowed: {', '.join(allowed)})"
+    elif allowed:
         message += f"; allowed: {', '.join(allowed)}"
     if _NUMBER_OF_PROCESSES.search(message):
         message += "; the number of processes is not a setting: start them with torchrun or srun (docs/clusters.md)"
