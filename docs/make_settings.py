@@ -1,7 +1,6 @@
 """The page of settings, made from the settings themselves; make docs adds it to the site.
 
-Names, types and defaults are those of the dataclasses; a setting's meaning is the comment behind it in the source, or
-`MEANINGS` where a name there needs no comment for a reader of the code.
+Names, types and defaults are those of the dataclasses; a setting's meaning is the comment behind it in the source.
 """
 
 from __future__ import annotations
@@ -32,47 +31,12 @@ from anaphora.commands.gap import NameDecisions
 from anaphora.commands.look import LivePage
 from anaphora.commands.report import Report
 from anaphora.commands.score import Scoring
-from anaphora.settings.arguments import comment_on, default_text
+from anaphora.settings.help.page import comment_on, default_text
 from anaphora.settings.run import Config
 from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.studies.plan import Slurm, StudyPlan, VerdictRule
 
 ROOT = Path(__file__).parent.parent
-
-MEANINGS = {
-    "Config.output": "folder for the run directories",
-    "Config.seed": "seed of the initial weights and of the order of the training items",
-    "ControlledCorpus.languages": "`en`, `zh` or both",
-    "ExternalCorpus.path": "the file or folder; `~` is expanded",
-    "Sinusoidal.base": "the wavelengths grow up to 2 pi times this number",
-    "Learned.max_length": "number of positions that have a vector; longer texts are refused",
-    "Rotary.base": "the wavelengths grow up to 2 pi times this number",
-    "T5Relative.buckets": "number of buckets of distances, half of them for each direction",
-    "T5Relative.max_distance": "all distances from here on share the last bucket",
-    "MultiHead.heads": "number of heads in each layer",
-    "SingleHead.dropout": "dropout rate of single attention weights, in training only",
-    "Uniform.heads": "number of heads in each layer",
-    "ParameterFree.heads": "number of heads in each layer",
-    "Norm.epsilon": "added under the square root, to avoid division by zero",
-    "Normal.deviation": "standard deviation of the weights",
-    "Model.width": "number of features of a token, over all heads",
-    "Model.layers": "number of blocks of attention and feed-forward network",
-    "Pointer.head": "head of this layer, from 0",
-    "Supervision.heads": "heads of these layers, from 0",
-    "Task.masked_lm_weight": "weight of that loss",
-    "Task.own_token_weight": "weight of that loss",
-    "Optimizer.steps": "training steps, one batch each",
-    "Optimizer.learning_rate": "highest learning rate, reached after the warm-up",
-    "Optimizer.beta2": "decay of AdamW's second moments; that of the first is 0.9",
-    "Trainer.device": "`auto`, `cpu`, `cuda` or `mps`; `auto` takes the first of cuda, mps and cpu that is available",
-    "Trainer.compile": "compile the encoder with torch before training",
-    "Trainer.progress": "show a progress bar",
-    "StudyPlan.seeds": "every cell is run once with each seed",
-    "StudyPlan.measures": "`scores`, `forms`, `distance`, `roles`, `levels`, `one_head`, `permuted`, `knockout`,"
-    " `routes`, `labels`; without training `scaling`, `symmetry`, `time`",
-    "VerdictRule.at_least": "smallest value for which the condition holds",
-    "VerdictRule.at_most": "largest value for which the condition holds",
-}
 
 
 def page() -> str:
@@ -83,9 +47,9 @@ def page() -> str:
         "",
         "Settings are given as `name=value` after a command. A variant is chosen with a slash, as in",
         "`model/position=learned`, and set with dots, `model.position.max_length=128`. `--help` lists the settings of",
-        "a command; of `train`, `demo` and `study` it lists the groups, and `--cfg job` prints the settings without a",
-        "start. An unknown name or an invalid value ends the command",
-        "with one line that names it.",
+        "a command; of `train`, `demo` and `study` it lists the groups and the settings used most, `--help all` lists",
+        "all, and `--cfg job` prints the settings without a start. An unknown name or an invalid value ends the",
+        "command with one line that names it.",
         "In a list of runs `*` stands for any characters and `?` for any one, as in a shell: `'runs=[outputs/dpr_*]'`.",
         "A pattern that matches no directory is refused, and so is a run that is named twice.",
         "",
@@ -230,11 +194,10 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _meaning(settings: type[Any], name: str) -> str:
-    """What a setting means: the comment on its field in the source, or our own text, by declaring class."""
-    declaring = next(one for one in settings.__mro__ if name in inspect.get_annotations(one))
-    meaning = comment_on(settings, name) or MEANINGS.get(f"{declaring.__name__}.{name}")
+    """What a setting means: the comment on its field in the source."""
+    meaning = comment_on(settings, name)
     if not meaning:
-        raise SystemExit(f"{settings.__name__}.{name} has no comment in the source and none in MEANINGS")
+        raise SystemExit(f"{settings.__name__}.{name} has no comment in the source")
     return meaning.replace("|", "\\|")
 
 

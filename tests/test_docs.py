@@ -224,13 +224,6 @@ def test_the_page_of_the_python_interface_has_all_of_it() -> None:
     assert all(f"### anaphora.{name}\n" in script.page() for name in script.FUNCTIONS)
 
 
-def test_the_page_of_settings_explains_no_setting_that_has_gone() -> None:
-    classes = {settings.__name__: settings for settings in every_settings_class()}
-    for name in maker("make_settings").MEANINGS:
-        owner, _, setting = name.partition(".")
-        assert setting in classes[owner].__dataclass_fields__, name
-
-
 def maker(name: str) -> ModuleType:
     """The script of docs/ that writes a page."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")

@@ -36,9 +36,10 @@ from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes
 from anaphora.runs.requeue import until_requeued
 from anaphora.runs.warm_start import with_start_model
-from anaphora.settings.arguments import CONFIGS, default_groups, listed_settings, settings_from
+from anaphora.settings.arguments import CONFIGS, default_groups, settings_from
+from anaphora.settings.help.page import help_page, listed_settings, settings_below
+from anaphora.settings.help.suggestions import check_arguments, check_model_name, nearest
 from anaphora.settings.run import Config
-from anaphora.settings.suggestions import check_arguments, nearest
 from anaphora.settings.typed import error_message, resolve
 
 
@@ -59,7 +60,17 @@ class Command:
     @property
     def description(self) -> str:
         """What the command does; the file is read and not imported."""
-        return ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
+        return self._docstring[0]
+
+    @property
+    def example(self) -> str:
+        """The command with settings, as a user types it."""
+        return self._docstring[2]
+
+    @property
+    def _docstring(self) -> tuple[str, str, str]:
+        docstring = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
+        return docstring.partition("\n\nExample: ")
 
     @property
     def module(self) -> ModuleType:
@@ -156,7 +167,7 @@ def run_command(name: str) -> None:
         one_of(VARIABLE, environment_language(), LANGUAGES)
         check_processes(name)
         if {"--help", "-h"} & set(sys.argv[1:]):
-            print(help_of(command))
+            print(help_of(command, [word for word in sys.argv[1:] if "=" not in word and not word.startswith("-")]))
             return
         if command.is_composed:
             check_arguments(sys.argv[1:], command.schema, groups=default_groups(name))
@@ -192,20 +203,12 @@ def escape_what_a_terminal_lacks() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def help_of(command: Command) -> str:
-    """Return what `--help` prints of a command: what it does, its settings, and the files of `configs` to choose."""
-    parts = [f"usage: anaphora {command.name} [setting=value ...]", command.description, "settings:"]
-    parts.append(listed_settings(command.schema))
-    if command.is_composed:
-        of_study = command.name == "study"
-        folders = [one for one in sorted(CONFIGS.iterdir()) if one.is_dir() and (one.name == "study") == of_study]
-        chosen = [f"  {one.name}={'|'.join(sorted(path.stem for path in one.glob('*.yaml')))}" for one in folders]
-        parts += [
-            "choices:",
-            "\n".join(chosen),
-            "-m runs a job for each of several values; --cfg job prints the settings",
-        ]
-    return "\n\n".join(parts)
+def help_of(command: Command, topics: Sequence[str] = ()) -> str:
+    """Return what `--help` prints of a command; after `--help all` or `--help optimizer`, the settings of that name."""
+    if topics:
+        return "\n\n".join(settings_below(command.schema, topic) for topic in topics)
+    groups = default_groups(command.name) if command.is_composed else None
+    return help_page(command.name, command.description, command.example, command.schema, groups)
 
 
 def _run_composed(command: Command) -> None:
@@ -298,19 +301,6 @@ def check_processes(name: str) -> None:
     if processes.count > 1:
         # Read when torch is loaded, which has not happened yet: DistributedDataParallel warns of what is intended here.
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-
-
-def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Refuse to name a model by `model=`, which elsewhere describes the parts of an encoder.
-
-    Raises:
-        UserError: a command that reads models of any kind gets one under that name.
-    """
-    for argument in arguments:
-        if argument.startswith("model=") and getattr(schema, "any_model", False):
-            name = argument.removeprefix("model=")
-            given = f"run={name}" if hasattr(schema, "run") else f"'runs=[{name}]'"
-            raise UserError(f"{argument}: this command takes a model as {given}; model= names the parts of an encoder")
 
 
 def run_job(command: Command, composed: DictConfig) -> Any:

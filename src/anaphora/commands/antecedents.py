@@ -1,4 +1,7 @@
-"""Heads as antecedent selectors from end to end: a stored model, a corpus, the table, and the files that hold it."""
+"""Heads as antecedent selectors from end to end: a stored model, a corpus, the table, and the files that hold it.
+
+Example: anaphora antecedents run=outputs/demo data=litbank data.path=litbank/coref/tsv
+"""
 
 from __future__ import annotations
 

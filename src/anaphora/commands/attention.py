@@ -1,6 +1,8 @@
 """Show attention: of any model in one text as a page or a table, of a run as pictures, by the ending of `output`.
 
 With candidates, the heads in which the pronoun attends to each of them most are printed too.
+
+Example: anaphora attention run=outputs/demo text="Anna left because she was tired." pronoun=she
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The evidence on a run: what is measured beyond its scores, the controls that have to be trained, and the report."""
+"""The evidence on a run: what is measured beyond its scores, the controls that have to be trained, and the report.
+
+Example: anaphora controls run=outputs/demo
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class TrainedControls:
     run: str = "outputs/demo"  # the run directory
     # The controls to train; masked_tokens, pairwise and nearest are possible too.
     controls: list[str] = field(default_factory=lambda: [*CONTROLS])
-    split: str = "test"  # split on which the controls are measured, like the run
+    split: str = "test"  # split on which the controls are measured: `train`, `dev` or `test`
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where they are trained and measured
 
     def __post_init__(self) -> None:

@@ -1,4 +1,7 @@
-"""Score coreference clusters in JSON lines against a key: MUC, B3, CEAF and LEA, as the reference scorer does."""
+"""Score coreference clusters in JSON lines against a key: MUC, B3, CEAF and LEA, as the reference scorer does.
+
+Example: anaphora coreference key=gold.jsonlines response=predicted.jsonlines
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class ClusterFiles:
     # What the end of a span is in the key, `inclusive` (the last word) or `exclusive` (the word behind it); by default
     # what the name of its field says or its spans prove.
     key_ends: str | None = None
-    response_ends: str | None = None  # the same of the response
+    response_ends: str | None = None  # the same of the response: `inclusive` or `exclusive`
     singletons: bool = True  # count clusters of one mention, which OntoNotes does not have
     output: str | None = None  # CSV file for the table
 

@@ -1,4 +1,7 @@
-"""Counts of a corpus, what was dropped, and how far every shortcut gets."""
+"""Counts of a corpus, what was dropped, and how far every shortcut gets.
+
+Example: anaphora corpus data=dpr data.path=train.c.txt
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A corpus answered fold by fold, each item by models that have not seen its group, beside shortcuts of these folds."""
+"""A corpus answered fold by fold, each item by models that have not seen its group, beside shortcuts of these folds.
+
+Example: anaphora cross_validate 'runs=[outputs/dpr_*]'
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The demonstration: train if need be, then everything that is measured of a run, ending with the report."""
+"""The demonstration: train if need be, then everything that is measured of a run, ending with the report.
+
+Example: anaphora demo name=smoke trainer=smoke data.train_items=300 data.test_items=60
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Answer the items of a split by one run, or by several runs beside shortcuts and linear models.
 
 Several runs of one recipe (seeds or folds) answer other data, or their own; runs that label texts answer their own.
+
+Example: anaphora evaluate run=outputs/demo split=dev
 """
 
 from __future__ import annotations
@@ -42,8 +44,9 @@ class Evaluation(RunHead):
     contrast: str | None = None
     # Of several runs, number of folds of the items, by group, for shortcuts that are fitted on them; by default 5.
     folds: int | None = None
-    # Split on which the probabilities of a run's answers are calibrated, such as dev: one temperature for each language
-    # goes to `calibration.json` in the run directory. The error is then that of `split`, before and after.
+    # Split on which the probabilities of a run's answers are calibrated, `train`, `dev` or `test`: one temperature for
+    # each language goes to `calibration.json` in the run directory. The error is then that of `split`, before and
+    # after.
     calibrate: str | None = None
     output: str | None = None  # folder for the files, by default in the run directory; of several runs a CSV file
 

@@ -1,4 +1,7 @@
-"""Walk through a calculation or a sentence of a run, in the terminal, as a page or as JSON."""
+"""Walk through a calculation or a sentence of a run, in the terminal, as a page or as JSON.
+
+Example: anaphora explain example=by_hand
+"""
 
 from __future__ import annotations
 

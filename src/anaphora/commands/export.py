@@ -1,4 +1,7 @@
-"""A run as a folder that `transformers` loads, or as a page that runs it in the browser."""
+"""A run as a folder that `transformers` loads, or as a page that runs it in the browser.
+
+Example: anaphora export run=outputs/demo format=page output=try.html
+"""
 
 from __future__ import annotations
 

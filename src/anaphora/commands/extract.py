@@ -1,4 +1,7 @@
-"""The attention rows of pronouns, or of the words of plain text, as Parquet."""
+"""The attention rows of pronouns, or of the words of plain text, as Parquet.
+
+Example: anaphora extract run=outputs/demo
+"""
 
 from __future__ import annotations
 

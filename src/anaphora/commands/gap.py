@@ -1,4 +1,7 @@
-"""The table of name decisions (GAP): shortcuts, single heads and a probe without fine-tuning, and fine-tuned runs."""
+"""The table of name decisions (GAP): shortcuts, single heads and a probe without fine-tuning, and fine-tuned runs.
+
+Example: anaphora gap 'runs=[outputs/gap]' data.path=gap-coreference
+"""
 
 from __future__ import annotations
 

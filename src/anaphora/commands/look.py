@@ -1,4 +1,7 @@
-"""Show what a run reads into sentences: on a page in the browser, or one sentence in the terminal."""
+"""Show what a run reads into sentences: on a page in the browser, or one sentence in the terminal.
+
+Example: anaphora look text="Anna thanked Emma because she had helped." pronoun=she
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class LivePage:
     pronoun: str | None = None
     candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
     port: int = 8765  # port of this machine's own address; 0 for any free one
-    interface_language: str = field(default_factory=environment_language)  # language of the page (it has a switch)
+    interface_language: str = field(default_factory=environment_language)  # `en` or `zh`; the page has a switch
     trainer: Device = field(default_factory=Device)  # where the runs compute
 
     def __post_init__(self) -> None:

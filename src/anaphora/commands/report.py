@@ -2,6 +2,8 @@
 
 Several runs are put side by side. It is an atlas if a model is no run, or if `data` or `corpora` are named: then the
 heads of all models are compared on the same items. With output=NAME.csv, the scores of several runs are summarised.
+
+Example: anaphora report run=outputs/demo interface_language=en
 """
 
 from __future__ import annotations

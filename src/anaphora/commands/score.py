@@ -1,4 +1,7 @@
-"""Choose a head on the development split and measure it on another."""
+"""Choose a head on the development split and measure it on another.
+
+Example: anaphora score run=outputs/demo untrained=5
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Train and measure the cells of a study, and write its page."""
+"""Train and measure the cells of a study, and write its page.
+
+Example: anaphora study study=emergence_small
+"""
 
 from __future__ import annotations
 

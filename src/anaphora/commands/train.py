@@ -1,4 +1,7 @@
-"""Train an encoder and leave its run directory."""
+"""Train an encoder and leave its run directory.
+
+Example: anaphora train experiment=compositions seed=3
+"""
 
 from __future__ import annotations
 

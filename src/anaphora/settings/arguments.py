@@ -1,4 +1,4 @@
-"""Settings from `key=value` on a command line, and the help that lists them. Only `train`, `demo`, `study` use Hydra.
+"""Settings from `key=value` on a command line. Only `train`, `demo`, `study` use Hydra.
 
 A value is read by the type of its setting, as Hydra would read it, except that a text is taken as it is typed.
 """
@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
-import io
 import re
-import textwrap
-import tokenize
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from omegaconf import MISSING
 
 from anaphora.base.errors import UserError
 from anaphora.settings.typed import Setting, construct
-from anaphora.settings.variants import SLOTS, VARIANTS
+from anaphora.settings.variants import VARIANTS
 
 ENTRY = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+""")
 """An entry of a list: in quotes as a whole, or up to the next comma."""
@@ -111,8 +106,9 @@ def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
 
 
 def inner_type(kind: Any, name: str) -> Any:
-    """Return the type of a setting without its "or null"; None for an unknown one, which `construct` reports by name."""
-    hint = _type_hints(kind).get(name) if dataclasses.is_dataclass(kind) else None
+    """Return the type of a setting without its "or null"; None for an unknown one, which `construct` reports."""
+    is_group = dataclasses.is_dataclass(kind)
+    hint = _type_hints(kind).get(name) if is_group else None
     inner = [one for one in typing.get_args(hint) if one is not type(None)]
     return inner[0] if type(None) in typing.get_args(hint) and len(inner) == 1 else hint
 
@@ -129,79 +125,3 @@ def _is_optional(kind: Any, name: str) -> bool:
 def _chosen(hint: Any, group: dict[str, Any]) -> Any:
     """Return the settings class of a slot's chosen variant, or that of a group of settings."""
     return VARIANTS[hint].get(str(group.get("kind")), hint) if hint in VARIANTS else hint
-
-
-def listed_settings(schema: type[Any], before: str = "") -> str:
-    """Return the settings of a command or program: each with its type, its default and what it means."""
-    lines: list[str] = []
-    for one in dataclasses.fields(schema):
-        hint, name = inner_type(schema, one.name), f"{before}{one.name}"
-        if dataclasses.is_dataclass(hint) and hint not in VARIANTS:
-            lines.append(listed_settings(typing.cast(type[Any], hint), f"{name}."))
-            continue
-        default = default_text(one)
-        about = comment_on(schema, one.name)
-        if hint in VARIANTS:
-            name = slot = next(group for group, slot in SLOTS.items() if slot.settings is hint)
-            presets = sorted(path.stem for path in (CONFIGS / slot).glob("*.yaml"))
-            about = f"{about}; " * bool(about) + f"one of {', '.join([*VARIANTS[hint], *presets])}"
-        lines.append(f"  {name}={default or '...'}")
-        kind = "name" if hint in VARIANTS else _type_in_words(hint)
-        lines += textwrap.wrap(f"{kind}: {about}" if about else kind, 100, initial_indent=8 * " ",
-            subsequent_indent=8 * " ", break_on_hyphens=False)  # fmt: skip
-    return "\n".join(lines)
-
-
-def _type_in_words(hint: Any) -> str:
-    inner = typing.get_args(hint)
-    if typing.get_origin(hint) is list:
-        return f"list, each a {_type_in_words(inner[0])}"
-    return {str: "text", int: "whole number", float: "number", bool: "true or false"}.get(hint, str(hint))
-
-
-def default_text(one: dataclasses.Field[Any]) -> str:
-    """Return the default of a setting as a user types it; "" if the user has to give a value."""
-    value = one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
-    if value is dataclasses.MISSING or value == MISSING:
-        return ""
-    if dataclasses.is_dataclass(value):
-        return str(getattr(value, "kind", ""))
-    if isinstance(value, list):
-        return f"[{','.join(str(item) for item in value)}]"
-    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def comment_on(settings: type[Any], name: str) -> str:
-    """Return what a setting means: the comment behind its field or above it, in the class that declares it."""
-    for declaring in settings.__mro__:
-        if name in inspect.get_annotations(declaring):
-            return _comments(declaring).get(name, "")
-    return ""
-
-
-@functools.cache
-def _comments(declaring: type[Any]) -> dict[str, str]:
-    """Return the comment of every field that has one: behind it, else above it."""
-    source = inspect.getsource(declaring)
-    behind: dict[int, str] = {}
-    above: dict[int, str] = {}
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            alone = token.line.lstrip().startswith("#")
-            (above if alone else behind)[token.start[0]] = token.string.lstrip("# ")
-    return dict(_commented_fields(source, behind, above))
-
-
-def _commented_fields(source: str, behind: dict[int, str], above: dict[int, str]) -> Iterator[tuple[str, str]]:
-    import ast
-
-    (body,) = ast.parse(source).body
-    assert isinstance(body, ast.ClassDef)
-    for node in body.body:
-        if isinstance(node, ast.AnnAssign):
-            lines = [behind[line] for line in range(node.lineno, (node.end_lineno or 0) + 1) if line in behind]
-            first = node.lineno
-            while first - 1 in above:
-                first -= 1
-            over = " ".join(above[line] for line in range(first, node.lineno))
-            yield ast.unparse(node.target), " ".join(lines) or over[:1].lower() + over[1:].rstrip(".")

@@ -57,7 +57,7 @@ class ControlledCorpus(Data):
 
     kind: str = "controlled"
     reader: ClassVar[str] = "anaphora.data.controlled.corpus"
-    languages: list[str] = field(default_factory=lambda: ["en", "zh"])
+    languages: list[str] = field(default_factory=lambda: ["en", "zh"])  # `en`, `zh` or both
     train_items: int = 24_000  # number of items in each language, or slightly more, since quads are kept whole
     # Number of main items in each language in the test split, or slightly more, and as many in the dev split; other
     # strata come on top, most of them a tenth as large.
@@ -88,7 +88,7 @@ class ControlledCorpus(Data):
 class ExternalCorpus(Data):
     """A file of one's own or a public corpus, divided by group."""
 
-    path: str = MISSING
+    path: str = MISSING  # the file or folder; `~` is expanded
     dev_share: float = 0.1  # share of the groups that goes to the dev split
     test_share: float = 0.2  # share of the groups that goes to the test split
     folds: int | None = None  # for cross-validation: the groups outside the test split are divided into so many folds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
 from omegaconf import MISSING
 
@@ -41,9 +42,15 @@ class MovedData:
 class Config:
     """A training run."""
 
+    most_used: ClassVar[tuple[str, ...]] = (
+        *("name", "output", "seed", "start", "resume", "optimizer.steps", "optimizer.learning_rate"),
+        *("batching.tokens", "model.width", "model.layers", "validation.every", "trainer.device"),
+    )
+    """The settings that the short help shows."""
+
     name: str | None = None  # name of the run's folder in `output`; by default the time, or in a sweep the overrides
-    output: str = "outputs"
-    seed: int = 0
+    output: str = "outputs"  # folder for the run directories
+    seed: int = 0  # seed of the initial weights and of the order of the training items
     resume: str | None = None  # the directory of an unfinished run that is to be continued
     resume_data: MovedData = field(default_factory=MovedData)
     objective: str = "validation_loss"  # what a sweep minimises: validation_loss, or best_head (1 - its accuracy)

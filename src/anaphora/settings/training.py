@@ -23,7 +23,7 @@ class Supervision:
 
     weight: float = 0.0  # weight of this loss; 0: it is off
     layers: list[int] = field(default_factory=lambda: [-1])  # layers concerned; negative numbers count from the last
-    heads: list[int] = field(default_factory=lambda: [0])
+    heads: list[int] = field(default_factory=lambda: [0])  # heads of these layers, from 0
 
     def __post_init__(self) -> None:
         at_least("task.supervision.weight", self.weight, 0)
@@ -37,9 +37,9 @@ class Task:
 
     prediction: Prediction = field(default=MISSING)
     masked_lm: float = 0.0  # share of the words that are masked for the masked-language-model loss
-    masked_lm_weight: float = 1.0
+    masked_lm_weight: float = 1.0  # weight of the masked-language-model loss
     own_token: float = 0.0  # share of the other words whose own, visible token the output layer has to predict
-    own_token_weight: float = 1.0
+    own_token_weight: float = 1.0  # weight of the loss on own tokens
     exchanged_names: bool = False  # show each training item twice: as it is, and with the candidates' names exchanged
     other_names: int = 0  # further copies of each training item, with names from other items for its candidates
     # Weight of a further loss, the probability that both items of a minimal pair get the same answer; 0 turns it off.
@@ -105,13 +105,13 @@ class Optimizer:
     """AdamW with warm-up and decay (Loshchilov and Hutter 2019), and Muon on request."""
 
     matrices: str = "adamw"  # what updates the blocks' matrices: adamw, or muon (orthogonalised momentum)
-    steps: int = 1000
-    learning_rate: float = 1e-3
+    steps: int = 1000  # training steps, one batch each
+    learning_rate: float = 1e-3  # highest learning rate, reached after the warm-up
     matrices_learning_rate: float | None = None  # learning rate of muon; by default `learning_rate`
     warmup: float = 0.05  # share of the steps in which the learning rate rises
     decay: str = "linear"  # learning rate after the warm-up: linear or cosine decay to zero, or constant
     weight_decay: float = 0.01  # weight decay of matrices; biases and norms have none
-    beta2: float = 0.98
+    beta2: float = 0.98  # decay of AdamW's second moments; that of the first is 0.9
     clip: float = 1.0  # gradients with a larger norm are scaled down to this norm
     frozen: list[str] = field(default_factory=list)  # projections that are not trained: query, key, value, output
     # The embedding and this many of the lowest blocks are frozen; with 0, only the embedding is.
@@ -173,10 +173,10 @@ class Trainer:
     A compiled encoder draws other dropout masks.
     """
 
-    device: str = "auto"
+    device: str = "auto"  # `auto` (the first of cuda, mps and cpu that is available), `cpu`, `cuda` or `mps`
     precision: str | None = None  # 32 or bf16-mixed; by default bf16-mixed if device=cuda, otherwise 32
-    compile: bool = False
-    progress: bool = True
+    compile: bool = False  # compile the encoder with torch before training
+    progress: bool = True  # show a progress bar
     loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # `tensorboard`, `csv`, `wandb`, `mlflow`
     pictures: int = 8  # number of steps at which TensorBoard gets pictures and answers for sentences; 0: none
     limit_steps: int | None = None  # for smoke runs: stop after so many steps

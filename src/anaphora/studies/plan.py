@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from omegaconf import MISSING
 
@@ -44,8 +45,8 @@ class VerdictRule:
     baseline_cell: str | None = None  # a cell whose values are subtracted, seed by seed
     baseline_group: str | None = None  # a group whose values are subtracted, from `baseline_cell` if that is set
     languages: list[str] = field(default_factory=list)  # by default every language that was measured
-    at_least: float | None = None
-    at_most: float | None = None
+    at_least: float | None = None  # smallest value for which the condition holds
+    at_most: float | None = None  # largest value for which the condition holds
 
     def __post_init__(self) -> None:
         if self.at_least is None and self.at_most is None:
@@ -89,6 +90,12 @@ class Slurm:
 class StudyPlan:
     """A study over many runs: every cell is a recipe, trained once a seed and measured."""
 
+    most_used: ClassVar[tuple[str, ...]] = (
+        *("output", "seeds", "only", "more", "train", "items", "minutes", "executor", "side_by_side"),
+        *("trainer.device", "interface_language"),
+    )
+    """The settings that the short help shows."""
+
     name: str = MISSING  # name of the study's folder in `output`
     question: str = MISSING  # the question that the study is to answer
     prediction: str = MISSING  # what is expected, and why
@@ -100,7 +107,9 @@ class StudyPlan:
     factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> its overrides
     pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are combined, to see interactions
     pools: dict[str, list[str]] = field(default_factory=dict)  # pool -> cells whose runs are also summarised together
-    seeds: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4])
+    seeds: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4])  # every cell is run once with each seed
+    # `scores`, `forms`, `distance`, `roles`, `levels`, `one_head`, `permuted`, `knockout`, `routes`, `labels`; without
+    # training `scaling`, `symmetry`, `time`.
     measures: list[str] = field(default_factory=lambda: ["scores"])
     rules: list[VerdictRule] = field(default_factory=list)  # the claim holds if all of them do
     solved: float = 0.98  # task accuracy from which a task counts as solved and alignment is compared
@@ -115,7 +124,7 @@ class StudyPlan:
     more: list[str] = field(default_factory=list)  # overrides after those of each cell, for instance ['trainer=smoke']
     items: int | None = None  # about how many items of each split to measure; by default all
     trainer: RunsDevice = field(default_factory=RunsDevice)  # where runs are trained and measured
-    split: str = "test"  # split on which the chosen head is measured
+    split: str = "test"  # split on which the chosen head is measured: `train`, `dev` or `test`
     output: str = "outputs/studies"  # folder for all studies
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # file formats of figures
     # Language of pages, figures and progress: en, zh, or both (one page for each).

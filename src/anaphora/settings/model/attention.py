@@ -38,7 +38,7 @@ class MultiHead(Attention):
     """Heads of equal width with projections of their own (Vaswani et al. 2017, section 3.2.2)."""
 
     kind: str = "multi_head"
-    heads: int = 2
+    heads: int = 2  # number of heads in each layer
     scaled: bool = True  # divide scores by the square root of the number of features per head
     dropout: float = 0.0  # dropout rate of single attention weights, in training only
     head_dropout: float = 0.0  # dropout rate of whole heads, in training only (Zhou et al. 2020)
@@ -59,7 +59,7 @@ class SingleHead(Attention):
     """One head over the full width."""
 
     kind: str = "single_head"
-    dropout: float = 0.0
+    dropout: float = 0.0  # dropout rate of single attention weights, in training only
 
     def __post_init__(self) -> None:
         between("model.attention.dropout", self.dropout, 0, 1)
@@ -88,7 +88,7 @@ class Uniform(Attention):
     """Every token attends equally to all tokens of its sentence: the control in which no map can show anything."""
 
     kind: str = "uniform"
-    heads: int = 2
+    heads: int = 2  # number of heads in each layer
     projections: ClassVar[tuple[str, ...]] = ("value", "output")
 
     def __post_init__(self) -> None:
@@ -105,7 +105,7 @@ class ParameterFree(Attention):
     """softmax(X X^T / sqrt(D)) X on the heads' slices of the features: attention with nothing to train."""
 
     kind: str = "parameter_free"
-    heads: int = 2
+    heads: int = 2  # number of heads in each layer
     projections: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:

@@ -84,7 +84,7 @@ class Norm:
 
     kind: str = MISSING
     placement: str = "pre"  # pre: at the start of the residual branch; post: after the sum
-    epsilon: float = 1e-5
+    epsilon: float = 1e-5  # added under the square root, to avoid division by zero
     embedding: bool = False  # a further norm on the embedding and its positions, as in BERT
 
     def __post_init__(self) -> None:
@@ -137,7 +137,7 @@ class Normal(Initialisation):
     """All weights are drawn from one normal distribution (Devlin et al. 2019)."""
 
     kind: str = "normal"
-    deviation: float = 0.02
+    deviation: float = 0.02  # standard deviation of the weights
 
     def __post_init__(self) -> None:
         if self.deviation <= 0:
@@ -165,8 +165,8 @@ class Xavier(Initialisation):
 class Model:
     """The shape of the encoder."""
 
-    width: int = 128
-    layers: int = 3
+    width: int = 128  # number of features of a token, over all heads
+    layers: int = 3  # number of blocks of attention and feed-forward network
     dropout: float = 0.0  # dropout rate of the embedding and of every branch's output, in training only
     values: str = "hidden"  # what attention mixes: the layer's own input (hidden), or the tokens' embeddings (token)
     second_sequence: bool = False  # take the pronoun out of the text and let it query the text as a second sequence

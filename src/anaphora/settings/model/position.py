@@ -54,7 +54,7 @@ class Sinusoidal(Position):
     """Fixed waves added to the embedding (Vaswani et al. 2017, section 3.5)."""
 
     kind: str = "sinusoidal"
-    base: float = 10_000.0
+    base: float = 10_000.0  # the wavelengths grow up to 2 pi times this number
 
     def __post_init__(self) -> None:
         at_least("model.position.base", self.base, 2)
@@ -74,7 +74,7 @@ class Learned(Position):
     """One trained vector for each position, added to the embedding (Devlin et al. 2019)."""
 
     kind: str = "learned"
-    max_length: int = 512
+    max_length: int = 512  # number of positions that have a vector; longer texts are refused
 
     def __post_init__(self) -> None:
         between("model.position.max_length", self.max_length, 1, 10**6)
@@ -94,7 +94,7 @@ class Rotary(Position):
     """Queries and keys turned by an angle that grows with the position (Su et al. 2021)."""
 
     kind: str = "rotary"
-    base: float = 10_000.0
+    base: float = 10_000.0  # the wavelengths grow up to 2 pi times this number
 
     def __post_init__(self) -> None:
         at_least("model.position.base", self.base, 2)
@@ -128,8 +128,8 @@ class T5Relative(Position):
     """A trained score for each bucket of distances (Raffel et al. 2020, section 2.1)."""
 
     kind: str = "t5_relative"
-    buckets: int = 32
-    max_distance: int = 128
+    buckets: int = 32  # number of buckets of distances, half of them for each direction
+    max_distance: int = 128  # all distances from here on share the last bucket
 
     def __post_init__(self) -> None:
         if self.buckets < 4 or self.buckets % 4:

@@ -80,7 +80,7 @@ class Pointer(Prediction):
 
     kind: str = "pointer"
     layer: int = -1  # layer of this row; negative numbers count from the last
-    head: int = 0
+    head: int = 0  # head of this layer, from 0
 
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
         from anaphora.model import prediction as modules

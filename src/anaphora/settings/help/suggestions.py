@@ -12,7 +12,7 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.settings.arguments import inner_type
-from anaphora.settings.variants import SLOTS, VARIANTS
+from anaphora.settings.variants import VARIANTS
 
 OPTIONS_OF_HYDRA = {
     **dict.fromkeys(("--help", "-h", "--hydra-help", "--version", "--resolve", "--run", "-r", "--multirun", "-m"), 0),
@@ -50,6 +50,19 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
             _check_option(argument, waiting[:1], keys, is_composed=groups is not None)
         elif not argument.startswith(("+", "hydra")) and "@" not in name:
             _check_key(name.lstrip("~"), keys)
+
+
+def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
+    """Refuse to name a model by `model=`, which elsewhere describes the parts of an encoder.
+
+    Raises:
+        UserError: a command that reads models of any kind gets one under that name.
+    """
+    for argument in arguments:
+        if argument.startswith("model=") and getattr(schema, "any_model", False):
+            name = argument.removeprefix("model=")
+            given = f"run={name}" if hasattr(schema, "run") else f"'runs=[{name}]'"
+            raise UserError(f"{argument}: this command takes a model as {given}; model= names the parts of an encoder")
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:

@@ -1,0 +1,222 @@
+"""The help of a command: what it does, an example, and its own settings with type, default and meaning."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import io
+import textwrap
+import tokenize
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from omegaconf import MISSING
+
+from anaphora.base.errors import UserError
+from anaphora.settings.arguments import CONFIGS, inner_type
+from anaphora.settings.help.suggestions import nearest
+from anaphora.settings.variants import SLOTS, VARIANTS
+
+_WIDTH = 100
+_COLUMN = 30
+"""Where the meaning of a setting begins."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Entry:
+    """A setting of a command: its key, its field, the class that has the field, and its type."""
+
+    key: str
+    field: dataclasses.Field[Any]
+    owner: type[Any]
+    hint: Any
+
+    @property
+    def lines(self) -> list[str]:
+        """What the help shows of the setting."""
+        default = default_text(self.field)
+        kind = "name" if self.hint in VARIANTS else _type_in_words(self.hint)
+        kind += "" if default else ", required"
+        kind += ", optional" if default == "null" else ""
+        meaning = comment_on(self.owner, self.field.name)
+        if self.hint in VARIANTS:
+            meaning += "; " * bool(meaning) + f"one of {', '.join(options_of(self.key.replace('.', '/')))}"
+        left = self.key if default == "null" else f"{self.key}={default or '...'}"
+        return _columns(left, f"{kind}: {meaning}" if meaning else kind)
+
+
+def help_page(name: str, about: str, example: str, schema: type[Any], groups: Mapping[str, str | None] | None) -> str:
+    """Return the help of a command.
+
+    Args:
+        name: of the command.
+        about: what it does.
+        example: the command with settings.
+        schema: its settings.
+        groups: what Hydra chooses beside them, with its defaults; the page then shows the settings that are used most.
+            None if Hydra does not compose the settings; the page then shows all.
+    """
+    usage = f"usage:   anaphora {name} [setting=value ...]\nexample: {example}"
+    if groups is None:
+        parts = ["settings:\n" + listed_settings(schema)]
+        if "data" in (one.name for one in dataclasses.fields(schema)):
+            parts.append(f"the settings of each kind of data: anaphora {name} --help data")
+    else:
+        parts = [
+            "groups, each with its default and all options:\n" + listed_groups(groups),
+            "settings used most:\n" + most_used_settings(schema),
+            f"all settings: anaphora {name} --help all (or a group in place of all)\n"
+            "several runs: -m and values with commas, as in -m seed=0,1,2\n"
+            "without a start: --cfg job prints the settings",
+        ]
+    wrapped = "\n\n".join(textwrap.fill(paragraph, _WIDTH) for paragraph in about.split("\n\n"))
+    return "\n\n".join([wrapped, usage, *parts, "More examples: docs/commands.md"])
+
+
+def listed_settings(schema: type[Any]) -> str:
+    """Return the settings of a command or program, each with its type, its default and what it means."""
+    return "\n".join(line for entry in _entries(schema) for line in entry.lines)
+
+
+def most_used_settings(schema: type[Any]) -> str:
+    """Return the settings that are named most often, as `most_used` of the class of settings lists them."""
+    entries = {entry.key: entry for entry in _entries(schema)}
+    return "\n".join(line for key in schema.most_used for line in entries[key].lines)
+
+
+def listed_groups(groups: Mapping[str, str | None]) -> str:
+    """Return a table of groups, each with its default option and all options."""
+    lines: list[str] = []
+    for group, default in groups.items():
+        left = group if default is None else f"{group}={'...' if default == '???' else default}"
+        lines += _columns(left, ", ".join(options_of(group)))
+    return "\n".join(lines)
+
+
+def options_of(group: str) -> list[str]:
+    """Return the options of a group: the variants of a slot, and the files of `configs`."""
+    variants = VARIANTS[SLOTS[group].settings] if group in SLOTS else ()
+    return list(dict.fromkeys([*variants, *sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))]))
+
+
+def settings_below(schema: type[Any], topic: str) -> str:
+    """Return the settings of one group (`optimizer`), of a slot with its variants (`model/position`), or all (`all`).
+
+    Raises:
+        UserError: the command has no such group.
+    """
+    if topic == "all":
+        return listed_settings(schema)
+    key = topic.replace("/", ".")
+    entries = list(_entries(schema))
+    slot = next((entry for entry in entries if entry.key == key and entry.hint in VARIANTS), None)
+    if slot is not None:
+        return _listed_variants(slot)
+    below = [entry for entry in entries if entry.key == key or entry.key.startswith(f"{key}.")]
+    if not below:
+        allowed = ["all", *dict.fromkeys(entry.key.split(".")[0] for entry in entries)]
+        meant = nearest(topic, allowed)
+        question = f"; did you mean {meant}?" if meant else ""
+        raise UserError(f"--help {topic}: there is no such group of settings{question} (allowed: {', '.join(allowed)})")
+    return "\n".join(line for entry in below for line in entry.lines)
+
+
+def _listed_variants(slot: _Entry) -> str:
+    """Return the variants of a slot, and once each setting that one or several of them have."""
+    lines: list[str] = []
+    settings: dict[tuple[str, str], _Entry] = {}
+    for kind, variant in VARIANTS[slot.hint].items():
+        entries = [entry for entry in _entries(variant, f"{slot.key}.") if entry.field.name != "kind"]
+        names = ", ".join(entry.field.name for entry in entries)
+        lines += _columns(
+            f"{slot.key.replace('.', '/')}={kind}", summary(variant) + f" Settings: {names}." * bool(names)
+        )
+        settings |= {(entry.key, comment_on(entry.owner, entry.field.name)): entry for entry in entries}
+    return "\n".join([*lines, "", *(line for entry in settings.values() for line in entry.lines)])
+
+
+def summary(settings: type[Any]) -> str:
+    """Return the first paragraph of a class's docstring in one line."""
+    return " ".join((inspect.getdoc(settings) or "").split("\n\n")[0].split())
+
+
+def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
+    for one in dataclasses.fields(schema):
+        hint, key = inner_type(schema, one.name), f"{before}{one.name}"
+        if dataclasses.is_dataclass(hint) and hint not in VARIANTS:
+            yield from _entries(typing.cast(type[Any], hint), f"{key}.")
+        else:
+            yield _Entry(key, one, schema, hint)
+
+
+def _columns(left: str, right: str) -> list[str]:
+    """Return an entry with its explanation to the right, or below if it is long."""
+    first = f"  {left}".ljust(_COLUMN)
+    wrapped = textwrap.wrap(
+        right, _WIDTH, initial_indent=" " * _COLUMN, subsequent_indent=" " * _COLUMN, break_on_hyphens=False
+    )
+    if len(first) > _COLUMN or not first.endswith(" "):
+        return [first.rstrip(), *wrapped]
+    return [first + wrapped[0].lstrip(), *wrapped[1:]] if wrapped else [first.rstrip()]
+
+
+def _type_in_words(hint: Any) -> str:
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is list:
+        return f"list of {_PLURALS.get(inner[0], 'lists' if typing.get_origin(inner[0]) is list else 'groups')}"
+    if typing.get_origin(hint) is dict:
+        return "dictionary"
+    return {str: "text", int: "whole number", float: "number", bool: "true or false"}.get(hint, str(hint))
+
+
+_PLURALS = {str: "texts", int: "whole numbers", float: "numbers"}
+
+
+def default_text(one: dataclasses.Field[Any]) -> str:
+    """Return the default of a setting as a user types it; "" if the user has to give a value."""
+    value = one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
+    if value is dataclasses.MISSING or value == MISSING:
+        return ""
+    if dataclasses.is_dataclass(value):
+        return str(getattr(value, "kind", ""))
+    if isinstance(value, list):
+        return f"[{','.join(str(item) for item in value)}]"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def comment_on(settings: type[Any], name: str) -> str:
+    """Return what a setting means: the comment behind its field or above it, in the class that declares it."""
+    for declaring in settings.__mro__:
+        if name in inspect.get_annotations(declaring):
+            return _comments(declaring).get(name, "")
+    return ""
+
+
+@functools.cache
+def _comments(declaring: type[Any]) -> dict[str, str]:
+    """Return the comment of every field that has one: behind it, else above it."""
+    source = inspect.getsource(declaring)
+    behind: dict[int, str] = {}
+    above: dict[int, str] = {}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            alone = token.line.lstrip().startswith("#")
+            (above if alone else behind)[token.start[0]] = token.string.lstrip("# ")
+    return dict(_commented_fields(source, behind, above))
+
+
+def _commented_fields(source: str, behind: dict[int, str], above: dict[int, str]) -> Iterator[tuple[str, str]]:
+    import ast
+
+    (body,) = ast.parse(source).body
+    assert isinstance(body, ast.ClassDef)
+    for node in body.body:
+        if isinstance(node, ast.AnnAssign):
+            lines = [behind[line] for line in range(node.lineno, (node.end_lineno or 0) + 1) if line in behind]
+            first = node.lineno
+            while first - 1 in above:
+                first -= 1
+            over = " ".join(above[line] for line in range(first, node.lineno))
+            yield ast.unparse(node.target), " ".join(lines) or over[:1].lower() + over[1:].rstrip(".")
