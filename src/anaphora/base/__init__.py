@@ -1,1 +1,1 @@
-"""What every room may use: errors, files, checks, text and language rules; imports nothing of the other rooms."""
+"""Common base of all rooms: errors, files, checks, text and language rules; imports no other room."""

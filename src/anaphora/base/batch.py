@@ -1,4 +1,4 @@
-"""What models read, as tensors: packed rows of tokens, and the questions about them."""
+"""Model inputs as tensors: packed rows of tokens, and the questions about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class EncoderInput:
-    """What the encoder reads: packed rows of tokens.
+    """The encoder's input: packed rows of tokens.
 
     Attributes:
         ids: (B, T).
@@ -28,7 +28,7 @@ class EncoderInput:
     second: Tensor | None = None
 
     def to(self, device: torch.device | str) -> EncoderInput:
-        """Return the same on another device."""
+        """Copy the input to another device."""
         return replace(self, **{name: each.to(device) for name, each in vars(self).items() if each is not None})
 
 
@@ -72,7 +72,7 @@ class Batch:
 
     @property
     def real_tokens(self) -> int:
-        """Return how many tokens are not padding."""
+        """Count the tokens that are not padding."""
         return int((self.segments >= 0).sum())
 
     @property
@@ -82,9 +82,9 @@ class Batch:
 
     @property
     def right_answers(self) -> Tensor:
-        """(N, M + 1) which answers are right: the antecedents, or "none of them", the last one, where there is none."""
+        """Return (N, M + 1) which answers are right: the antecedents, or "none of them" (last) without antecedents."""
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def to(self, device: torch.device | str) -> Batch:
-        """Return the same batch on another device."""
+        """Copy the batch to another device."""
         return replace(self, **{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})

@@ -1,4 +1,4 @@
-"""Checks of settings, and of what Python hands over; each names the setting, the value and what is allowed."""
+"""Checks of settings and Python arguments; each message names the setting, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from anaphora.base.errors import UserError
 
 
 def between(name: str, value: float, low: float, high: float) -> None:
-    """Reject a number outside [low, high), naming the setting."""
+    """Check that a number is inside [low, high)."""
     if not low <= value < high:
         raise UserError(f"{name} ({value}) must be at least {low:g} and below {high:g}")
 
 
 def at_least(name: str, value: float, low: float) -> None:
-    """Reject a number below `low`, naming the setting."""
+    """Check that a number is at least `low`."""
     if value < low:
         raise UserError(f"{name} ({value}) must be at least {low:g}")
 
 
 def whole_number(name: str, value: object) -> int:
-    """Reject what is no whole number, naming the argument; a truth value is none."""
+    """Check that an argument is a whole number and not a truth value."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise UserError(f"{name} ({value!r}) must be a whole number")
     return int(value)
@@ -51,7 +51,7 @@ def _plain(value: Any) -> Any:
 
 
 def one_text(name: str, value: object) -> str:
-    """Reject what is no text, naming the argument."""
+    """Check that an argument is a text."""
     if not isinstance(value, str):
         raise UserError(f"{name} ({value!r}) must be a string: one text at a time")
     if not value.strip():
@@ -60,25 +60,25 @@ def one_text(name: str, value: object) -> str:
 
 
 def file_name(name: str, value: object) -> Path:
-    """Reject what names no file or folder, naming the argument."""
+    """Check that an argument names a file or folder."""
     if not isinstance(value, str | Path):
         raise UserError(f"{name} ({value!r}) must be a path, as a string or a Path")
     return Path(value)
 
 
 def file_ending(name: str, path: str | Path, *endings: str) -> None:
-    """Reject a file whose name ends otherwise, naming the setting: what lies there may be of another kind."""
+    """Check that a file name has the required suffix, since another file may be of another kind."""
     if Path(path).suffix not in endings:
         raise UserError(f"{name} ({path}) must end in one of {', '.join(endings)}")
 
 
 def thread_count(name: str, value: int) -> None:
-    """Reject a number of threads that no machine has: many thousands end the process without a word."""
+    """Check that a number of threads is plausible: many thousands end the process without a message."""
     between(name, value, 1, 1025)
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Reject a word that is not in the list, naming the setting."""
+    """Check that a word is in a list."""
     if not isinstance(value, str) or value not in allowed:
         raise UserError(f"{name} ({value!r}) must be one of {', '.join(allowed)}")
 
@@ -90,7 +90,7 @@ FIGURE_FORMATS = ("png", "svg", "pdf")
 
 
 def figure_formats(names: Sequence[str]) -> None:
-    """Reject a format in which no figure can be written."""
+    """Check that figures can be written in these formats."""
     for name in names:
         one_of("formats", name, FIGURE_FORMATS)
 
@@ -100,7 +100,7 @@ LONGEST_NAME = 200
 
 
 def directory_name(name: str, value: str) -> None:
-    """Reject a name that leads elsewhere, is hidden, or is too long, naming the setting."""
+    """Check that a name is a plain directory name: not a path, hidden or too long."""
     if not value or value.startswith(".") or set(value) & set("/\\\0") or len(value.encode()) > LONGEST_NAME:
         shown = value if len(value) <= 60 else f"{value[:60]}..."
         raise UserError(

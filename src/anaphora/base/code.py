@@ -14,7 +14,7 @@ _SOURCES = _PACKAGE.parent
 
 
 def code_digest(*names: str) -> str:
-    """A digest of the compiled code of modules or packages of `anaphora`, and of every module of it that they import.
+    """Return a digest of the compiled code of modules or packages, and of all `anaphora` modules they import.
 
     Comments, docstrings and layout do not count, since they change no number. Imports for the type checker alone are
     not followed.
@@ -46,14 +46,14 @@ def _files(name: str) -> Iterator[Path]:
 
 
 def _file(name: str) -> Iterator[Path]:
-    """Yield the file of a module or of a package itself; nothing for a name inside a module."""
+    """Return the file of a module or package; None for a name inside a module."""
     place = _SOURCES / name.replace(".", "/")
     yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 
 
 @functools.cache
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a digest of what a file compiles to, and the names of this package that it imports."""
+    """Return a digest of a file's compiled code, and the names of this package that it imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported = tuple(dict.fromkeys(_imports(tree.body)))
     _remove_docstrings(tree)
@@ -71,7 +71,7 @@ def _remove_docstrings(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.A
 
 
 def _parts(compiled: CodeType) -> Iterator[bytes]:
-    """Yield what decides what compiled code does: instructions, names, arguments, exception table and constants."""
+    """Return the parts of compiled code that affect results: instructions, names, arguments, exceptions, constants."""
     yield compiled.co_code
     yield compiled.co_exceptiontable
     names = (compiled.co_names, compiled.co_varnames, compiled.co_freevars, compiled.co_cellvars)

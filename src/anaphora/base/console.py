@@ -1,4 +1,4 @@
-"""The console that every command prints to."""
+"""The console of all commands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def working(stage: str) -> Iterator[Callable[[str], None]]:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a length of time in seconds, minutes or hours."""
+    """Format a duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
@@ -45,7 +45,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Return a number of bytes in the largest unit of which there are more than one and a half."""
+    """Format a number of bytes in the largest unit that gives more than one and a half."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if count >= 1.5 * size:
             return f"{count / size:.1f} {unit}" if count < 10 * size else f"{count / size:,.0f} {unit}"

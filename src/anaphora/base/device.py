@@ -1,4 +1,4 @@
-"""Where a model computes: on the processor, or on a device that was asked for. Imports nothing heavy."""
+"""The device on which a model computes; no heavy imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 @dataclass(kw_only=True)
 class Device:
-    """Where a command that trains nothing computes; always in float32, so that evidence is not rounded."""
+    """The device of a command without training; it computes in float32, so that evidence is not rounded."""
 
     device: str = "cpu"  # `cpu` or `cuda`; not mps, which has no float64 for sums
 
@@ -29,7 +29,7 @@ class Device:
 
 @dataclass(kw_only=True)
 class RunsDevice:
-    """Where the runs of a command are trained and measured."""
+    """The device on which a command trains and measures runs."""
 
     device: str | None = None  # `auto`, `cpu`, `cuda` or `mps`; by default as the runs' own settings say
 
@@ -39,7 +39,7 @@ class RunsDevice:
 
 
 def evaluation_device(device: str) -> Device:
-    """Return where a run is measured that was trained on `device`: on cuda if that was asked for and is there.
+    """Return the device on which a run trained on `device` is measured: cuda if requested and available.
 
     A run that was trained on another machine can be measured on this one.
     """
@@ -49,7 +49,7 @@ def evaluation_device(device: str) -> Device:
 
 
 def refuse_missing_device(name: str) -> None:
-    """Reject a device that this machine certainly lacks, without importing torch; `torch_device` has the last word.
+    """Check that this machine may have a device, without importing torch; `torch_device` decides finally.
 
     Raises:
         UserError: as `torch_device`.
@@ -76,7 +76,7 @@ def _may_have_cuda() -> bool:
 
 
 def torch_device(name: str) -> torch.device:
-    """Return the device of a name of `DEVICES`; `auto` is the first of cuda, mps and cpu that is there.
+    """Return the torch device of a name in `DEVICES`; `auto` is the first available of cuda, mps and cpu.
 
     Raises:
         UserError: this machine has no such device.

@@ -1,4 +1,4 @@
-"""The one error that is a user's to mend, and the command that mends a missing package."""
+"""The error class for user mistakes, and the command that installs a missing package."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class UserError(ValueError):
 
 
 class FailedRunsError(UserError):
-    """Some of the runs that a command trains have failed; the others and all that they led to are written."""
+    """An error for commands of which some runs failed; results of the other runs are written."""
 
     exit_status = 1
 
 
 def shortened(message: str) -> str:
-    """A message without its middle where it is too long: it begins with the place and ends with what is allowed."""
+    """Shorten a long message in the middle, keeping the place at its start and what is allowed at its end."""
     if len(message) <= LONGEST_MESSAGE:
         return message
     half = (LONGEST_MESSAGE - len(" ... ")) // 2
@@ -50,7 +50,7 @@ def shortened(message: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the first sentence of an error that may span many lines."""
+    """Return the first sentence of an error of several lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
     first = lines[0] if lines else type(error).__name__
@@ -60,7 +60,7 @@ def one_line(error: BaseException) -> str:
 
 
 def pip_install(what: str) -> str:
-    """Return the command that installs something where this program finds it.
+    """Return the command that installs a package for this program.
 
     It names the Python that runs: the `pip` on the path may belong to another one, where `make` has installed nothing.
     There this package is known by its name, also if it was installed from a checkout, and an extra of it adds packages

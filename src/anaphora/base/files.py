@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and directories that one process writes at a time.
+"""Atomic file writes, and directories locked for one process at a time.
 
 What is being written is a hidden draft next to its place, locked by the process that writes it. A draft that nobody has
 locked was left by a process that was killed; who writes into its folder next, or locks it, removes it.
@@ -35,7 +35,7 @@ _PROBE_BYTES = 4096  # a full disk may still take an empty file
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A draft next to `path` that takes its place when the block ends well, and vanishes when it does not.
+    """Write a draft next to `path` that replaces it if the block ends without error, and is removed otherwise.
 
     It has reached the disk before it takes the place, and has the permissions that the umask gives.
 
@@ -60,7 +60,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """A draft of a directory that takes the place `path` when the block ends well, and vanishes when it does not.
+    """Write a draft directory that becomes `path` if the block ends without error, and is removed otherwise.
 
     Raises:
         UserError: the directory cannot be written, another one that is not empty lies there, or the block raised an
@@ -107,7 +107,7 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callable[[str], Any] | None = None) -> Any:
-    """Return what JSON text holds.
+    """Parse JSON text.
 
     Args:
         text: the JSON.
@@ -140,7 +140,7 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
 
 
 def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
-    """Return what a file holds that `write_json` wrote.
+    """Read a file written by `write_json`.
 
     Args:
         path: of the file.
@@ -173,7 +173,7 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
 
 
 def shape_problem(content: Any, shape: Any, place: str = "") -> str:
-    """Return where JSON differs from a shape, in words; nothing if it does not.
+    """Describe where JSON differs from a shape; empty if it does not.
 
     A shape is a type (`float` is any number, `object` anything), None, a tuple of shapes of which one must fit, a list
     of one shape, `{str: shape}` for an object of any keys, or an object whose keys must be there ("key?" need not).
@@ -212,13 +212,13 @@ def _below(place: str, name: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_writable(path: Path) -> None:
-    """Refuse, before long work, a file that could not be written after it. Nothing is left there.
+    """Check before long work that a file can be written after it; nothing is left behind.
 
     Raises:
         UserError: it is a directory or a device, or its folder cannot be made, is read-only or full.
@@ -301,7 +301,7 @@ def _locked_file(directory: Path) -> int:
 
 
 def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
-    """Return a new draft in a folder, open and locked: a file with this suffix, or a directory where it is None."""
+    """Create a draft in a folder, open and locked: a file with this suffix, or a directory if it is None."""
     while True:
         draft = folder / f"{DRAFT_PREFIX}{secrets.token_hex(8)}{suffix or ''}"
         if suffix is None:
@@ -318,7 +318,7 @@ def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
 
 
 def _own(handle: int) -> bool:
-    """Lock a draft that was just made; False where it is gone already. Without locks nobody removes drafts."""
+    """Lock a new draft; return False if it is already gone. Without locks drafts are never removed."""
     with contextlib.suppress(OSError):
         return not has_fcntl or (lock_descriptor(handle, blocking=False) and os.fstat(handle).st_nlink > 0)
     return True
@@ -344,13 +344,13 @@ def _probe(handle: int) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Let a file reach the disk."""
+    """Flush a file to disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def _flush_folder(folder: Path) -> None:
-    """Let the names in a folder reach the disk, where the system can."""
+    """Flush the names in a folder to disk, if the system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -360,7 +360,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _nearest_folder(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists.
+    """Return the folder, or the nearest existing one above it.
 
     Raises:
         UserError: what is there is no folder.
@@ -384,7 +384,7 @@ def _kind(path: Path) -> str:
 
 @contextlib.contextmanager
 def _os_errors_as_user_errors(path: Path) -> Iterator[None]:
-    """A block whose OSErrors are a user's mistake that names the path."""
+    """Turn an OSError inside the block into a user error that names the path."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a name on the hub is, and whether the hub can be reached: one request, where its own libraries retry long."""
+"""Names on the hub, and a check of whether it is reachable: one request instead of the library's long retries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANSWER_HOLDS_SECONDS = 10.0
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """Return the library `transformers`, which the core does without.
+    """Import `transformers`, which is optional.
 
     Args:
         extra: of this package, which installs it.
@@ -36,17 +36,17 @@ def import_transformers(extra: str = "transformers") -> Any:
 
 
 def no_folder_error(setting: str, name: str) -> UserError:
-    """Return the error where a setting names a model by a folder that is not there."""
+    """Return the error for a setting that names a model by a missing folder."""
     return UserError(f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name")
 
 
 def pickle_advice(pickles: Sequence[str]) -> str:
-    """Return the end of a message that safetensors are missing, where weights lie there as one of these pickles."""
+    """Return advice for a message about missing safetensors if there are pickled weights instead."""
     return f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
 
 
 def is_reachable() -> bool:
-    """Whether the hub, or what HF_ENDPOINT names in its place, answers anything; never where HF_HUB_OFFLINE is set."""
+    """Check whether the hub, or HF_ENDPOINT, answers; False if HF_HUB_OFFLINE is set."""
     from huggingface_hub import constants
 
     now = int(time.monotonic() / _ANSWER_HOLDS_SECONDS)

@@ -117,19 +117,19 @@ def _script_of(character: str) -> str:
 
 
 def split_names(names: Sequence[str]) -> list[str]:
-    """Names that were typed with a Chinese comma, "，" or "、", between them, which Hydra takes for part of a name."""
+    """Split names at Chinese commas, "，" or "、", which Hydra takes for parts of a name."""
     parts = [(name, part.strip()) for name in names for part in re.split("[，、]", name)]
     return [part for name, part in parts if part or name == part]
 
 
 def language_of(text: str) -> str:
-    """Return the language: "zh" where a fifth or more of the first thousand characters are Chinese, else "en"."""
+    """Return the language: "zh" if at least a fifth of the first thousand characters are Chinese, else "en"."""
     sample = text[:LANGUAGE_SAMPLE]
     return "zh" if len(CHINESE_CHARACTER.findall(sample)) >= max(1, CHINESE_SHARE * len(sample)) else "en"
 
 
 def is_contradicted(language: str, text: str) -> bool:
-    """Whether every letter of a text is against a language; digits, marks and special words such as [MASK] are not.
+    """Check whether all letters of a text contradict a language; digits, marks and [MASK] do not count.
 
     An English text may have Chinese names, and a Chinese one English names; but not nothing else.
     """

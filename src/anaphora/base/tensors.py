@@ -1,4 +1,4 @@
-"""Arrays in safetensors files with a digest of what they hold, so that a changed bit is noticed when they are read."""
+"""Arrays in safetensors files with a digest of their content, so that damage is detected on reading."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
 
 
 def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Arrays by name, and the digests of the files that belong to them; empty for a file that was written without any.
+    """Read arrays by name, and the digests of related files; empty for a file written without any.
 
     Args:
         path: of the safetensors file.
@@ -64,7 +64,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return SHA-256 of arrays, their names, types and shapes."""
+    """Return the SHA-256 of arrays with their names, types and shapes."""
     total = hashlib.sha256()
     for name in sorted(arrays):
         values = np.ascontiguousarray(arrays[name])

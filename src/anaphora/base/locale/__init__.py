@@ -1,1 +1,1 @@
-"""Sentences that the code holds in English, in the language of the interface; their Chinese is in zh.po."""
+"""Translation of English sentences in the code to the interface's language; zh.po has the Chinese."""
