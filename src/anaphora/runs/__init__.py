@@ -1,1 +1,1 @@
-"""A run directory: what stands in it, where it starts from, and whether it can be used again."""
+"""Run directories: their files, their starting weights, and their re-use."""

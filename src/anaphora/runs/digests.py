@@ -1,4 +1,4 @@
-"""Digests of weights and of the code that measures, so that what others measured is known as such."""
+"""Digests of weights and measuring code, to recognise results of others."""
 
 from __future__ import annotations
 

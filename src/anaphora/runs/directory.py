@@ -1,4 +1,4 @@
-"""A run directory and what is read back from it: settings, tokenizer and weights; primitives and tensors only."""
+"""A run directory: settings, tokenizer and weights, read as primitives and tensors only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WEIGHT_TYPES = (np.float32, np.float16)
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Where things lie in a run directory."""
+    """The paths of the files in a run directory."""
 
     directory: Path
 
@@ -52,12 +52,12 @@ class RunFiles:
 
     @property
     def weights(self) -> Path:
-        """Return the best weights; their presence says that training has finished."""
+        """Return the path of the best weights; their presence means that training has finished."""
         return self.directory / "model.safetensors"
 
     @property
     def training(self) -> Path:
-        """Return what training reached: steps, seconds, validations."""
+        """Return the path of the training record: steps, seconds, validations."""
         return self.directory / "training.json"
 
     @property
@@ -74,12 +74,12 @@ class RunFiles:
 
     @property
     def best_weights(self) -> Path:
-        """Return the best weights so far of a training that has not finished."""
+        """Return the path of the best weights so far of an unfinished training."""
         return self.checkpoints / "best.safetensors"
 
     @property
     def last_checkpoint(self) -> Path:
-        """Return weights and optimizer of the last validation, to resume from."""
+        """Return the path of weights and optimizer at the last validation, to resume from."""
         return self.checkpoints / "last.ckpt"
 
 
@@ -107,21 +107,21 @@ class Run:
 
     @property
     def is_shipped(self) -> bool:
-        """Return whether it is the run inside the package."""
+        """Check whether it is the run inside the package."""
         return self.origin == shipped.FOLDER
 
     @property
     def files(self) -> RunFiles:
-        """Return what training and whoever published it left; what is measured here goes to `directory`."""
+        """Return the files of the run itself; new measurements go to `directory`."""
         return RunFiles(self.origin or self.directory)
 
     def untrained_model(self, seed: int) -> PronounModel:
-        """Return a model of the same settings at its random start."""
+        """Return a randomly initialised model of the same settings."""
         return randomly_initialised(self.config, self.tokenizer.size, seed).to(self.model.device)
 
 
 def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounModel:
-    """Return a model at the random start of a seed, in evaluation mode; the caller's generator is left as it was."""
+    """Return a model randomly initialised from a seed, in evaluation mode; the caller's generator is unchanged."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return PronounModel(config.model, config.task.prediction, vocabulary).eval()
@@ -129,7 +129,7 @@ def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounM
 
 @contextmanager
 def locked_run(directory: Path) -> Iterator[None]:
-    """Hold a directory that is a run's, or will be, as `locked_directory` does; of a finished run the checkpoints go.
+    """Lock a run directory as `locked_directory` does, and remove the checkpoints of a finished run.
 
     They stay only where a process was killed between its last two steps.
     """
@@ -141,7 +141,7 @@ def locked_run(directory: Path) -> Iterator[None]:
 
 
 def tidy(directory: Path) -> None:
-    """Remove what a killed process left in a run, unless another one is writing there or this one may not."""
+    """Remove leftovers of a killed process from a run, unless another process is writing or access is denied."""
     with suppress(UserError), locked_run(directory):
         pass
 
@@ -206,14 +206,14 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
 
 def results_folder(name: str) -> Path:
-    """Where what is measured on a model goes that is no run directory: nothing is written next to its weights."""
+    """Return the folder of measurements on a model that is no run directory; nothing is written next to its weights."""
     if name.startswith(HUB_PREFIX):
         return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")
     return Path(Config.output) / (Path(name).name or Path(name).resolve().name)
 
 
 def _stored_run(directory: str | Path) -> Run:
-    """Return a finished run of ours.
+    """Load a finished run of this package.
 
     Raises:
         UserError: the directory holds none, the training has not finished, or a file is broken.
@@ -231,7 +231,7 @@ def _stored_run(directory: str | Path) -> Run:
 
 
 def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output: bool) -> None:
-    """Give a model the weights of a run; those of 16 bits become numbers of 32, with which it computes.
+    """Load the weights of a run into a model; 16-bit values become float32.
 
     Args:
         model: of the run's settings.
@@ -265,7 +265,7 @@ def _config_file(layout: RunFiles) -> Path:
 
 
 def pretrained_run(folder: Path) -> Run:
-    """Return pretrained weights as a run that answers nothing: encoder and tokenizer, no prediction head and no data.
+    """Open pretrained weights as a run without answers: encoder and tokenizer, no prediction head or data.
 
     What is measured on them goes to outputs/<the folder's name>, for nothing may be written next to them.
 
@@ -290,7 +290,7 @@ def _other_shape(state: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray
 
 
 def training_record(directory: Path) -> dict[str, Any]:
-    """Return what `training.json` holds, under the present names of its metrics; empty if there is none.
+    """Return the content of `training.json` under the current metric names; empty if it is missing.
 
     Raises:
         UserError: the file is damaged.
@@ -308,7 +308,7 @@ def training_record(directory: Path) -> dict[str, Any]:
 
 
 def other_training_items(data: Data, run: str) -> str:
-    """Return the message that data do not give the training items of a run."""
+    """Return the message that data do not contain the training items of a run."""
     return (
         f"data ({data.path_or_kind()}) no longer gives the training items of run {run}; restore the file, "
         "work in the folder where it was trained, or train again"
@@ -329,7 +329,7 @@ _RECORD = {
 
 
 def objective(directory: Path, name: str) -> float:
-    """What training reached, the lower the better: of the validation whose weights are kept, its loss or its error.
+    """Return the objective of training, lower is better: loss or error of the validation whose weights are kept.
 
     Args:
         directory: of a finished run.

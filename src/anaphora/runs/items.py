@@ -1,4 +1,4 @@
-"""The items that a command works on, as the model of a run reads them."""
+"""The items of a command, encoded for a run's model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anaphora.settings.model.encoder import check_length
 
 @dataclass(frozen=True)
 class EvaluationSplits:
-    """The examples that a command works on."""
+    """The examples of a command by split."""
 
     training: list[Example]
     development: list[Example]
@@ -28,7 +28,7 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run) -> Corpus:
-    """Return the corpus that a run's settings name.
+    """Return the corpus of a run's settings.
 
     Raises:
         UserError: as `read_training_corpus`.
@@ -53,7 +53,7 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
 
 
 def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
-    """Reject a corpus whose training items are not those of the run: what it was trained on could pass for unseen.
+    """Check that a corpus has the run's training items; otherwise training data may pass for unseen.
 
     A run without a record of them, such as one from the hub, is not checked.
 
@@ -71,7 +71,7 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
 
 
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:
-    """Return the splits that a command works on.
+    """Return the splits of a command.
 
     Args:
         run: whose model answers.
@@ -100,7 +100,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Return examples as the run's model reads them."""
+    """Encode examples for the run's model."""
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded

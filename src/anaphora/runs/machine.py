@@ -1,4 +1,4 @@
-"""The machine that trains: its processor, its load, and which settings are slow on it. Imports nothing heavy."""
+"""The training machine: its processor, its load, and settings that are slow on it; no heavy imports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROBE = 256  # width of the matrices whose product is timed
 
 @dataclass(frozen=True)
 class Machine:
-    """What decides how long a training takes besides its settings.
+    """The properties of a machine that affect the duration of training.
 
     Attributes:
         processor: its name.
@@ -42,18 +42,18 @@ class Machine:
 
     @classmethod
     def present(cls) -> Machine:
-        """Return the machine that this process runs on, as it is now."""
+        """Return the current machine."""
         counts_ours = _cores() == os.cpu_count()  # the system counts the threads on all cores together
         load = _load() if counts_ours else None
         return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), load)
 
     def slowdown(self, threads: int) -> float:
-        """How many times as long the work of some threads takes next to what is busy already; 1 if there is room."""
+        """Return the factor by which the current load slows down some threads; 1 if there is room."""
         return max(1.0, ((self.load or 0.0) + threads) / self.cores)
 
 
 def wait_passively() -> None:
-    """Let threads that wait for each other leave the processor to others; it counts where torch is loaded afterwards.
+    """Let waiting threads yield the processor; it affects torch if that is loaded later.
 
     By default they wait in a loop. If a core is busy, the thread on the other core burns its time waiting for it.
     """
@@ -61,7 +61,7 @@ def wait_passively() -> None:
 
 
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
-    """Return a line for each setting with which training on the processor is slow, with an estimate and a way out.
+    """Return a line for each setting that makes training slow on the CPU, with an estimate and a remedy.
 
     Args:
         machine: with its load before the training.
@@ -97,14 +97,14 @@ def slow_settings(machine: Machine, threads: int, precision: str, weights: int) 
 
 
 def bfloat16_slowdown() -> float:
-    """Return how many times as long a product of two matrices takes in bfloat16 as in float32, on this processor."""
+    """Return the time of a matrix product in bfloat16 relative to float32 on this processor."""
     import torch
 
     return _seconds(torch.bfloat16) / _seconds(torch.float32)
 
 
 def _seconds(kind: torch.dtype) -> float:
-    """Return processor seconds of a product of square matrices: the fastest of three, after one that warms up."""
+    """Return CPU seconds of a product of square matrices: the fastest of three, after a warm-up."""
     import torch
 
     matrix = torch.ones(_PROBE, _PROBE, dtype=kind)
@@ -117,7 +117,7 @@ def _seconds(kind: torch.dtype) -> float:
 
 
 def free_memory() -> int | None:
-    """Return bytes that a process can still take without another one losing them; None if the system does not say."""
+    """Return the bytes that a process can still allocate; None if the system does not report them."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))

@@ -1,4 +1,4 @@
-"""Whether what settings name is there: runs, files of data, a device. Nothing heavy is imported to find out."""
+"""Checks that the runs, data files and devices of settings exist; no heavy imports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
 
 
 def refuse_missing(settings: Any) -> None:
-    """Reject the settings of a command that name a run, a file or a device which is not there.
+    """Check that the runs, files and devices of a command's settings exist.
 
     The work of the command looks again, and closer; this is sooner, before torch is imported.
 
@@ -72,7 +72,7 @@ def say_which_run(settings: Any) -> None:
 
 
 def run_directories(named: Sequence[str]) -> list[str]:
-    """The directories that a list of runs names: an entry with `*` or `?` stands for all that it matches, sorted.
+    """Return the directories of a list of runs, with `*` and `?` expanded and sorted.
 
     Raises:
         UserError: a pattern matches no directory, or one is named twice.

@@ -1,4 +1,4 @@
-"""The processes that train one run together, as torchrun or srun started them. Imports nothing heavy."""
+"""The processes that train one run together, as started by torchrun or srun; no heavy imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VARIABLES = {
 
 @dataclass(frozen=True)
 class Processes:
-    """The processes that train one run together, and which of them this is.
+    """The number of processes that train a run together, and the index of this one.
 
     Attributes:
         count: how many there are on all machines.
@@ -33,7 +33,7 @@ class Processes:
     launcher: str = ""
 
     def check_single(self, work: str) -> None:
-        """Reject work that several processes would each do for themselves.
+        """Check that only one process does this work.
 
         Raises:
             UserError: there are several.
@@ -46,7 +46,7 @@ class Processes:
 
 
 def started_processes(environment: Mapping[str, str] = os.environ) -> Processes:
-    """Return the processes that the environment names: those of torchrun, else of srun, else this one alone.
+    """Return the processes of the environment: of torchrun, else srun, else this one only.
 
     Raises:
         UserError: the variables are incomplete or contradict one another.

@@ -1,4 +1,4 @@
-"""A run as a folder for others: its settings stand in the config.json of `transformers`. Imports nothing heavy.
+"""A run as a folder to publish, with its settings in the config.json of `transformers`; no heavy imports.
 
 A run directory has a config.yaml instead; whatever reads a run takes either.
 """
@@ -27,7 +27,7 @@ RUN_CONFIG = "config.yaml"
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder holds a run of ours, as training or as an export wrote it."""
+    """Check whether a folder holds a run of this package, trained or exported."""
     return (folder / RUN_CONFIG).exists() or _json_config(folder).get("model_type") == MODEL_TYPE
 
 
@@ -55,7 +55,7 @@ def published_settings(run: Any, place: str) -> Config:
 
 
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
-    """Return what config.json holds: the run's settings, and what `transformers` calls the shape of a model.
+    """Return the content of config.json: the run's settings, and the model's shape in the names of `transformers`.
 
     Folders of the machine that trained it are left out of paths.
     """
@@ -69,7 +69,7 @@ def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
 
 
 def shape(config: Config) -> dict[str, Any]:
-    """Return the fields by which `transformers` knows the shape of any model."""
+    """Return the fields by which `transformers` describes a model's shape."""
     position = config.model.position
     longest = {"max_position_embeddings": position.max_length} if isinstance(position, Learned) else {}
     return {
@@ -83,7 +83,7 @@ def shape(config: Config) -> dict[str, Any]:
 
 
 def without_folders(config: Config) -> Config:
-    """Return the settings of a run with file names alone in place of paths, absolute or not; names on the hub stay."""
+    """Return the settings with file names instead of paths; names on the hub are kept."""
 
     def file_name(path: str) -> str:
         return path if path.startswith(HUB_PREFIX) else PurePath(path).name
@@ -93,7 +93,7 @@ def without_folders(config: Config) -> Config:
 
 
 def _json_config(folder: Path) -> dict[str, Any]:
-    """Return what config.json holds; nothing if it is missing or broken, which its other readers report."""
+    """Return the content of config.json; empty if it is missing or broken, which its other readers report."""
     try:
         config: dict[str, Any] = read_json(folder / CONFIG, dict)
     except (FileNotFoundError, UserError):
@@ -102,12 +102,12 @@ def _json_config(folder: Path) -> dict[str, Any]:
 
 
 def _without_own_folders(path: str) -> str:
-    """Return a path from the root or from a home as its last part alone, any other as it is."""
+    """Return the last part of a path from the root or a home folder; keep any other path."""
     return PurePath(path).name if path.startswith("~") or PurePath(path).is_absolute() else path
 
 
 def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
-    """Return settings with every path as `shown` gives it; a label that looks like one stays."""
+    """Return settings with `shown` applied to every path, but not to labels that look like paths."""
     if isinstance(plain, dict):
         return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}
     if isinstance(plain, list):

@@ -1,4 +1,4 @@
-"""A run that a cluster cuts short: its job ends so that submitit queues it again."""
+"""Requeueing of a run that a cluster stops: its job ends so that submitit queues it again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRACE_SECONDS = 300.0
 
 @contextlib.contextmanager
 def until_requeued() -> Iterator[None]:
-    """A block of work in a job of submitit, which may be preempted; outside of such a job it changes nothing.
+    """Run the block as a submitit job that may be preempted; elsewhere it has no effect.
 
     Training ends by KeyboardInterrupt for two reasons. submitit, having queued the job again, exits: then that exit is
     what leaves the block. Or the cluster sent SIGTERM, as it does some time before it preempts, and Lightning stopped:

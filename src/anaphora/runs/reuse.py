@@ -1,4 +1,4 @@
-"""Whether two runs have the same settings."""
+"""Comparison of the settings of two runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anaphora.settings.training import DECIDE_RESULTS
 
 
 def same_settings(stored: Config, wanted: Config) -> bool:
-    """Return whether two runs have the same settings, where they go and on what they run aside.
+    """Check whether two runs have the same settings, apart from output folder and device.
 
     A run whose file names no precision was trained with the default of its device, as which it is read. Labels that
     nobody named are those of the data, which training writes into the run's settings.
@@ -25,7 +25,7 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 
 
 def _without_labels_of_the_data(stored: Config, wanted: Config) -> Config:
-    """Return the stored settings as they were before training filled in the labels, where the wanted ones name none."""
+    """Return stored settings without the labels that training filled in, if the wanted settings name none."""
     theirs, ours = stored.task.prediction, wanted.task.prediction
     if not isinstance(theirs, Label) or not isinstance(ours, Label) or ours.labels:
         return stored

@@ -1,4 +1,4 @@
-"""Where a run starts from: a run of ours, or pretrained weights in a folder or on the hub. Imports nothing heavy."""
+"""The start of a run: a run of this package, or pretrained weights in a folder or on the hub; no heavy imports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DROPOUTS = ("dropout", "head_dropout")
 
 
 def locate_model(name: str, setting: str) -> Path:
-    """The folder that a setting names, that of the run inside the package, or the downloaded files of the hub's model.
+    """Return the model folder of a setting, of the run inside the package, or of the hub's downloaded files.
 
     Raises:
         UserError: there is neither, or the folder holds no model that can be read; the message names the
@@ -50,7 +50,7 @@ def locate_model(name: str, setting: str) -> Path:
 
 
 def holds_run(name: str) -> bool:
-    """Return whether a folder, or the hub's model "hf://owner/name", is a run of ours; not where it cannot be seen."""
+    """Check whether a folder, or "hf://owner/name", is a run of this package; False if it cannot be read."""
     if not name.startswith(HUB_PREFIX):
         return name == SHIPPED or is_run(Path(name).expanduser())
     from huggingface_hub import hf_hub_download
@@ -67,12 +67,12 @@ def holds_run(name: str) -> bool:
 
 
 def is_pretrained(folder: Path) -> bool:
-    """Return whether a folder holds pretrained weights rather than a run of ours."""
+    """Check whether a folder holds pretrained weights rather than a run of this package."""
     return (folder / CONFIG).exists() and not is_run(folder)
 
 
 def with_start_model(config: Config) -> Config:
-    """Return a run's settings with the encoder of what it starts from; unchanged where it starts from nothing.
+    """Return a run's settings with the encoder of its start model; unchanged without one.
 
     Raises:
         UserError: `start` leads nowhere, or settings of the encoder's shape or of the vocabulary stand next to it.
@@ -110,7 +110,7 @@ def _refuse_other_settings(config: Config) -> None:
 
 
 def default_model() -> model_settings.Model:
-    """Return what `scripts/train.py` composes for `model` where nobody sets anything."""
+    """Return the default settings of `model`."""
     return model_settings.Model(
         position=position_settings.Rotary(),
         attention=attention_settings.MultiHead(),
@@ -121,7 +121,7 @@ def default_model() -> model_settings.Model:
 
 
 def _first_difference(one: Any, other: Any, path: str) -> str | None:
-    """Return the path of the first setting in which two settings differ, with its value."""
+    """Return the path of the first setting that differs, with its value."""
     if type(one) is not type(other):
         return f"{path} ({getattr(one, 'kind', one)})"
     for each in fields(one):
