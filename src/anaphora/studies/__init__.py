@@ -1,1 +1,1 @@
-"""Studies over many runs: a question, cells, seeds, a budget, a rule, and one page that answers."""
+"""Studies over many runs: question, cells, seeds, budget, rule, and a page with the answer."""

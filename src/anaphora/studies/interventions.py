@@ -1,4 +1,4 @@
-"""What a study measures of a trained model under interventions: permuted projections, knocked-out edges, one head.
+"""Measures of a trained model under interventions: permuted projections, knocked-out edges, one head.
 
 N items, L layers, H heads, E edges between two tokens.
 """
@@ -63,7 +63,7 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 
 
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
-    """Return {language: {type of cue: {measure: value}}} of the main items: by which route answers reach the pronoun.
+    """Return task accuracy by the route through which answers reach the pronoun: {language: {cue: {measure: value}}}.
 
     An answer may rest on the pronoun's own edges to the candidates, in one layer or another, or on other words that
     attend to the candidates and to which the pronoun attends. `without_layer_0_accuracy` is the task accuracy if the

@@ -1,4 +1,4 @@
-"""What a study measures of settings alone, without training: the scale of scores, symmetries, the time of a step.
+"""Measures of settings without training: scale of scores, symmetries, time of a step.
 
 B batch, T tokens, D features per head.
 """
@@ -31,7 +31,7 @@ _VOCABULARY, _SENTENCE, _SHIFT = 100, 12, 7
 
 
 def scaling(config: Config, seed: int) -> GroupMeasures:
-    """Return how far softmax saturates as heads grow wider: queries and keys of normal entries, as after layer norm.
+    """Measure the saturation of softmax with growing head width, for normal queries and keys as after layer norm.
 
     Returns:
         {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}: the variance of the scores, the mean
@@ -62,7 +62,7 @@ def jacobian_norm(weights: Tensor) -> Tensor:
 
 
 def symmetry(config: Config, seed: int) -> GroupMeasures:
-    """Return how the states of an encoder at its random start change with permuted tokens and with shifted positions.
+    """Measure the change of a randomly initialised encoder's states under permuted tokens and shifted positions.
 
     Returns:
         {"any": {"all": {"permutation_change", "shift_change"}}}: how far, relative to the states' own size, the states
@@ -86,7 +86,7 @@ def symmetry(config: Config, seed: int) -> GroupMeasures:
 
 
 def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_counter) -> GroupMeasures:
-    """Return seconds of one training step on 2,048 tokens in sentences of growing length, the median of three.
+    """Measure the seconds of a training step on 2,048 tokens for growing sentence lengths, median of three.
 
     Returns:
         {"any": {"tokens 32": {"seconds_per_step"}}}. Only the encoder takes part: forward, backward, AdamW.

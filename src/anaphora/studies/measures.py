@@ -1,4 +1,4 @@
-"""What a study measures of one run: numbers by language and group of items, stored next to the run and re-used.
+"""Measures of one run in a study: numbers by language and group of items, stored with the run and re-used.
 
 A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value permuted".
 """
@@ -67,7 +67,7 @@ class SplitEvaluation:
 
 
 def measure_run(run: Run, query: Query) -> None:
-    """Measure a finished run, unless it is measured already, and write the numbers into the run's directory.
+    """Measure a finished run, unless stored already, and write the numbers into its directory.
 
     A run that was measured on other items is measured anew: runs of a cell are compared on the same ones.
     """
@@ -97,7 +97,7 @@ def measure_run(run: Run, query: Query) -> None:
 
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
-    """Measure what needs no training, unless it is measured already, and write the numbers into a directory."""
+    """Measure settings without training, unless stored already, and write the numbers into a directory."""
     key = {
         **query.to_dict(),
         "settings": settings_digest(config),
@@ -137,7 +137,7 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy, and where there is attention the alignment of the head that the development split chose."""
+    """Return task accuracy and, for models with attention, the alignment of the head chosen on development."""
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
@@ -157,7 +157,7 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Task and candidate accuracy by the number of words between antecedent and pronoun: "distance 8" is 8 to 15."""
+    """Return task and candidate accuracy by distance in words from antecedent to pronoun: "distance 8" is 8 to 15."""
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
         distance = evaluation.examples[item].distance
@@ -169,7 +169,7 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def count_relation_heads(headline: Headline) -> GroupMeasures:
-    """Return how many heads follow each relation, by the pronoun's rows: antecedent, cue, a fixed neighbour.
+    """Count the heads that follow each relation by the pronoun's rows: antecedent, cue, a fixed neighbour.
 
     `head_roles` decides when a head follows the cue or a neighbour; it follows antecedents where its candidate accuracy
     is at least ten points above chance.
@@ -222,7 +222,7 @@ _OF_HEADS: dict[str, Callable[[Headline], GroupMeasures]] = {
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
-    """Return how many of some texts get their label: task accuracy, and as chance the share of the commonest label."""
+    """Return the share of texts with the right label, and as chance the share of the most common label."""
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}

@@ -1,4 +1,4 @@
-"""What a study has stored about each of its runs: what was measured, and why a run failed.
+"""Stored results of a study's runs: measurements, and reasons of failures.
 
 A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value permuted".
 """
@@ -41,7 +41,7 @@ _MEASURED = {
 
 @dataclass(frozen=True)
 class Query:
-    """What is measured of every run of a study."""
+    """The measures of every run of a study."""
 
     measures: tuple[str, ...]
     split: str
@@ -49,22 +49,22 @@ class Query:
 
     @classmethod
     def from_plan(cls, plan: StudyPlan) -> Query:
-        """Return what a plan measures."""
+        """Return the measures of a plan."""
         return cls(tuple(plan.measures), plan.split, plan.items)
 
     @property
     def of_runs(self) -> bool:
-        """Return whether any measure needs a finished run."""
+        """Check whether any measure needs a finished run."""
         return any(measure not in SETTINGS_MEASURES for measure in self.measures)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the query as a dictionary for JSON."""
         return {**asdict(self), "measures": list(self.measures)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """What is known of one run of a study.
+    """The known results of one run of a study.
 
     Attributes:
         cell, seed: which run.
@@ -120,7 +120,7 @@ def settings_digest(config: Config) -> str:
 
 
 def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
-    """Whether what a key says was measured of a run; not where the file is damaged, which is then written anew."""
+    """Check whether the measures of a key are stored; False if the file is damaged, which is then rewritten."""
     try:
         stored = _read_measured(directory)
     except UserError:
@@ -129,7 +129,7 @@ def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
 
 
 def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[], Mapping[str, Any]]) -> None:
-    """Store what is measured under a key, unless that is stored already."""
+    """Measure and store the values of a key, unless they are stored already."""
     if is_measured(directory, key):
         return
     # A process that is stopped meanwhile must not leave numbers of other code.

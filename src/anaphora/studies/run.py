@@ -101,7 +101,7 @@ def write_study(plan: StudyPlan, study: Study) -> None:
 
 
 def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
-    """Do every run of a study, in this process, in several of this machine, or on a cluster; report the progress."""
+    """Run every job of a study, in this process, several or on a cluster, and report the progress."""
     progress = StudyProgress(plan, jobs, query)
     logs = Path(plan.output) / plan.name / "logs"
     if plan.executor == "slurm":
@@ -127,7 +127,7 @@ def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, pro
 
 
 def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:
-    """Refuse, before any work, damaged results that the pages need and that this study does not write anew.
+    """Check, before any work, that stored results which the pages need are intact.
 
     Raises:
         UserError: a result of a run or another study is damaged, or the index cannot be written.
@@ -142,7 +142,7 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
-    """Refuse, before any work, data that are not there: every run of the cell would fail."""
+    """Check, before any work, that data exist: otherwise every run of the cell fails."""
     for job in {repr(job.config.data): job for job in reversed(untrained)}.values():
         try:
             files_read(job.config.data)
@@ -151,7 +151,7 @@ def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
 
 
 def _check_directories(jobs: Sequence[Job]) -> None:
-    """Refuse, before any work, a directory that holds a run with other settings."""
+    """Check, before any work, that no directory holds a run with other settings."""
     for job in jobs:
         layout = RunFiles(job.directory)
         if layout.config.exists() and not same_settings(read(layout.config), job.config):

@@ -1,4 +1,4 @@
-"""What a study found, as `study.json` holds it and as tables, figures and pages read it."""
+"""The results of a study in `study.json`, tables, figures and pages."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class PoolSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Interaction(SeedDifference):
-    """What two changes do together beyond the sum of what each does."""
+    """The joint effect of two changes beyond the sum of their single effects."""
 
     cell: str
     language: str
@@ -108,7 +108,7 @@ class Interaction(SeedDifference):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOutcome:
-    """A rule of the plan, and what came of it.
+    """A rule of the plan, and its outcome.
 
     Attributes:
         needed: the values that it needs, in signs and in English.
@@ -142,7 +142,7 @@ class StudyVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """All of a study: its question, its cells and pools, and its verdict."""
+    """A whole study: its question, its cells and pools, and its verdict."""
 
     name: str
     question: str
@@ -162,7 +162,7 @@ class Study:
 
     @property
     def table_cells(self) -> Sequence[CellSummary | PoolSummary]:
-        """Return what the tables of a study have rows of: its cells, then its pools."""
+        """Return the rows of a study's tables: its cells, then its pools."""
         return [*self.cells, *self.pools]
 
     @property
@@ -176,13 +176,13 @@ class Study:
             yield from cell.groups.get(language, {}).values()
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `study.json` holds."""
+        """Return the content of `study.json`."""
         content: dict[str, Any] = to_json(self)
         return content
 
 
 def read_study(path: Path, way_out: str) -> Study:
-    """Return a `study.json`.
+    """Read a `study.json`.
 
     Args:
         path: of the file.

@@ -38,7 +38,7 @@ Values = Sequence[float | None]
 
 
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
-    """Return a study from its records.
+    """Summarise a study from its records.
 
     Differences are taken seed by seed; those of alignment only between runs that both solve the task.
     """
@@ -81,7 +81,7 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
 
 
 def table_rows(study: Study) -> list[dict[str, Any]]:
-    """The table of a study: one row for each cell, seed, language and group; runs that did not finish have one row."""
+    """Return the table of a study: one row per cell, seed, language and group; one per unfinished run."""
     rows: list[dict[str, Any]] = []
     for cell in study.cells:
         for number, run in enumerate(cell.runs):
@@ -103,7 +103,7 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
-    """Return whether the claim holds.
+    """Return the verdict on the claim.
 
     "not so" where a rule fails; "open" where none fails and one is not decided: because it depends on a seed that was
     not measured or, for alignment, because the cell does not solve the task.
@@ -252,7 +252,7 @@ def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> 
 
 
 def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Interaction]:
-    """What two changes do together beyond the sum of what each does: (both - one) - (other - base), seed by seed."""
+    """Yield the joint effects of two changes beyond single ones: (both - one) - (other - base), seed by seed."""
     groups_of = {cell.name: cell.groups for cell in cells}
     for cell in cells:
         if len(cell.parts) != 2:
@@ -273,7 +273,7 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 
 
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
-    """The group that a rule is about, and the one that is subtracted where there is one, by language with both."""
+    """Return the group of a rule, and the subtracted one if any, by each language with both."""
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
         sides.append((rule.baseline_cell or rule.cell, rule.baseline_group or rule.group))
@@ -293,7 +293,7 @@ def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSumma
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Return whether a rule holds whatever the seeds are that were not measured; None if that depends on them.
+    """Check whether a rule holds for any values of the unmeasured seeds; None if it depends on them.
 
     For alignment None too where a cell does not solve the task.
     """

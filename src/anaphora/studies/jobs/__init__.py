@@ -1,1 +1,1 @@
-"""The runs of a study at work: in this process, in others of this machine, or on a cluster."""
+"""Execution of a study's runs: in this process, in others, or on a cluster."""

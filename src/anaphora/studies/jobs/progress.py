@@ -1,4 +1,4 @@
-"""How far a study is: a line in the terminal for each run that ends, with the time that is left."""
+"""Progress of a study: a line in the terminal for each finished run, with the time left."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class StudyProgress:
 
     @property
     def steps_left(self) -> int:
-        """Of the runs that are still to be trained, from their last checkpoints."""
+        """Return the remaining steps of the runs still to be trained, from their last checkpoints."""
         return sum(self._steps_left.values())
 
     def begin(self, job: Job) -> None:
-        """Note that a run begins, or is seen to have begun."""
+        """Record that a run starts, or is seen to have started."""
         self._begun.setdefault(job.directory, time.perf_counter())
 
     def end(self, job: Job, error: str = "") -> None:

@@ -36,11 +36,11 @@ class StartedRun(Protocol):
         """Return how it ended, in case it could not write the reason itself; empty if nothing went wrong."""
 
     def cancel(self) -> None:
-        """End it."""
+        """Stop the run."""
 
 
 class Executor(Protocol):
-    """Where runs are started.
+    """An executor that starts runs.
 
     Attributes:
         at_a_time: how many to start before the first ends.
@@ -106,7 +106,7 @@ class _Process:
 
 
 def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -> None:
-    """Start the runs, as many at a time as the executor takes, and wait until all have ended.
+    """Start the runs, as many at a time as the executor allows, and wait for all of them.
 
     An interrupt ends the runs, except those that outlive the command: the same command waits for them again.
 

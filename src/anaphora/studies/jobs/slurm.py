@@ -43,7 +43,7 @@ class StudyJob:
 
     @property
     def digest(self) -> str:
-        """Of what it does."""
+        """Return a digest of the job."""
         return hashlib.sha256(self.encoded.encode()).hexdigest()[:16]
 
     def __call__(self) -> None:

@@ -26,7 +26,7 @@ from anaphora.training.reuse import load_or_train
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a run if need be and measure it; an error is written next to it and raised no further.
+    """Train a run if necessary and measure it; an error is stored with the run and not raised.
 
     Args:
         config: with the name of the run's directory.
@@ -54,14 +54,14 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
 
 
 def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
-    """A job for a process of its own or for another machine, where nobody watches a progress bar: one line of JSON."""
+    """Encode a job for another process or machine, without progress bars, as one line of JSON."""
     config = replace(config, trainer=replace(config.trainer, progress=False))
     plain = {"settings": asdict(config), "query": asdict(query), "train": train, "threads": threads}
     return json.dumps(plain) + "\n"
 
 
 def run_encoded(encoded: str) -> None:
-    """Do a job of `encode_job` in this process."""
+    """Run a job from `encode_job` in this process."""
     import torch
 
     content = json.loads(encoded)

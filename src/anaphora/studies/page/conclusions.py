@@ -1,4 +1,4 @@
-"""What a study says in sentences: its answer, and what its numbers allow one to say."""
+"""The conclusions of a study in sentences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def answer_sentence(study: Study) -> str:
 
 
 def conclusions(study: Study) -> list[str]:
-    """Return what a study's numbers allow one to say, a sentence or two for each language and kind of cue."""
+    """Return the conclusions that a study's numbers support, a sentence or two per language and kind of cue."""
     sentences: list[str] = []
     cells = study.cells
     for language in study.measured_languages:

@@ -1,4 +1,4 @@
-"""The figures of a study: cells next to each other with their spread over seeds, and curves over a number.
+"""The figures of a study: cells with their spread over seeds, and curves over a number.
 
 A cell whose task is not solved is hatched where alignment is shown:
 what lies there is printed, and not to be read as alignment.
@@ -60,18 +60,18 @@ _LINE_STYLES = (
 
 
 def _measured_cells(study: Study) -> list[CellSummary]:
-    """Return the cells of which anything was measured."""
+    """Return the cells with any measurement."""
     return [cell for cell in study.cells if any(cell.groups.values())]
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return kinds of cue where the items have them, else all items together."""
+    """Return the kinds of cue if the items have them, else all items together."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
 @figure_style()
 def cells_figure(study: Study, language: str) -> Figure | None:
-    """Every cell's task accuracy, candidate accuracy and mass in one language: the median and, as a line, all seeds.
+    """Draw every cell's task accuracy, candidate accuracy and mass in one language: medians and all seeds.
 
     Cells stand below the factor that they change; cells without a measured run are left out, and the page lists them.
     None if nothing of this kind was measured.
@@ -135,7 +135,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """The interventions on trained models: "candidates knocked out" of the group "candidates knocked out, set"."""
+    """Return the interventions on trained models, such as "candidates knocked out" of "candidates knocked out, set"."""
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
@@ -253,7 +253,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
 
 
 def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
-    """Powers of two where positions reach far, else whole numbers; `panel_width` in inches."""
+    """Set the scale of positions: powers of two for long ranges, else whole numbers; `panel_width` in inches."""
     if min(positions) > 0 and max(positions) / min(positions) >= 8:
         axes.set_xscale("log", base=2)
         ticks = sorted(set(positions))
@@ -264,7 +264,7 @@ def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) ->
 
 
 def _scale_up(axes: Axes, measure: str, spreads: Sequence[Spread]) -> None:
-    """Shares in per cent from 0 to 100 at least; what else spans more than 30 times is logarithmic."""
+    """Set the scale of values: shares from 0 to at least 100 %; other ranges above a factor of 30 are logarithmic."""
     share = is_share(measure)
     low, high = min(spread.lowest for spread in spreads), max(spread.highest for spread in spreads)
     if not share and low > 0 and high / low > 30:

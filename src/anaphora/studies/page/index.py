@@ -1,4 +1,4 @@
-"""One page over all studies of a folder: of each the question, the verdict with its conditions, and its figures."""
+"""A page over all studies of a folder: each question, its verdict with conditions, and its figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAY_OUT = "run that study again to write it, or move its folder away"
 
 
 def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
-    """Each study in a folder, from its `study.json`, by the name of its own folder: two may hold studies of one name.
+    """Read each study in a folder from its `study.json`, by folder name, since names of studies may repeat.
 
     Args:
         folder: of the studies.
@@ -76,7 +76,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures that a study's conditions are about, by name; where none is, those of its cells."""
+    """Return the figures of a study's conditions by name; if there are none, those of its cells."""
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
     cells = False
@@ -93,12 +93,12 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
 
 
 def _page_name(folder: str) -> str:
-    """Return a study's folder as ids of the page hold it: as it is, but for what the name of a study cannot have."""
+    """Return a study's folder as an id of the page, without invalid characters."""
     return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
 
 
 def _address(folder: Path, name: str, ending: str) -> str:
-    """Return where a study's own page is, seen from the page on all of them; empty if it has none.
+    """Return the address of a study's page relative to the page of all; empty if it has none.
 
     A study that was run in one language has one page, whose name tells no language.
     """

@@ -54,7 +54,7 @@ _ITEMS = ("set", "role", "all")
 
 
 def draw_study_figures(study: Study) -> dict[str, Figure]:
-    """The figures of a study by name: each language's cells, changed models, and measures that run along an axis."""
+    """Draw the figures of a study by name: each language's cells, changed models, and measures along an axis."""
     figures: dict[str, Figure | None] = {
         f"cells_{language}": cells_figure(study, language) for language in study.measured_languages
     }
@@ -64,7 +64,7 @@ def draw_study_figures(study: Study) -> dict[str, Figure]:
 
 
 def figure_alt(study: Study, name: str) -> str:
-    """Return what a figure of `draw_study_figures` shows, for those who do not see it."""
+    """Return the alternative text of a figure of `draw_study_figures`."""
     series = series_of(study).get(name)
     if series:
         axis, measure = series
@@ -188,7 +188,7 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
-    """Yield a study's verdict with all of its conditions; nothing if it states none."""
+    """Return a study's verdict with all of its conditions; empty if it has none."""
     rows = study.verdict.rules
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""What a study prints when it ends: its question, a table for each language, and its verdict."""
+"""Terminal output at the end of a study: its question, a table per language, and its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study's pages call its cells, factors, groups of items and measures, in the language of the page.
+"""Names of cells, factors, groups and measures on the pages of studies, in the page's language.
 
 A study says what it asks in English and may say it in Chinese too; a page shows what is there in its own language.
 """
@@ -26,17 +26,17 @@ from anaphora.studies.summary import rule_condition
 
 
 def own_words(text: str, chinese: str | None) -> str:
-    """Return what a study says of itself: on a Chinese page its Chinese, where it has some."""
+    """Return a study's own text: the Chinese one on a Chinese page, if it has one."""
     return chinese if chinese and spoken_language() == "zh" else text
 
 
 def question_of(study: Study) -> str:
-    """Return what a study asks."""
+    """Return the question of a study."""
     return own_words(study.question, study.question_zh)
 
 
 def prediction_of(study: Study) -> str:
-    """Return what a study's author expected."""
+    """Return the prediction of a study."""
     return own_words(study.prediction, study.prediction_zh)
 
 
@@ -46,7 +46,7 @@ def names_of(study: Study) -> Mapping[str, str]:
 
 
 def cell_label(cell: str, names: Mapping[str, str]) -> str:
-    """Return a cell as a page names it; of changes that are made together every one.
+    """Return the name of a cell on a page; of combined changes all are named.
 
     Args:
         cell: its name.
@@ -100,7 +100,7 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Whether a measure is of the route of answers: what is left without a layer or other words, and a layer's head."""
+    """Check whether a measure is about the route of answers: without a layer or other words, or of a layer's head."""
     return measure.startswith(("without_", "layer_"))
 
 
@@ -174,7 +174,7 @@ def _scaled(row: RuleOutcome, value: float) -> float:
 
 
 def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
-    """A value with one decimal, of other numbers three; more where the judged one would be on another side of a bound.
+    """Format a value with one decimal, or three; with more if rounding moves the judged value across a bound.
 
     A value of 46.86 % that misses a bound of 46.9 % is not written as 46.9 %.
     """
@@ -190,7 +190,7 @@ def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
 
 
 def status_text(status: str, error: str) -> str:
-    """Return how a run is, and why it failed."""
+    """Return the status of a run, and why it failed."""
     states = {
         "failed": _("failed: {error}").format(error=error),
         "finished": _("finished"),
@@ -201,7 +201,7 @@ def status_text(status: str, error: str) -> str:
 
 
 def value_in(language: str, value: str) -> str:
-    """Return a value with the language that it is of; what was measured of settings alone is of none."""
+    """Return a value with its language; measurements of settings have none."""
     if language not in language_names():
         return value
     return _("{spoken} {value}").format(spoken=language_name(language), value=value)
