@@ -1,1 +1,1 @@
-"""Scores and rows -> figures, tables and files."""
+"""Reports: figures, tables and files from scores and attention rows."""

@@ -124,7 +124,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
-    """The best head of each column in each field of choice, with intervals; rules and untrained heads as ticks."""
+    """Draw the best head of each column and field of choice, with intervals; rules and untrained heads as ticks."""
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     points = []
     for column in FORM_COLUMNS:

@@ -23,7 +23,7 @@ _TAGS = ("anaphora", "attention", "coreference", "pronoun-resolution", "interpre
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
-    """What the card says of a run next to its scores.
+    """The facts of the card besides the run's scores.
 
     Attributes:
         name: of the run.
@@ -43,7 +43,7 @@ class CardFacts:
 
 
 def model_card(facts: CardFacts, evidence: Evidence | None) -> str:
-    """Return the card as Markdown, with the fields that the hub reads at its head; no evidence is said to be none."""
+    """Return the card as Markdown with the hub's metadata; missing evidence is stated."""
     parts = [
         _front_matter(
             {
@@ -109,7 +109,7 @@ def corpus_card(
 
 
 def is_corpus_card(text: str) -> bool:
-    """Return whether a text is a card that `corpus_card` has written."""
+    """Check whether a text is a card written by `corpus_card`."""
     return text.startswith("---\nconfigs: ")
 
 
@@ -153,7 +153,7 @@ def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def _table_cell(text: str) -> str:
-    """A text in which nothing ends the cell or begins an element of HTML: factors and labels are a data set's words."""
+    """Escape a text for a table cell, since factors and labels come from data."""
     return re.sub("<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split())).replace("|", "\\|")
 
 

@@ -1,4 +1,4 @@
-"""The evidence as flat tables, for those who would rather read numbers into another program."""
+"""The evidence as flat tables for other programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Every part of the evidence as rows of plain values, by the name of the table; parts not measured have no rows."""
+    """Return every part of the evidence as rows of plain values, by table name; empty if not measured."""
     return {
         "significance": list(_group_rows(evidence.significance)),
         "effects": [
@@ -65,7 +65,7 @@ def every_table(evidence: Evidence) -> dict[str, list[Row]]:
 
 
 def divergence_rows(divergences: Sequence[RowDivergence]) -> list[Row]:
-    """Return how far the rows of several runs are apart, as rows of plain values."""
+    """Return the divergence of the rows of several runs as rows of plain values."""
     return [_flatten(to_json(row)) for row in divergences]
 
 

@@ -1,4 +1,4 @@
-"""Parts of the evidence group by group, each with its label: what figures and tables walk through."""
+"""Parts of the evidence by group with labels, for figures and tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
-    """What was measured of a language and kind of cue; the kind is "all" for the language as a whole."""
+    """The measurements of a language and kind of cue; the kind is "all" for the whole language."""
 
     language: str
     kind: str

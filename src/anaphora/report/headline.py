@@ -1,4 +1,4 @@
-"""The headline numbers as a table for the terminal, and the sentence that one may say about them."""
+"""The headline numbers as a terminal table, and the sentence that they support."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def headline_table(evidence: Evidence) -> Table:
 
 
 def headline_sentence(evidence: Evidence) -> str:
-    """Return what the numbers allow one to say: a sentence for the languages of which the same can be said."""
+    """Return the conclusion from the numbers, one sentence for all languages with the same result."""
     cases = groups_by_case(evidence)
     items = _("unseen items")
     if not evidence.is_of_held_out_items:
@@ -107,7 +107,7 @@ def headline_sentence(evidence: Evidence) -> str:
 
 
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
-    """Return the groups of which the same can be said: "points", "unmeasured", "ordinary" and "unsolved".
+    """Return the groups by result: "points", "unmeasured", "ordinary" and "unsolved".
 
     A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
     at least half way from chance to 1. A head stands out where the lower bound of its candidate accuracy is above
@@ -152,7 +152,7 @@ def _row_cells(cell: Cell) -> list[str]:
 
 
 def _least_accuracy(chance: float) -> float:
-    """The task accuracy below which a task is not solved, whatever the baselines reach: halfway from chance to 1."""
+    """Return the task accuracy below which a task is not solved: halfway from chance to 1."""
     return (1 + chance) / 2
 
 
@@ -168,7 +168,7 @@ def _case(cell: Cell) -> str:
 
 
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
-    """Return what the head's candidate accuracy is not clearly above, all where it has no interval: by name.
+    """Return the names of bars that the head's candidate accuracy does not clearly exceed; all without an interval.
 
     "all_candidates" is chance among all of them; the baseline "chance", among those that the cue decides between.
     """

@@ -1,4 +1,4 @@
-"""Numbers as the report writes them: shares in percent, a real minus sign, a dash for what was not measured."""
+"""Number formats of the report: shares in percent, a real minus sign, a dash for missing values."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def heads_title(
 
 
 def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
-    """In how many sentences of a quad the head gives the antecedent more weight than every other candidate."""
+    """Return the title for the number of a quad's sentences in which the antecedent gets most weight."""
     right = sum(cell.antecedent_is_strongest() for cell in cells)
     text = (
         _(
@@ -294,6 +294,6 @@ def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, *
 
 
 def _listed_shares(shares: Sequence[float | None]) -> str:
-    """Shares in the order of their groups; one that all groups have, once."""
+    """Return shares in the order of their groups; a common value once."""
     texts = [share_text(share) for share in shares]
     return texts[0] if len(set(texts)) == 1 else listed(texts)

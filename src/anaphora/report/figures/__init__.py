@@ -1,1 +1,1 @@
-"""The figures."""
+"""Figures of the report."""

@@ -1,4 +1,4 @@
-"""Dots with their intervals, stratum by stratum."""
+"""Dots with intervals, by stratum."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SharePoint:
 
 @figure_style()
 def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str = "accuracy (%)") -> Figure:
-    """Shares with intervals on one axis from 0 to 100 %, a line for every label, baselines as ticks across it.
+    """Draw shares with intervals on one axis from 0 to 100 %, one line per label, baselines as ticks.
 
     Args:
         rows: from the top down; rows of the same label share a line, set apart by measure.

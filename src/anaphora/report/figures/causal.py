@@ -111,7 +111,7 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """The share of right answers that flip when the pronoun's row comes from the minimal pair, by heads patched."""
+    """Draw the share of right answers that flip when rows come from the minimal pair, by number of heads."""
     panels = []
     with_layer = False
     for group in kind_groups(cells):
@@ -184,7 +184,7 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 
 @figure_style()
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Return how well each kind of map predicts what knocking out an edge costs: Spearman's rho for every group."""
+    """Draw how well each kind of map predicts the cost of a knockout: Spearman's rho for every group."""
     marks: Marks = {}
     for group in kind_groups(cells):
         for name, correlation in group.cell.dose_response.items():

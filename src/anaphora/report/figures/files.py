@@ -1,4 +1,4 @@
-"""Figures as files: whole or not at all, and the same bytes for the same content."""
+"""Figures as files, written atomically, with equal bytes for equal content."""
 
 from __future__ import annotations
 

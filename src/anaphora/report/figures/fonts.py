@@ -1,4 +1,4 @@
-"""Typefaces that draw English and Chinese alike on a machine that has no Chinese font.
+"""Typefaces for English and Chinese that do not need installed Chinese fonts.
 
 The glyphs are those of Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the part of it that
 `docs/make_fonts.py` selects; the optional dependencies `fonts` install the whole font (mpl-font), which is then used.
@@ -70,7 +70,7 @@ def font_families() -> tuple[str, ...]:
 
 
 def is_chinese(text: str) -> bool:
-    """Return whether any character of `text` is a Chinese ideograph or full-width punctuation."""
+    """Check whether any character of `text` is a Chinese ideograph or full-width punctuation."""
     return WIDE_CHARACTER.search(text) is not None
 
 
@@ -123,7 +123,7 @@ def _code_point(character: str) -> str:
 
 @lru_cache(maxsize=4096)
 def font_file_of(character: str, bold: bool = False) -> Path:
-    """The font file to draw one character from; the fallback, which has bold letters too, where Noto lacks it."""
+    """Return the font file of a character; a fallback, which has bold letters too, if Noto lacks it."""
     noto = _character_maps()[0]
     if character.isspace() or noto.get_char_index(ord(character)):
         return font_files()[700 if bold else 400]
@@ -132,7 +132,7 @@ def font_file_of(character: str, bold: bool = False) -> Path:
 
 @contextmanager
 def embeddable_fonts(figure: Figure) -> Iterator[None]:
-    """The figure's texts set in small TrueType copies of the faces, which hold only the characters in use.
+    """Set the figure's texts in small TrueType subsets of the fonts inside the block.
 
     Noto is a CFF font, and matplotlib writes CFF outlines into a PDF as if they were TrueType, which strict
     readers refuse. The copies are true Type 42 fonts of a few kB. On leaving, the texts are as before.
@@ -190,7 +190,7 @@ def _open_font(file: Path) -> Any:
 
 @lru_cache(maxsize=len(_FONT_FILES))
 def _narrow_glyphs(file: Path) -> dict[str, str]:
-    """Half-width and proportional glyphs by the full-width glyph that each stands in for, half-width ones first."""
+    """Return half-width and proportional glyphs by their full-width glyph, half-width ones first."""
     table = _open_font(file)["GSUB"].table
     replaced: dict[str, str] = {}
     for tag in ("pwid", "hwid"):

@@ -38,7 +38,7 @@ from anaphora.report.wording import head_choice_names, head_name, label
 def head_grid_figure(
     scores: ArrayLike, chance: float, chosen: tuple[int, int], title: str, note: str = "", chosen_on: str = DEVELOPMENT
 ) -> Figure:
-    """The candidate accuracy of every head in %, coloured by its distance from chance; the chosen head is framed.
+    """Draw the candidate accuracy of every head in %, coloured by distance from chance, the chosen head framed.
 
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
@@ -97,7 +97,7 @@ def head_grid_figure(
 def _draw_grid(
     axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int], rule: float, frame: float
 ) -> None:
-    """Coloured cells of (L, H) scores, layer 0 above; `rule` is drawn between them and `frame` round the chosen one.
+    """Draw coloured cells of (L, H) scores, layer 0 at the top, with a frame around the chosen one.
 
     Layers without attention are hatched.
     """
@@ -115,7 +115,7 @@ def _draw_grid(
 
 
 def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int]) -> None:
-    """Each score in its cell in per cent, the chosen one in bold."""
+    """Print each score in its cell in per cent, the chosen one in bold."""
     for row, column in np.argwhere(~np.isnan(scores)):
         score = scores[row, column]
         colour = style.text_colour_on(style.DIVERGING(norm(float(score))))
@@ -224,7 +224,7 @@ def head_grids_figure(
 
 
 def _lines_of_grids(widths: Sequence[float], left: float, gap: float, room: float) -> list[list[int]]:
-    """Return which grids stand next to each other, so that no line is wider than `room`, all in inches."""
+    """Arrange grids in lines that are at most `room` inches wide."""
     lines: list[list[int]] = [[]]
     used = left
     for number, width in enumerate(widths):
@@ -312,7 +312,7 @@ def alignment_figure(
 
 
 def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
-    """Names next to the ends of lines, given as height, name, colour and weight; the axes are `tall` inches high."""
+    """Write names at the ends of lines, given as height, name, colour and weight; `tall` is in inches."""
     low, high = axes.get_ylim()
     gap = 0.135 / tall * (high - low)
     for place, (_height, text, colour, weight) in zip(
@@ -323,7 +323,7 @@ def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tal
 
 
 def head_threshold(untrained: float, chance: float) -> float:
-    """Return what a head must be above to be more than luck: the 95th percentile of untrained models, and chance."""
+    """Return the accuracy that a head must exceed: the 95th percentile of untrained models, and chance."""
     return max(untrained, chance)
 
 
@@ -335,7 +335,7 @@ def contoured_head_grid(
     title: str,
     chosen_on: str = DEVELOPMENT,
 ) -> Figure:
-    """The layer x head grid of candidate accuracy, a broken line round the heads above chance and untrained models.
+    """Draw the layer x head grid of accuracy, with a broken line around heads above chance and untrained models.
 
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.

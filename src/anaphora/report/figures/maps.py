@@ -51,7 +51,7 @@ class QuadCell:
     label: str = ""
 
     def antecedent_is_strongest(self) -> bool:
-        """Return whether an antecedent gets more weight than every other candidate; a candidate's words are summed."""
+        """Check whether an antecedent gets more weight than every other candidate, summed over its words."""
         weights = np.asarray(self.weights, dtype=np.float64)
         roles = WordRoles(len(self.words), self.pronoun, self.antecedents, self.distractors)
         best = max((weights[entry].sum() for entry in roles.antecedents), default=0.0)
@@ -196,7 +196,7 @@ def pronoun_row_figure(
 
 @figure_style()
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
-    """The m x m sentences of one block side by side: rows are cues, columns are orders, one scale of colour for all.
+    """Draw the m x m sentences of a block: rows are cues, columns are orders, with one colour scale.
 
     A check stands where an antecedent gets more weight than every other candidate, a cross where it does not.
 

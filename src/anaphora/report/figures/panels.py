@@ -1,4 +1,4 @@
-"""What the figures of the evidence are made of: panels that share their rows, and curves over a count.
+"""Building blocks of the evidence figures: panels with shared rows, and curves over a count.
 
 Shares and drops are in [0, 1] in the data and in points of a hundred on the axes.
 """
@@ -66,7 +66,7 @@ _LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
 
 
 def accuracy_legend() -> _Legend:
-    """Return what the marks of `accuracy_marks` mean."""
+    """Return the legend of `accuracy_marks`."""
     return (
         (_("task accuracy of the model"), style.INK, "o"),
         (_("candidate accuracy of the head"), style.ANTECEDENT, "D"),
@@ -75,7 +75,7 @@ def accuracy_legend() -> _Legend:
 
 
 def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
-    """Return the accuracies of a cell as marks; none where chance alone is known."""
+    """Return the accuracies of a cell as marks; none if only chance is known."""
     ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
     marks = []
     if cell.chance is not None:
@@ -110,7 +110,7 @@ def panel_figure(
     key: _Legend = (),
     note: str = "",
 ) -> Figure:
-    """Columns of axes that share their rows. A row is (name, whether it is a heading); the note is below the title."""
+    """Draw columns of axes with shared rows. A row is (name, whether it is a heading); the note is below the title."""
     if not rows or not panels:
         raise UserError("a figure of panels needs at least one row and one panel")
     texts = [drawable_text(name if heading else name.rpartition(_BELOW)[2]) for name, heading in rows]
@@ -170,7 +170,7 @@ def _measured(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
-    """The marks of a row, its measures a little apart, so that none hides another; rows are further apart."""
+    """Draw the marks of a row, with its measures slightly apart so that none hides another."""
     measured = _measured(marks)
     apart = min(0.38, 0.62 / max(1, len(measured) - 1))
     for mark in marks:
@@ -214,7 +214,7 @@ def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
 
 
 def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
-    """The interval of a bar that is filled from 0 to `filled`, inside in the colour that is legible there."""
+    """Draw the interval of a bar filled from 0 to `filled`, in a legible colour inside the bar."""
     inside = sorted((0.0, filled))
     low, high = bar.ends or (0.0, 0.0)
     for start, end, colour in (
@@ -294,7 +294,7 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
 
 
 def _draw_band(axes: Axes, line: Curve) -> None:
-    """The intervals of a curve as a band, without the counts that have none."""
+    """Draw the intervals of a curve as a band, without counts that have none."""
     ends = [
         (count, low, high)
         for count, low, high in zip(line.counts, line.low, line.high, strict=False)

@@ -1,4 +1,4 @@
-"""Which figures a run or a sentence gets: from records and evidence to this folder."""
+"""Selection of figures of a run or a sentence from records and evidence."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]
 
 
 def scores_figure(evidence: Evidence) -> Figure:
-    """Return task and candidate accuracy of every language and kind of cue, with what luck and shortcuts give."""
+    """Draw task and candidate accuracy of every language and kind of cue, with chance and shortcuts."""
     points = []
     for group in all_groups(evidence.scores):
         cell = group.cell
@@ -108,7 +108,7 @@ def development_chance(development: HeadScores, languages: Collection[str]) -> d
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
-    """Every head's candidate accuracy at each validation of the training; None where fewer than two were made."""
+    """Draw every head's candidate accuracy at each validation; None if there are fewer than two."""
     named = [name for name in validations[0] if name.startswith("attention_candidate_accuracy/")] if validations else []
     if len(validations) < 2 or not named:
         return None

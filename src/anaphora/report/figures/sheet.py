@@ -1,4 +1,4 @@
-"""The figures of attention: plain data in, a `matplotlib.figure.Figure` out, no global state touched.
+"""Figures of attention as `matplotlib.figure.Figure` from plain data, without global state.
 
 Legend: W words, L layers, H heads, S steps of training. Layers and heads are counted from 0.
 """
@@ -89,7 +89,7 @@ class NotebookFigure(Figure):
     title_lines: Sequence[Text] = ()
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        """As PNG, twice as fine as it is shown, with width and height in pixels."""
+        """Return the figure as PNG at twice the shown resolution, with width and height in pixels."""
         pixels = 96
         buffer = io.BytesIO()
         with figure_style():
@@ -169,7 +169,7 @@ def role_frame(left: float, bottom: float, width: float, height: float, role: st
 
 
 def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, limits: tuple[float, float]) -> None:
-    """A vertical scale of the colours in use."""
+    """Draw a vertical colour scale."""
     low, high = limits
     edges = np.linspace(low, high, 65)
     middles = (edges[:-1] + edges[1:])[:, None] / 2
@@ -210,7 +210,7 @@ def weight_text(weight: float) -> str:
 
 
 def scale_end(greatest: float) -> float:
-    """Return where the colour scale of a picture ends whose greatest weight is `greatest`.
+    """Return the end of a colour scale for a greatest weight of `greatest`.
 
     At 1, so that a weight looks the same in every picture and a diffuse head looks diffuse; beyond 1 only for values
     that are not shares of a row.
@@ -231,7 +231,7 @@ _NARROWEST_TITLE = 3.4
 
 
 def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3) -> str:
-    """A title on lines of at most `room` inches, or of `_NARROWEST_TITLE`, broken at blanks or Chinese characters.
+    """Return a title in lines of at most `room` inches, broken at blanks or Chinese characters.
 
     The lines of a sentence are about as long as one another, so that no word is left over on the last.
     """
@@ -288,7 +288,7 @@ _RULER = RendererAgg(1, 1, _RULER_DPI)  # type: ignore[no-untyped-call]
 
 
 def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[int]:
-    """Return sorted indices below a count; anything else is refused."""
+    """Return sorted indices below a count; reject others."""
     indices = [int(entry)] if isinstance(entry, int | np.integer) else sorted(int(index) for index in entry)
     if not indices or any(not 0 <= index < count for index in indices):
         raise UserError(f"{name} {entry!r} is outside the sentence: words are counted from 0 to {count - 1}")
@@ -296,7 +296,7 @@ def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[i
 
 
 def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Return values as an array of a shape; what is not finite or does not fit is refused."""
+    """Return values as a finite array of a shape; reject others."""
     array = np.asarray(values, dtype=np.float64)
     fits = array.ndim == len(shape) and all(want in (None, has) for want, has in zip(shape, array.shape, strict=False))
     if not fits or not array.size:

@@ -107,7 +107,7 @@ _MATPLOTLIB_SETTINGS: dict[str, Any] = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Matplotlib's own defaults with the house's settings on top, whatever the user's matplotlibrc says.
+    """Return matplotlib's defaults with the style of this package, independent of the user's matplotlibrc.
 
     On leaving, a line names the characters that could not be drawn.
     """

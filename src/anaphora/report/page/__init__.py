@@ -1,1 +1,1 @@
-"""The offline page."""
+"""The offline page of the report."""
