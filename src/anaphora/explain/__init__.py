@@ -1,4 +1,4 @@
-"""The step-by-step walk-through of attention: hand calculations, one's own matrices, and any sentence of a run."""
+"""The step-by-step walk-through of attention: hand calculations, user matrices, and sentences of a run."""
 
 EXAMPLES = (
     "matrix_form",

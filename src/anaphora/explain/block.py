@@ -202,7 +202,7 @@ class BlockSteps:
 
 
 def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:
-    """A projection's share of one head: (W, D) and (D,), or None for what this kind of attention does not have."""
+    """Return a projection's share of one head: (W, D) and (D,), or None if this attention has none."""
     linear = getattr(attention, name, None)
     if not isinstance(linear, nn.Linear):
         return None, None

@@ -183,7 +183,7 @@ def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[s
 
 
 def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> tuple[str, ...]:
-    """A note on the candidates that a model reads one character at a time, although it learned names as whole words.
+    """Return a note on candidates read one character at a time although their names were learned as words.
 
     Every Chinese token counts as a word, so in a text without blanks only the candidates tell what belongs together.
     """
@@ -300,7 +300,7 @@ def _steps(
 
 
 def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...]) -> list[Step]:
-    """From tokens to what the first block reads, `embedded` (1, T, W), with the norm where the encoder has one here."""
+    """Return the steps from tokens to the first block's input `embedded`, (1, T, W), with its norm if there is one."""
     texts, vectors = (
         [_("Each token has a trained vector of {features} numbers.").format(features=embedded.shape[-1])],
         encoder.token_embeddings(tokens.ids),

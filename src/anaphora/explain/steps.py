@@ -117,7 +117,7 @@ def scale_of(scaled: bool) -> float | None:
 def attention_steps(
     labels: MatrixLabels, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, head: int, scaled: bool = True
 ) -> list[Step]:
-    """From queries, keys and values to the output of one head.
+    """Return the steps from queries, keys and values to the output of one head.
 
     Args:
         query: (1, H, Q, D); key, value: (1, H, T, D).

@@ -89,7 +89,7 @@ def _print_heading(console: Console, walk: Walkthrough) -> None:
 
 
 def calculated_number(value: float, decimals: int) -> str:
-    """A number with so many digits behind the point; a tiny or huge one as a power of ten, never as a plain 0."""
+    """Format a number with a number of decimals; a tiny or huge one as a power of ten, never as a plain 0."""
     if value == 0:
         return "0"
     if _is_extreme(value, decimals):

@@ -1,4 +1,4 @@
-"""A walk-through as plain data: steps, each a line of matrices with the signs between them.
+"""A walk-through as plain data: steps, each a line of matrices and signs.
 
 Q queries, T tokens attended to. Nothing here computes; the numbers come from the encoder's own functions.
 """
@@ -41,7 +41,7 @@ class Matrix:
         return chosen
 
     def plain(self) -> dict[str, Any]:
-        """As lists, strings and numbers."""
+        """Return the matrix as lists, strings and numbers."""
         return {
             "matrix": self.name,
             "values": self.values.tolist(),
@@ -63,7 +63,7 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what is done, why, and the numbers of it.
+    """A step: what is done, why, and its numbers.
 
     Attributes:
         name: of the step, the same in every language.
@@ -89,7 +89,7 @@ class Step:
         return next(part for part in self.parts if isinstance(part, Matrix) and part.name == name)
 
     def plain(self) -> dict[str, Any]:
-        """As lists, strings and numbers."""
+        """Return the step as lists, strings and numbers."""
         return {
             "name": self.name,
             "title": self.title,
@@ -134,7 +134,7 @@ class Walkthrough:
         raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
 
     def plain(self) -> dict[str, Any]:
-        """As lists, strings and numbers, ready for JSON."""
+        """Return the walk-through as lists, strings and numbers, ready for JSON."""
         return {
             "name": self.name,
             "title": self.title,
