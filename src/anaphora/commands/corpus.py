@@ -117,7 +117,7 @@ def _describe(settings: CorpusDescription) -> None:
 
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
-    """Say for which languages no verdict can be supported, and what own items without `kind` count as."""
+    """Report for which languages no verdict can be supported, and the group of own items without `kind`."""
     from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
     from anaphora.report.terminal import print_phrase
     from anaphora.report.wording import language_name
@@ -187,7 +187,7 @@ def describe_texts(
 
 
 def _check_folder(output: str) -> None:
-    """Reject a folder with files of these names that this command has not written."""
+    """Check that a folder has no files of these names that this command has not written."""
     from anaphora.report.cards import CARD, is_corpus_card
 
     folder = Path(output)
@@ -198,7 +198,7 @@ def _check_folder(output: str) -> None:
 
 
 def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[Mapping[str, Any]]) -> None:
-    """The counts, the items as Parquet, and the card by which `datasets` knows the splits; nothing without a folder."""
+    """Write the counts, the items as Parquet, and a card with the splits for `datasets`; nothing without a folder."""
     from anaphora.data.records import item_columns
     from anaphora.report.cards import CARD, corpus_card
     from anaphora.report.terminal import print_phrase

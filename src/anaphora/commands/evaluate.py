@@ -156,7 +156,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
-    """Fit the temperatures if the settings say so, and print the calibration error of a run that has temperatures.
+    """Fit the temperatures if the settings say so, and print the calibration error of a calibrated run.
 
     Raises:
         UserError: the run answers no pronoun question, or the split to fit them on is empty.
@@ -229,7 +229,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Task accuracy of every cell of language, kind, type and stratum; None for a model that gives no answers."""
+    """Return task accuracy by language, kind, type and stratum; None for a model without answers."""
     cells: dict[tuple[str, ...], list[int]] = {}
     for number, example in enumerate(examples):
         key = (example.language, *(example.factors.get(name, "") for name in ("kind", "type", "stratum")))

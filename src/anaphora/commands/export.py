@@ -67,7 +67,7 @@ def export(settings: Export) -> Path:
 
 
 def _write_page(settings: Export, path: Path) -> None:
-    """The whole model in one page."""
+    """Write the whole model as one page."""
     from anaphora.api.browser.page import write_browser_page
     from anaphora.runs.directory import load
 
@@ -76,7 +76,7 @@ def _write_page(settings: Export, path: Path) -> None:
 
 
 def _write_folder(settings: Export, folder: Path) -> None:
-    """A folder that holds nothing yet."""
+    """Create a folder that is still empty."""
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.runs.directory import load
 
@@ -91,7 +91,7 @@ def _write_folder(settings: Export, folder: Path) -> None:
 
 
 def _write_bert(run: Run, settings: Export, folder: Path) -> None:
-    """The encoder, without its prediction head; the vocabulary's output where BERT has it."""
+    """Write the encoder without its prediction head, with the vocabulary output if BERT has it."""
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.model.pretrained.weights import to_bert
 
@@ -109,7 +109,7 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
-    """The whole run, with its card and its scores."""
+    """Write the whole run, with its card and its scores."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.report.cards import CARD, model_card

@@ -117,7 +117,7 @@ def _selection(run: Run, settings: Extraction) -> Selection:
 
 
 def _check_words(settings: Extraction, data: Data) -> None:
-    """Reject settings of plain text where the items ask about pronouns.
+    """Check that settings of plain text are not used for items about pronouns.
 
     Raises:
         UserError: naming the setting and the data.
@@ -227,7 +227,7 @@ class _Progress:
         self.begin(0)
 
     def begin(self, total: int) -> None:
-        """The first of so many items is next."""
+        """Record that the first of these items is next."""
         self.total, self.done, self.begun = total, 0, time.perf_counter()
 
     def done_and_left(self) -> tuple[str, str]:
@@ -238,11 +238,11 @@ class _Progress:
         return f"{self.done:,}", format_duration(left)
 
     def seconds(self) -> float:
-        """Since it began."""
+        """Return the seconds since the start."""
         return time.perf_counter() - self.begun
 
     def memory(self) -> str | None:
-        """At most how many MiB were taken above what imports and the model had taken, where the system tells."""
+        """Return the peak memory in MiB above imports and model, if the system reports it."""
         peak = _peak_bytes()
         if not self.bytes_before or not peak:
             return None

@@ -201,7 +201,7 @@ def _print_exchange_gain(evaluation: GapEvaluation) -> None:
 
 
 def _require_pronoun_head(run: Run) -> None:
-    """Reject a run that answers no pronoun question.
+    """Check that a run answers pronoun questions.
 
     Raises:
         UserError: it has no prediction head for one.
@@ -216,7 +216,7 @@ def _require_pronoun_head(run: Run) -> None:
 
 
 def _refuse_training_items(run: Run, examples: Sequence[Example]) -> None:
-    """Refuse to evaluate a run on items that it was trained on.
+    """Check that a run is not evaluated on its training items.
 
     Raises:
         UserError: there is one.
@@ -267,7 +267,7 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Return shortcuts, the best head and a probe over all heads; what is chosen or fitted is so on the other folds."""
+    """Score shortcuts, the best head and a probe over all heads, each fitted on the other folds."""
     import numpy as np
 
     from anaphora.analysis.maps.capture import capture

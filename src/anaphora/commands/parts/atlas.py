@@ -103,7 +103,7 @@ def print_models(entries: Sequence[AtlasEntry]) -> None:
 def atlas_entry(
     model: Model, name: str, corpus: str, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
 ) -> AtlasEntry:
-    """A model on one corpus: what its own `metrics.json` or an earlier atlas holds where that is current, else anew."""
+    """Return a model's scores on one corpus: from `metrics.json` or an earlier atlas if current, else measured."""
     folder = _folder(plan, name, corpus)
     provenance = _provenance(model, splits, plan)
     stored = _stored_evidence(model, folder, splits, provenance)
@@ -154,7 +154,7 @@ def with_tasks(
 
 
 def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The rows that an earlier atlas wrote, where they are about the same weights and items by the present code."""
+    """Return the rows of an earlier atlas if they have the same weights, items and code."""
     try:
         stored = read_json(path, {"about": {str: object}, "rows": [{str: object}]})
     except FileNotFoundError:
@@ -187,7 +187,7 @@ def _provenance(model: Model, splits: EvaluationSplits, plan: AtlasPlan) -> Prov
 def _stored_evidence(
     model: Model, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Evidence that is about these weights and items, by the present code, and the accuracy of every head with it."""
+    """Return evidence with the same weights, items and code, and every head's accuracy."""
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
         if own is not None and (heads := read_heads(model.run.directory, own)) is not None:

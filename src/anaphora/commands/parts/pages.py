@@ -52,7 +52,7 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
 
 
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
-    """A page a language on runs whose evidence is known, figures as files, and each run's tables; the caller holds all.
+    """Write a page per language on runs with known evidence, its figures, and each run's tables.
 
     Tables and figures of an earlier report that the new one has not are removed.
 
@@ -170,7 +170,7 @@ def _write_records_report(
 
 
 def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
-    """Each part of the evidence as a table; an earlier report's table of a part that is missing now is removed."""
+    """Write each part of the evidence as a table, and remove an earlier report's table of a missing part."""
     for name, rows in every_table(evidence).items():
         _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
 

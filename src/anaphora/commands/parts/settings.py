@@ -71,7 +71,7 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Reject what would have no effect, because what it belongs to is not given.
+    """Check that no setting lacks the one that it belongs to and so has no effect.
 
     Args:
         text: the sentence; None if the command reads something else.

@@ -104,7 +104,7 @@ _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves",
 
 
 def asks_alike(run: Run, settings: RunItems) -> bool:
-    """Return whether the items of a command are texts or questions about pronouns as the run's own are.
+    """Check whether a command's items are texts or pronoun questions as the run's own are.
 
     Where they are not, a command that scores or answers has no files on the run's own data, or none on the others.
     """
@@ -135,7 +135,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
 
 
 def holds_other_run(folder: Path, own: Path | None = None) -> bool:
-    """Return whether a folder is another run's than `own`, or one of those in which that run's files are."""
+    """Check whether a folder belongs to another run than `own`."""
     place = folder.resolve()
     return any(
         (owner / RUN_CONFIG).exists() and (own is None or owner != own.resolve())
@@ -145,14 +145,14 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
 
 
 def check_folder_name(output: str) -> None:
-    """Reject a name that ends as those of files do, of which nobody wants a folder."""
+    """Check that a folder name does not end like a file name."""
     if Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
 
 
 @contextmanager
 def held_output(output: str | None, default: Path, model: Run | str, place: str = "outputs/other") -> Iterator[Path]:
-    """Where a command's files go, held from before its work until they are written; the run that is read is not.
+    """Lock the output folder from before the work until the files are written, unless it is the run that is read.
 
     Args:
         output: what the command names.
@@ -214,7 +214,7 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
 
 
 def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
-    """Return the head that development chooses, or the one that a command names, measured on the split that it names.
+    """Return the chosen or named head, measured on the split of the command.
 
     Args:
         run: whose heads.
@@ -248,7 +248,7 @@ def is_of_transformers(name: str) -> bool:
 
 
 def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
-    """A run, or a model of `transformers`; where the library is missing, published weights that we read as a run.
+    """Open a run or a model of `transformers`; without the library, published weights are read as a run.
 
     Raises:
         UserError: there is no such model.
