@@ -1,4 +1,4 @@
-"""What a reader must know of a model's answer, in the language of the enclosing `spoken_in`.
+"""Notes on a model's answer, in the language of the enclosing `spoken_in`.
 
 The page without Python fills in the same phrases by its script.
 """
@@ -36,7 +36,7 @@ def answer_phrases() -> dict[str, str]:
 
 
 def unknown_note(unknown: UnknownWords) -> str | None:
-    """Return which words the model does not know and what follows from it; None if it knows all of them."""
+    """Return a note on words that the model does not know and their effect; None if it knows all of them."""
     if not unknown.words:
         return None
     phrases = answer_phrases()
@@ -44,7 +44,7 @@ def unknown_note(unknown: UnknownWords) -> str | None:
 
 
 def unread_note(words: Sequence[str]) -> str:
-    """Return which words of a text a model does not know, where its maps are shown and no answer."""
+    """Return a note on words of a text that a model does not know, for maps without an answer."""
     note = _("Do not trust the weights of {words}: the model does not know this part of the text.")
     return note.format(words=quoted_words(words))
 
@@ -55,7 +55,7 @@ def quoted_words(words: Sequence[str]) -> str:
 
 
 def head_note(layer: int, head: int, candidates: Sequence[str], weights: Sequence[float], answer: int | None) -> str:
-    """Return whether a head points where the answer is.
+    """Return a note on whether a head attends most to the model's answer.
 
     Args:
         layer, head: the head.

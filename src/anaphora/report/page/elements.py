@@ -1,4 +1,4 @@
-"""What a report is made of: runs go in, and sections of figures, tables and sentences lie between them and the page."""
+"""The building blocks of a report: sections of figures, tables and sentences, between runs and the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SentenceEntry = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class ReportRun:
-    """What the report shows of one run.
+    """The content of the report on one run.
 
     Attributes:
         name: of the run.
@@ -112,7 +112,7 @@ class VerdictElement:
     )
 
     def count_of(self, row: GroupVerdict) -> str:
-        """Return how many rules of a row hold, and how many were not checked, where there are such."""
+        """Return how many rules of a row hold, and how many were not checked, if any."""
         results = [rule.passed for rule in row.rules]
         text = {
             ("rules", False): _("{count} of {all} rules hold"),

@@ -82,7 +82,7 @@ def attention_entry(
 
 
 def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry with all that the explorer reads; where no text is named, it is the words that are not special."""
+    """Complete an explorer entry; the default text is the words that are not special."""
     special = set(entry.get("special", ()))
     words = [word for place, word in enumerate(entry["words"]) if place not in special]
     text = entry.get("text") or ("" if language_of("".join(words)) == "zh" else " ").join(words)

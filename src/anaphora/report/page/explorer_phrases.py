@@ -1,4 +1,4 @@
-"""What the explorer of the page says."""
+"""The phrases of the page's explorer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from anaphora.report.page.answer_notes import no_pronoun_note
 
 
 def explorer_phrases() -> dict[str, str]:
-    """Return what the explorer says, by the names that its script has for it."""
+    """Return the explorer's phrases by their names in its script."""
     return {
         "no_script": _("The explorer needs JavaScript, which this browser has switched off."),
         "choose_sentence": _("Choose a sentence"),

@@ -1,4 +1,4 @@
-"""The words of the report that a reader may not know."""
+"""The glossary of the report."""
 
 from __future__ import annotations
 

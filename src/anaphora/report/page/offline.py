@@ -1,4 +1,4 @@
-"""What every page of ours is made with: templates that escape, JSON for a script, and the fonts of what is written.
+"""Common parts of all offline pages: escaping templates, JSON for scripts, and fonts.
 
 A page asks for nothing: style, script, font, figures and data are inside, and its content security policy forbids the
 rest. Text from data is escaped by the template; what a script reads is JSON with no character that could end its
@@ -63,19 +63,19 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """A number of a table with its unit, and what stands below: its interval in brackets, or a second line of text."""
+    """Return a table number with its unit, and the line below it: an interval in brackets, or another text."""
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 
 
 @lru_cache(maxsize=4)
 def read_asset(name: str, folder: Path = TEMPLATE_FOLDER) -> Markup:
-    """Return a file of our own, which goes into the page as it is."""
+    """Read a file of this package, which goes into the page unchanged."""
     return trusted_markup((folder / name).read_text(encoding="utf-8"))
 
 
 def trusted_markup(text: str) -> Markup:
-    """Return text of our own that a template does not escape."""
+    """Return text of this package as markup that a template does not escape."""
     from markupsafe import Markup
 
     return Markup(text)
@@ -179,7 +179,7 @@ def _is_letter(character: str) -> bool:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return what the explorer says: its phrases, and the names of maps, languages, cues and their types."""
+    """Return the words of the explorer: its phrases, and the names of maps, languages, cues and their types."""
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),

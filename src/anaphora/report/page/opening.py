@@ -1,4 +1,4 @@
-"""The top of the page: the sentence that sums it up, the facts, and several runs side by side."""
+"""The top of the page: the summary sentence, the facts, and a comparison of several runs."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def comparison_section(
 
 
 def run_headline(evidence: Evidence) -> str:
-    """Return the sentence that one may say about the run; empty if no language was scored."""
+    """Return the summary sentence on the run; empty if no language was scored."""
     return headline_sentence(evidence) if evidence.languages else ""
 
 
 def run_facts(run: ReportRun) -> list[tuple[str, str]]:
-    """Return what the run is: name and value of a few facts."""
+    """Return facts about the run, by name."""
     evidence = run.evidence
     items = sum(whole.items for whole in evidence.languages.values())
     seconds = evidence.train_seconds

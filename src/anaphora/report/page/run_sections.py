@@ -1,4 +1,4 @@
-"""What the report says of one run, section by section: evidence in; questions, figures and tables in plain words out.
+"""The report's sections on one run, from evidence to questions, figures and tables.
 
 Every file of `sections` holds some of them, with their places on the page. Nothing there knows of HTML: the page lays
 the sections out. A part of the evidence that is None gives a section that says that it was not measured.
@@ -31,5 +31,5 @@ def run_sections(run: ReportRun) -> list[Section]:
 
 
 def score_sections(run: ReportRun) -> list[Section]:
-    """Return the sections that need no more than the scores: what is drawn of a run without a report."""
+    """Return the sections that need only the scores."""
     return [scoreboard_section(run), heads_section(run), quads_section(run), alignment_section(run)]

@@ -9,7 +9,7 @@ from anaphora.base.checks import FIGURE_FORMATS
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """What the names of a page and its figures end with, by language; a page alone has the name without a language."""
+    """Return the endings of a page's file names by language; a single page has none."""
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 

@@ -1,4 +1,4 @@
-"""What the atlas shows of one model on one corpus, and the numbers that its sections and sentences share."""
+"""An atlas entry: one model on one corpus, with the numbers shared by sections and sentences."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def numbered_head(layer: int, head: int) -> str:
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Of all items where the model answers all of them, else of those of the causal tests."""
+    """Return the accuracy on all items if the model answers all of them, else on those of the causal tests."""
     cell = in_group(evidence.scores, code, kind)
     if cell is not None and cell.task_accuracy is not None:
         return cell.task_accuracy

@@ -1,4 +1,4 @@
-"""The sentences at the head of the atlas: what its numbers say, each with the numbers that it rests on."""
+"""The sentences at the top of the atlas: its conclusions, each with its numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Whose head attends to the antecedent most often, and next to what; and what the answer loses without the edge."""
+    """Yield sentences on the head that attends to the antecedent most often, and on the cost of its edge."""
     scored = [
         (whole.candidate_accuracy, entry, whole)
         for entry in entries
@@ -105,7 +105,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """Return what a head is compared with, None if that was not measured."""
+    """Return the baselines of a head, None if they were not measured."""
     shortcut = cell.best_shortcut
     return {
         "chance": cell.chance,
@@ -131,7 +131,7 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Return whether the whole interval is above all that the head is compared with."""
+    """Check whether the whole interval is above all baselines of the head."""
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 
@@ -177,7 +177,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Whose head decides names best, next to the rules."""
+    """Yield a sentence on the head that decides names best, compared with the rules."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

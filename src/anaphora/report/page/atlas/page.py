@@ -108,7 +108,7 @@ def atlas_rows(entries: Sequence[AtlasEntry]) -> TableElement:
 
 
 def _without_empty_columns(table: TableElement) -> TableElement:
-    """The same without columns of numbers that hold none: public corpora have no quads, and not every model answers."""
+    """Return the rows without empty columns, such as quads on public corpora or answers of a model without any."""
     kept = [
         number
         for number in range(len(table.columns))
@@ -225,7 +225,7 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElemen
 
 @figure_style()
 def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
-    """A row a model, a panel a language: the chosen head's candidate accuracy next to chance and the best shortcut."""
+    """Draw the chosen head's accuracy with chance and the best shortcut, one row per model, one panel per language."""
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
@@ -374,7 +374,7 @@ def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell) -> list[str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Of a language that tells kinds of cue apart the largest of theirs."""
+    """Return the largest corrected p of a language's kinds of cue."""
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())
     known = [one.p_holm for one in chosen if one.p_holm is not None]

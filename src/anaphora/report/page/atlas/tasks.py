@@ -1,4 +1,4 @@
-"""The sections of the atlas that one kind of corpus has: antecedent selection on documents, name decisions on GAP."""
+"""The atlas sections of single kinds of corpus: antecedent selection on documents, name decisions on GAP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HEAD_SELECTORS = {
 
 
 def mention_type(rows: Rows) -> str:
-    """Return the mentions that sentences speak of: pronouns where there are any."""
+    """Return the kind of mention that sentences are about: pronouns if there are any."""
     return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
 
 
@@ -81,7 +81,7 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
 
 @figure_style()
 def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> Figure:
-    """A row a model, a panel a kind of mention: its best heads, with ticks for two rules and untrained models."""
+    """Draw the best heads, one row per model and one panel per kind of mention, with rules as ticks."""
     marks: Marks = {}
     forms = {"words": (style.ANTECEDENT, "D"), "mentions": (style.PRONOUN, "o")}
     ticks = {

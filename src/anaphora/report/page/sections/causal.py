@@ -16,7 +16,7 @@ from anaphora.report.wording import clauses, control_names, edge_names, label, m
 
 
 def knockout_section(run: ReportRun) -> Section:
-    """Return what attention knockout costs."""
+    """Return the section on attention knockout."""
     cells = run.evidence.causal_cells
     figure = causal.knockout_figure(cells)
     elements: list[PageElement] = []
@@ -60,7 +60,7 @@ def knockout_section(run: ReportRun) -> Section:
 
 
 def _knockout_summary(group: str, cell: CausalCell, scope: str) -> list[str]:
-    """Return what the figure shows of the scopes that the verdict names, in words."""
+    """Return a summary of the knockout figure for the scopes of the verdict."""
     knockout = cell.knockout.get(scope)
     gold = knockout.edges.get("gold") if knockout else None
     if knockout is None or gold is None or gold.drop is None or scope not in ("head", VERDICT_SCOPE):
@@ -107,7 +107,7 @@ def _spread_cells(spread: Spread | None) -> tuple[str, str]:
 
 
 def ablation_section(run: ReportRun) -> Section:
-    """Return what ablating heads costs."""
+    """Return the section on head ablation."""
     cells = run.evidence.causal_cells
     figure = causal.ablation_figure(cells)
     elements: list[PageElement] = []
@@ -177,7 +177,7 @@ def ablation_section(run: ReportRun) -> Section:
 
 
 def patching_section(run: ReportRun) -> Section:
-    """Return which answers follow a patched row."""
+    """Return the section on attention-pattern patching."""
     cells = run.evidence.causal_cells
     figure = causal.patching_figure(cells)
     elements: list[PageElement] = []
@@ -218,7 +218,7 @@ def patching_section(run: ReportRun) -> Section:
 
 
 def dose_response_section(run: ReportRun) -> Section:
-    """Return whether the score of an edge tells what knocking it out costs."""
+    """Return the section on the correlation of an edge's score with the cost of its knockout."""
     cells = run.evidence.causal_cells
     figure = causal.dose_response_figure(cells)
     elements: list[PageElement] = []
@@ -248,7 +248,7 @@ def dose_response_section(run: ReportRun) -> Section:
 
 
 def controls_section(run: ReportRun) -> Section:
-    """Return the controls that were trained."""
+    """Return the section on the trained controls."""
     evidence = run.evidence
     controls = evidence.controls or {}
     rows = []
@@ -286,7 +286,7 @@ def controls_section(run: ReportRun) -> Section:
 
 
 def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
-    """Return the same trained model on sentences from which something was taken."""
+    """Return tables of the trained model on perturbed sentences."""
     rows = [
         [
             label(_perturbation_names(), name),
@@ -304,7 +304,7 @@ def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
 
 
 def _perturbation_names() -> dict[str, str]:
-    """Return what was taken from the sentences, by name."""
+    """Return the names of perturbations."""
     return {
         "cue_masked": _("the cue’s words"),
         "context_removed": _("all but pronoun and candidates"),
@@ -314,7 +314,7 @@ def _perturbation_names() -> dict[str, str]:
 
 
 def _ablation_mode_names() -> dict[str, str]:
-    """Return what replaces the output of a head, by name."""
+    """Return the names of ablation modes."""
     return {"zero": _("zero"), "mean": _("mean"), "resample": _("resample"), "uniform": _("uniform")}
 
 

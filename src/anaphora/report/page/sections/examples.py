@@ -1,4 +1,4 @@
-"""Sentences right and wrong, with the row of the chosen head."""
+"""Example sentences, right and wrong, with the row of the chosen head."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST = 2
 
 
 def examples_section(run: ReportRun) -> Section:
-    """Sentences with the row of the run's chosen head, right and wrong in turn; with links where they are explored."""
+    """Return sentences with the chosen head's row, right and wrong in turn, with links to the explorer."""
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)
     for sort, (right, points) in _SORTS.items():

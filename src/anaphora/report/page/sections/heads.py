@@ -24,7 +24,7 @@ from anaphora.report.wording import group_label, head_name, head_role_names, hea
 
 
 def heads_section(run: ReportRun) -> Section:
-    """Return all heads on the development split."""
+    """Return the section on all heads on the development split."""
     elements: list[PageElement] = []
     evidence = run.evidence
     chosen = (evidence.head.layer, evidence.head.head)
@@ -96,7 +96,7 @@ def heads_section(run: ReportRun) -> Section:
 
 
 def quads_section(run: ReportRun) -> Section:
-    """Return quads, one for each kind of cue."""
+    """Return the section on quads, one for each kind of cue."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
         sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
@@ -117,7 +117,7 @@ def quads_section(run: ReportRun) -> Section:
 
 
 def alignment_section(run: ReportRun) -> Section:
-    """Return the heads through training."""
+    """Return the section on heads through training."""
     elements: list[PageElement] = []
     head = run.evidence.head.position
     if run.chance is not None and run.validations:
@@ -144,7 +144,7 @@ def alignment_section(run: ReportRun) -> Section:
 
 
 def roles_section(run: ReportRun) -> Section:
-    """Return what each head attends to."""
+    """Return the section on the roles of heads."""
     evidence = run.evidence
     by_head = {(roles.layer, roles.head): roles for roles in evidence.head_roles or ()}
     elements: list[PageElement] = []

@@ -1,4 +1,4 @@
-"""The section on what one head carries, and on other words of the sentence that attend to the antecedent too."""
+"""The section on the effects of a single head, and on other words that attend to the antecedent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anaphora.report.wording import clauses
 
 
 def one_head_section(run: ReportRun) -> Section:
-    """Return what it carries, what equal doses cost and where cut weight goes; each where it was measured."""
+    """Return the section on a head's own effects, equal doses and redistributed weight, as far as measured."""
     evidence = run.evidence
     doses = dose_table(evidence)
     figure = causal.equal_doses_figure(evidence.causal_cells)

@@ -28,7 +28,7 @@ _SIGNS = {"supported": "yes", "not supported": "no", "not yet controlled": "open
 
 
 def verdict_section(run: ReportRun) -> Section:
-    """The verdict of every language and kind of cue, at the head's layer and at the head, with every rule applied."""
+    """Return the verdict of every language and kind of cue, for the layer and for the head, with all rules."""
     evidence = run.evidence
     columns = [_("candidate accuracy, %"), _("chance, %")]
     of_layer = [*columns, _("antecedent − matched edge knocked out, points"), _("answers flipped, %")]
