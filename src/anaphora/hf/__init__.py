@@ -1,4 +1,4 @@
-"""Models of `transformers`, read and edited where they compute their attention, and our runs among them.
+"""Models of `transformers`, with their attention read and edited where it is computed, and our runs as such models.
 
 `import anaphora.hf` makes the runs of this package known to the Auto classes of `transformers`, with code that is
 installed, and none from the hub:

@@ -1,4 +1,4 @@
-"""Runs of ours as a model of `transformers`, known to its Auto classes once this file is imported.
+"""Runs of this package as models of `transformers`, registered with its Auto classes on import.
 
 The weights keep the names that they have in a run, so one folder is both: `AutoModel.from_pretrained` reads it, and
 `anaphora.load` reads what `save_pretrained` writes. B batch, T tokens, H heads, V vocabulary, W width.
@@ -24,7 +24,7 @@ from anaphora.settings.run import Config
 
 
 class AnaphoraConfig(PreTrainedConfig):
-    """What config.json holds of a run.
+    """The config.json of a run.
 
     Args:
         run: all its settings, as plain values; without them there is no model.
@@ -40,7 +40,7 @@ class AnaphoraConfig(PreTrainedConfig):
         self.vocab_size = vocab_size
 
     def settings(self) -> Config:
-        """The run's settings, checked.
+        """Return the run's settings, checked.
 
         Raises:
             UserError: there are none, or one is impossible.
@@ -49,7 +49,7 @@ class AnaphoraConfig(PreTrainedConfig):
 
 
 class AnaphoraModel(PreTrainedModel):
-    """The encoder of a run, with its prediction head and its vocabulary's output beside it.
+    """The encoder of a run, with its prediction head and its vocabulary output.
 
     It gives hidden states and attention maps. The answers of the prediction head need a pronoun and its candidates:
     `anaphora.load` has them, of the same folder.
@@ -75,7 +75,7 @@ class AnaphoraModel(PreTrainedModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> BaseModelOutput | tuple[Any, ...]:
-        """Hidden states, and attention maps where they are wanted.
+        """Return hidden states, and attention maps if requested.
 
         Args:
             input_ids: (B, T).
@@ -97,11 +97,11 @@ class AnaphoraModel(PreTrainedModel):
         return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
 
     def get_input_embeddings(self) -> nn.Embedding:
-        """The table of the tokens' vectors."""
+        """Return the table of the tokens' vectors."""
         return self.encoder.tokens
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        """Another table of the tokens' vectors."""
+        """Replace the table of the tokens' vectors."""
         assert isinstance(value, nn.Embedding)
         self.encoder.tokens = value
 
@@ -136,7 +136,7 @@ class AnaphoraModel(PreTrainedModel):
         return last, (*read, last) if with_states else None, tuple(maps) if with_maps else None
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Give a module what its file does not hold, such as the fixed numbers of a position encoding.
+        """Initialise what a module's file lacks, such as fixed position encodings.
 
         The constructor gives first weights, so there is nothing to do at its end. Before it reads a file the library
         constructs the model without memory, and what it then does not find in the file has to be computed anew.
@@ -160,7 +160,7 @@ class AnaphoraMaskedLMOutput(MaskedLMOutput):
 
 
 class AnaphoraForMaskedLM(AnaphoraModel):
-    """The same for runs that were trained on masked tokens: logits over the vocabulary."""
+    """A masked language model from runs trained on masked tokens: logits over the vocabulary."""
 
     def __init__(self, config: AnaphoraConfig) -> None:
         if not config.settings().task.masked_lm:
@@ -177,7 +177,7 @@ class AnaphoraForMaskedLM(AnaphoraModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> AnaphoraMaskedLMOutput | tuple[Any, ...]:
-        """Logits, (B, T, V), beside what `AnaphoraModel` gives; labels, (B, T), -100 for none, give a loss."""
+        """Return logits, (B, T, V), next to what `AnaphoraModel` gives; labels, (B, T), -100 for none, give a loss."""
         states, read, maps = self._encode(
             self._encoder_input(input_ids, attention_mask, pronoun_mask),
             self._wanted(output_attentions, "output_attentions"),
@@ -191,7 +191,7 @@ class AnaphoraForMaskedLM(AnaphoraModel):
         return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
 
     def get_output_embeddings(self) -> nn.Module:
-        """The map to the vocabulary."""
+        """Return the map to the vocabulary."""
         return self.output.linear
 
 
@@ -200,7 +200,7 @@ def _own_tensors(module: nn.Module) -> list[tuple[str, Tensor]]:
 
 
 def _is_read(tensor: Tensor) -> bool:
-    """Whether `transformers` has read a tensor from a file."""
+    """Return whether `transformers` has read a tensor from a file."""
     return bool(getattr(tensor, "_is_hf_initialized", False))
 
 

@@ -1,4 +1,4 @@
-"""A model of `transformers` under interventions: its maps and outputs while its attention is edited."""
+"""Models of `transformers` under interventions: maps and outputs with edited attention."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EditableModel:
-    """A model whose attention interventions edit.
+    """A model whose attention can be edited by interventions.
 
     Attributes:
         part: the model without its output layer.
@@ -46,7 +46,7 @@ class EditableModel:
         interventions: Sequence[Intervention],
         model: PreTrainedModel | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the maps of every layer that attends, as interventions leave them, and what the model puts out.
+        """Return the maps of every attending layer under interventions, and the model's output.
 
         Models that are read in eager mode get each text by itself, because padding may change which tokens they select.
 
@@ -85,7 +85,7 @@ class EditableModel:
         return [torch.cat(layer) for layer in zip(*maps, strict=True)], outputs
 
     def _edits_by_block(self, interventions: Sequence[Intervention]) -> dict[int, list[Edit]]:
-        """The edits of each block, by its number among those that attend."""
+        """Return the edits of each block, by its number among those that attend."""
         edits: dict[int, list[Edit]] = defaultdict(list)
         for intervention in interventions:
             for layer, edit in intervention.items():

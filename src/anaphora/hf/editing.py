@@ -1,8 +1,9 @@
-"""Edits of attention where a model of `transformers` computes it, whatever its family.
+"""Edits of attention where a model of `transformers` computes it, for any family.
 
 Every attention is a softmax over scores and a product of its weights with values. An edit acts on the scores as they
 enter the softmax, on the weights as they enter the product, and on what the product gives. Which operations of a pass
-these are is found by a probe (`verification.edits`). B texts, H heads, Q queries, K keys, T tokens, D features a head.
+these are is found by a probe (`verification.edits`). B texts, H heads, Q queries, K keys, T tokens, D features per
+head.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class EditPoint:
 
 
 class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Hands on each softmax and each matrix product of a pass with its place; subclasses observe or change it."""
+    """A mode that passes each softmax and matrix product with its place to subclasses, which observe or change it."""
 
     def __init__(self, running: Sequence[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -107,7 +108,7 @@ class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
-    """Applies edits at points.
+    """A mode that applies edits at points.
 
     Args:
         points: of every block that attends.
@@ -188,7 +189,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 def edited_attention(
     part: nn.Module, points: Sequence[EditPoint], edits: Mapping[int, Sequence[Edit]], sizes: tuple[int, int, int]
 ) -> Iterator[EditedAttention]:
-    """Let edits act on the one forward pass inside the `with` block, which may be that of a larger model.
+    """Apply edits to a single forward pass inside the `with` block, which may be that of a larger model.
 
     Args:
         part: whose modules the points name.

@@ -1,8 +1,8 @@
-"""The function by which a model of `transformers` computes its attention while we read it.
+"""The attention function that a model of `transformers` calls while its maps are read.
 
 transformers 5 lets a model take its attention from a registered function (`AttentionInterface`). Ours mixes values as
 the package's own encoder does and keeps the weights that a tap asks for. Without a tap it is ordinary attention.
-B batch, T tokens, H heads, D features a head, Q queries.
+B batch, T tokens, H heads, D features per head, Q queries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAME = "anaphora"
 
 
 class AttentionTap:
-    """What is kept of one forward pass.
+    """The recorded parts of one forward pass.
 
     Args:
         queries: rows of the batch and tokens whose weights are kept, two of (Q,); None keeps whole maps.
@@ -59,7 +59,7 @@ _ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None
 
 @contextmanager
 def tapped(tap: AttentionTap) -> Iterator[None]:
-    """Let a tap read the one forward pass inside the `with` block."""
+    """Record a single forward pass inside the `with` block."""
     token = _ACTIVE.set(tap)
     try:
         yield
@@ -86,7 +86,7 @@ def _attention(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """What transformers calls: (B, H, T, D), and keys and values of H heads or fewer -> (B, T, H, D)."""
+    """Compute attention in the interface of transformers, from keys and values of H heads or fewer."""
     if options.get("s_aux") is not None:
         raise UserError(f"{type(module).__name__}: attention with sinks cannot be read here")
     groups = query.shape[1] // key.shape[1]
@@ -105,7 +105,7 @@ def _attention(
 
 
 def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor | None) -> Tensor:
-    """What is added to the scores, -inf where transformers writes the least number of the type."""
+    """Return the additive bias, -inf where transformers writes the smallest number of the type."""
     bias = query.new_zeros(1, 1, query.shape[2], key.shape[2])
     if mask is not None:
         own = mask[..., : key.shape[2]]
@@ -114,7 +114,7 @@ def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor
 
 
 def _capped_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float, cap: float | None) -> Tensor:
-    """The scores before the softmax; a cap bends them to stay within -cap and cap (Gemma 2, section 2)."""
+    """Return the scores before the softmax; a cap bends them to stay within -cap and cap (Gemma 2, section 2)."""
     if cap is None:
         return attention_scores(query, key, bias, scale)
     return cap * torch.tanh(attention_scores(query, key, torch.zeros_like(bias), scale) / cap) + bias

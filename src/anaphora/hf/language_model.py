@@ -1,4 +1,4 @@
-"""A model of `transformers` with its output layer, as the causal tests need it."""
+"""Language models of `transformers` for the causal tests."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TransformersLanguageModel:
 
 
 def why_no_answer(model: TransformersModel) -> UserError | None:
-    """Return why a model cannot be asked which candidate a pronoun means; None if it can."""
+    """Return why a model cannot answer which candidate a pronoun means; None if it can."""
     if model.language_model is None:
         message = N_("{model}: it has no output layer over the vocabulary, so it gives no answers")
         return UserError(message, model=model.name)

@@ -1,4 +1,4 @@
-"""How many tokens a model of `transformers` takes at once, and how many it knows: measured, since names differ."""
+"""Limits of a model of `transformers` on length and vocabulary, measured because names differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROBE = 4
 
 @dataclass(frozen=True)
 class Limits:
-    """What a text may have so that a model can read it.
+    """The limits of a text that a model can read.
 
     Attributes:
         model: its name, for messages.
@@ -98,7 +98,7 @@ def _vocabulary(part: PreTrainedModel) -> int | None:
 
 
 def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
-    """How many tokens each table of positions has rows for, from the first row that a text reads."""
+    """Return how many tokens each table of positions has rows for, from the first row that a text reads."""
     lookups = _Lookups()
     with torch.inference_mode(), lookups:
         last_states(part, {"input_ids": torch.tensor([ids], device=part.device)}, name)
@@ -106,7 +106,7 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """The first of the row numbers that a table was asked for, if they number the tokens of a text."""
+    """Return the first of the row numbers that a table was asked for, if they number the tokens of a text."""
     if not rows.dim() or rows.shape[-1] < count:
         return None
     numbers = rows.reshape(-1, rows.shape[-1]).cpu()
@@ -119,7 +119,7 @@ def _first_position(rows: Tensor, count: int) -> int | None:
 
 
 class _Lookups(TorchFunctionMode):
-    """Notes which rows of which tables are looked up: pairs of row numbers and the table's length."""
+    """A recorder of table look-ups: pairs of row numbers and the table's length."""
 
     def __init__(self) -> None:
         super().__init__()

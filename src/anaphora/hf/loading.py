@@ -1,4 +1,4 @@
-"""What a name opens: model and tokenizer of a folder or of the hub. No code and no pickle from there is run."""
+"""Loading of model and tokenizer from a folder or the hub, without running code or pickles from there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
-    """The last part of a name, and the model and the tokenizer that it opens.
+    """Return the last part of a name, and the model and the tokenizer that it opens.
 
     Args:
         transformers: the library.
@@ -78,7 +78,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
 
 
 def _checked_folder(name: str) -> Path:
-    """A folder with the configuration and the weights of a model."""
+    """Return a folder with the configuration and the weights of a model."""
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise no_folder_error("model", name)
@@ -99,7 +99,7 @@ def _checked_folder(name: str) -> Path:
 
 
 def _check_no_adapter(place: str, title: str, offline: bool) -> None:
-    """Check that a folder or a name on the hub holds a whole model, not an adapter that changes one.
+    """Check that a folder or a name on the hub has a whole model, not an adapter.
 
     Raises:
         UserError: it holds an adapter.
@@ -117,14 +117,14 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """The files that the weights were read from, by their names; all of them are on this machine by now."""
+    """Return the files that the weights were read from, by their names; all of them are on this machine by now."""
     found = {name: _cached(place, name, offline=True) for name in (WEIGHTS, INDEX)}
     files = {name: path for name, path in found.items() if path is not None}
     return {WEIGHTS: files[WEIGHTS]} if WEIGHTS in files else files
 
 
 def _cached(place: str, name: str, offline: bool) -> Path | None:
-    """A file of a folder or of the hub; None where it is not there."""
+    """Return a file of a folder or of the hub; None if it is not there."""
     hub: Any = import_module("transformers.utils.hub")
     path = hub.cached_file(
         place,
@@ -137,7 +137,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """The class that loads a model as it was stored: with its output layer over the vocabulary, or an encoder alone."""
+    """Return the class that loads a model as stored: with an output layer, or an encoder alone."""
     for automatic, names in (*_output_layers().items(), ("AutoModelForTextEncoding", _lone_encoders())):
         if any(name in names for name in config.architectures or ()):
             return getattr(transformers, automatic)
@@ -145,14 +145,14 @@ def _class_of(transformers: Any, config: Any) -> Any:
 
 
 def has_output_layer(model: PreTrainedModel) -> bool:
-    """Whether it scores the vocabulary at every token; decoders of encoder-decoders do not count."""
+    """Check whether a model has an output layer at every token; decoders of encoder-decoders do not count."""
     known = any(type(model).__name__ in names for names in _output_layers().values())
     return known and not model.config.is_encoder_decoder
 
 
 @cache
 def _output_layers() -> dict[str, frozenset[str]]:
-    """By the class that loads them, the models with an output layer over the vocabulary at every token."""
+    """Return models with an output layer at every token, by the class that loads them."""
     automatic: Any = import_module("transformers.models.auto.modeling_auto")
     return {
         "AutoModelForMaskedLM": frozenset(automatic.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
@@ -162,7 +162,7 @@ def _output_layers() -> dict[str, frozenset[str]]:
 
 @cache
 def _lone_encoders() -> frozenset[str]:
-    """The classes of encoders that are stored without the decoder of their family."""
+    """Return the classes of encoders that are stored without the decoder of their family."""
     automatic: Any = import_module("transformers.models.auto.modeling_auto")
     encoders = frozenset(automatic.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.values())
     return encoders - {name for name in automatic.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
@@ -170,7 +170,7 @@ def _lone_encoders() -> frozenset[str]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without the library's progress bars and its notes on weights that we leave out."""
+    """Suppress the library's progress bars and its messages on unused weights."""
     logging: Any = import_module("transformers.utils.logging")
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""The part of a model of `transformers` that reads text, and what it makes of it. B batch, T tokens, W width."""
+"""The text encoder or decoder of a model of `transformers`, and its output. B batch, T tokens, W width."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Return what a text part makes of token ids in its last layer, (B, T, W).
+    """Return the last-layer states of a text part for token ids, (B, T, W).
 
     Args:
         part: from `text_part`; it computes as in evaluation and is left as it was.
@@ -85,7 +85,7 @@ def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter]
 
 @contextlib.contextmanager
 def errors_in_one_line(what: str) -> Iterator[None]:
-    """Turn whatever the code of a library raises into one line.
+    """Turn any exception of a library's code into a one-line error.
 
     Raises:
         UserError: anything was raised.

@@ -1,6 +1,6 @@
 """A model of `transformers` as a reader of texts: its tokens, its attention maps, the rows of pronouns.
 
-Models that take their attention from a registered function are read there, beside fused kernels; the others in eager
+Models that take their attention from a registered function are read there, next to fused kernels; the others in eager
 mode, if that gives weights. Edits act on the operations of the pass, in both. L layers, H heads, T tokens, Q queries.
 """
 
@@ -57,7 +57,7 @@ class TransformersModel:
         tokenizer: a fast one, which knows the characters of its tokens.
         family: `model_type` of its configuration.
         reading: how its maps are read, as a probe has shown; of an encoder-decoder those of the encoder.
-        language_model: the same with its trained output layer over the vocabulary; None where it has none.
+        language_model: the same with its trained output layer over the vocabulary; None if it has none.
     """
 
     name: str
@@ -69,32 +69,32 @@ class TransformersModel:
 
     @property
     def layers(self) -> int:
-        """How many layers there are up to the last that attends."""
+        """Return the number of layers up to the last that attends."""
         return self.reading.layers[-1] + 1
 
     @property
     def attending_layers(self) -> tuple[int, ...]:
-        """The model's own numbers of the layers that attend."""
+        """Return the model's own numbers of the layers that attend."""
         return self.reading.layers
 
     @property
     def heads(self) -> int:
-        """The heads of each layer."""
+        """Return the heads of each layer."""
         return self.reading.heads
 
     @property
     def is_decoder(self) -> bool:
-        """Whether no token attends to what follows it."""
+        """Check whether no token attends to later tokens."""
         return self.reading.is_decoder
 
     @property
     def through_interface(self) -> bool:
-        """Whether attention is read where it is computed, beside a fused kernel."""
+        """Check whether attention is read where it is computed, next to a fused kernel."""
         return self.reading.implementation == interface.NAME
 
     @cached_property
     def editable(self) -> EditableModel:
-        """The same, whose attention interventions edit.
+        """Return the model with editable attention.
 
         Raises:
             UserError: it cannot be edited; the message says why.
@@ -104,11 +104,11 @@ class TransformersModel:
 
     @property
     def most_tokens(self) -> int | None:
-        """How many tokens a text may have; None where the model sets no limit."""
+        """Return how many tokens a text may have; None if the model sets no limit."""
         return self._limits.tokens
 
     def tokenize(self, text: str) -> TokenizedText:
-        """A text as the model reads it, its own special tokens around it; [MASK] is the model's mask, if it has one.
+        """Tokenize a text with the model's special tokens; [MASK] becomes the model's mask, if it has one.
 
         Raises:
             UserError: it is empty, or longer than the model can hold.
@@ -126,12 +126,12 @@ class TransformersModel:
         return Limits.measured(self.model, self.tokenizer, self.name)
 
     def maps(self, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-        """Every attention map of a text: its T tokens and (L, H, T, T), attending token first."""
+        """Return every attention map of a text: its T tokens and (L, H, T, T), attending token first."""
         tokens = self.tokenize(text)
         return self.labels(tokens), self.token_maps(tokens)
 
     def labels(self, tokens: TokenizedText) -> TokenizedText:
-        """The tokens that rows and columns of the maps stand for: those of the text, and the sink if there is one."""
+        """Return the tokens of rows and columns of the maps: those of the text, and the sink if there is one."""
         return tokens_with_sink(tokens) if self.reading.has_sink else tokens
 
     def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
@@ -146,7 +146,7 @@ class TransformersModel:
         return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
 
     def records(self, examples: Sequence[Example]) -> Iterator[AttentionRecord]:
-        """The pronoun's rows of each example, in the order given; read in batches of like length.
+        """Return the pronoun's rows of each example, in the order given; read in batches of like length.
 
         Raises:
             UserError: a text does not fit the model, or a pronoun has no token of its own.
@@ -157,7 +157,7 @@ class TransformersModel:
     def numbered_records(
         self, examples: Sequence[Example], progress: Callable[[int], object] = lambda _: None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """The number of each example and its pronoun's rows, in batches of texts of like length; a text is read once.
+        """Yield each example's number and its pronoun's rows, in batches of similar length; each text is read once.
 
         Args:
             examples: in any order; those that share a text come from one pass over it.
@@ -179,7 +179,7 @@ class TransformersModel:
             progress(len(texts))
 
     def _record(self, example: Example, tokens: TokenizedText, rows: Tensor) -> AttentionRecord:
-        """The record of a pronoun's rows, (L, H, T) of the layers that attend."""
+        """Return the record of a pronoun's rows, (L, H, T) of the layers that attend."""
         weights = placed(rows, self.reading).cpu().numpy()
         tolerance = max(ROW_TOLERANCE, row_tolerance(self.model.dtype))
         return AttentionRecord.of(example, self.labels(tokens), weights, tolerance)
@@ -187,7 +187,7 @@ class TransformersModel:
     def _rows(
         self, examples: Sequence[Example], text_of: Sequence[int], tokens: Sequence[TokenizedText]
     ) -> Iterator[Tensor]:
-        """The pronouns' rows of one batch, (L, H, T) each; `text_of` says whose tokens are each example's."""
+        """Yield the pronouns' rows of one batch, (L, H, T) each; `text_of` says whose tokens are each example's."""
         mention, row, token = [], [], []
         for number, (example, text) in enumerate(zip(examples, text_of, strict=True)):
             covering = tokens[text].covering(example.pronoun)
@@ -232,7 +232,7 @@ class TransformersModel:
         return kept
 
     def _eager_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
-        """Every map of texts, L of (B, H, T, T)."""
+        """Return every map of texts, L of (B, H, T, T)."""
         if not self.reading.alone:
             maps = self._maps_of_batch(tokens)
             if len(tokens) == 1 or not self._leaves_tokens_out(maps, tokens):
@@ -245,7 +245,7 @@ class TransformersModel:
         return [torch.cat(layer) for layer in zip(*read, strict=True)]
 
     def _leaves_tokens_out(self, maps: Sequence[Tensor], tokens: Sequence[TokenizedText]) -> bool:
-        """Whether some weight is 0 where a token could attend: which tokens a model selects may depend on padding."""
+        """Check whether some weight is 0 although a token could attend, since the selection may depend on padding."""
         real = self.padded(tokens)["attention_mask"].bool()
         visible = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, T, T)
         if self.is_decoder:
@@ -285,7 +285,7 @@ class TransformersModel:
             check_rows(rows, visible, number, self.reading.has_sink, name)
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
-        """What the output layer gives the vocabulary at each token of texts, under an intervention: B of (T, V).
+        """Return the logits at each token of texts under an intervention: B of (T, V).
 
         Raises:
             UserError: the model has no output layer, or cannot be edited.
@@ -295,19 +295,19 @@ class TransformersModel:
         return self.editable.read(tokens, [intervention], self.language_model)[1]
 
     def untrained(self, seed: int) -> TransformersModel:
-        """The same at the random start of a seed, without an output layer; the caller's generator is left as it was."""
+        """Return a randomly initialised copy without an output layer; the caller's generator is unchanged."""
         with torch.random.fork_rng(devices=[]), quiet():
             torch.manual_seed(seed)
             model: Any = type(self.model)(copy.deepcopy(self.model.config))
         return replace(self, model=model.eval(), language_model=None).on(self.model.device)
 
     def on(self, device: torch.device) -> TransformersModel:
-        """The same, which computes on a device from now on."""
+        """Return the model, moved to a device."""
         nn.Module.to(self.language_model or self.model, device)
         return self
 
     def weights_digest(self) -> str:
-        """The first 16 hexadecimal digits of the SHA-256 of all weights and their names."""
+        """Return the first 16 hexadecimal digits of the SHA-256 of all weights and their names."""
         digest = hashlib.sha256()
         for name, weights in sorted((self.language_model or self.model).state_dict().items()):
             digest.update(name.encode())
@@ -315,14 +315,14 @@ class TransformersModel:
         return digest.hexdigest()[:16]
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
-        """What the model takes: ids and mask, (B, T) each."""
+        """Return the model's input: ids and mask, (B, T) each."""
         return padded_inputs([one.ids for one in tokens], self.tokenizer.pad_token_id or 0, self.model.device)
 
 
 def open_model(
     model: str | Path | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None = None
 ) -> TransformersModel:
-    """A model of `transformers` to read.
+    """Return a model of `transformers` to read.
 
     Args:
         model: a folder, a name on the hub as "hf://owner/name", or a model that is loaded already.
@@ -363,7 +363,7 @@ def open_model(
 
 
 def _by_size(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:
-    """Texts in batches of at most so many items, each of at least one text."""
+    """Yield texts in batches of at most so many items, each of at least one text."""
     batch: list[str] = []
     items = 0
     for text in texts:

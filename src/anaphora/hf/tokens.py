@@ -1,4 +1,4 @@
-"""The tokens that a tokenizer of `transformers` makes of a text, each with the characters that it stands for."""
+"""Tokens of a tokenizer of `transformers`, each with its characters in the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MASK = SPECIAL_TOKENS[MASK]
 
 
 class TextReader:
-    """A fast tokenizer, whose tokens get the characters of the text that they stand for.
+    """A fast tokenizer whose tokens come with their characters in the text.
 
     Args:
         tokenizer: a fast one.
@@ -60,7 +60,7 @@ class TextReader:
         return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread)
 
     def _visible_part(self, text: str, token: str, start: int, end: int) -> tuple[int, int]:
-        """The characters of a token without blanks at either end; (0, 0) where it stands for none."""
+        """Return the characters of a token without blanks at either end; (0, 0) where it stands for none."""
         written = text[start:end]
         left, right = start + len(written) - len(written.lstrip()), start + len(written.rstrip())
         if left >= right or token in self._blanks:
@@ -69,7 +69,7 @@ class TextReader:
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Where each character stood, and the end, before a mask of another length took the place of every [MASK]."""
+    """Return the original position of each character, and of the end, before [MASK] was replaced."""
     if mask == _MASK:
         return range(len(text) + 1)
     places: list[int] = []

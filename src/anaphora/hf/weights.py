@@ -45,7 +45,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """What the header of a file says of a tensor.
+    """The header of a stored tensor.
 
     Attributes:
         file: the file's name.
@@ -59,10 +59,10 @@ class StoredTensor:
 
 
 def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
-    """Return the tensors of a folder by their names, from the headers of its files alone.
+    """Read the tensors of a folder by name, from the files' headers only.
 
     Args:
-        files: the path of `WEIGHTS`, or that of `INDEX` beside the files that it names.
+        files: the path of `WEIGHTS`, or that of `INDEX` next to the files that it names.
 
     Raises:
         UserError: the index is damaged, a file or a tensor that it names is not there, or a tensor is in two files.
@@ -151,7 +151,7 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
 
 
 def _source_of(model: PreTrainedModel) -> str:
-    """The code of a family: its models, its configuration, and what of the shared code they call."""
+    """Return the code of a family: its models, its configuration, and what of the shared code they call."""
     classes = (*type(model).__mro__, *type(model.config).__mro__)
     own = {one.__module__ for one in classes if one.__module__.startswith("transformers.models.")}
     source = "\n".join(inspect.getsource(import_module(name)) for name in sorted(own))
@@ -204,7 +204,7 @@ def check_weights(
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], part: PreTrainedModel, place: str, name: str) -> list[str]:
-    """The missing weights that the maps depend on; the others of the part are set to zero."""
+    """Return the missing weights that the maps depend on; the others of the part are set to zero."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
         key: parameters[key]
@@ -222,13 +222,13 @@ def _missing(model: PreTrainedModel, keys: Collection[str], part: PreTrainedMode
 
 
 def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
-    """The prefixes under which a file may name the weights of the part that is read, longest first."""
+    """Return the prefixes under which a file may name the weights of the part that is read, longest first."""
     base = f"{model.base_model_prefix}." if model.base_model_prefix else ""
     return tuple(sorted({place, base, place.removeprefix(base), f"{base}{place}"}, key=len, reverse=True))
 
 
 def _belongs(key: str, part: PreTrainedModel, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
-    """Whether an unread tensor of a file would have acted on the layers."""
+    """Return whether an unread tensor of a file would have acted on the layers."""
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
     is_causal_mask = key.endswith("bias") and len(shape) == 4
@@ -245,7 +245,7 @@ def _belongs(key: str, part: PreTrainedModel, prefixes: Sequence[str], stored: M
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Under which name the file has the first missing weight, if a prefix alone is different."""
+    """Return the name of the first missing weight in the file, if only a prefix differs."""
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 

@@ -1,1 +1,1 @@
-"""Proof that the maps of a model of `transformers` are the attention weights that it uses."""
+"""Verification that the maps of a model of `transformers` are the attention weights that it uses."""

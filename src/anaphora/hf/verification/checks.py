@@ -18,7 +18,7 @@ _HIDDEN = N_("{model}: a row of layer {layer} head {head} gives {value} to token
 
 
 def row_tolerance(weights: torch.dtype) -> float:
-    """Return how far from 1 the sum of a row of weights of a type may be."""
+    """Return the largest allowed distance from 1 of a row's sum for a data type."""
     return _TOLERANCES.get(weights, _TOLERANCE_OF_FLOATS)
 
 

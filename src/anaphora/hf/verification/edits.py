@@ -1,9 +1,10 @@
-"""Where the attention of a model can be edited, and the proof that an edit there does what it must.
+"""Points at which a model's attention can be edited, and the verification of edits there.
 
 One text finds the operations: a product whose factor is the map of a block, and the softmax that gave it. Then copies
 of another text are read together, in one pass. In some of them an edge of each head is knocked out in one block; in
 others what these heads would give without the edge is computed by hand, from weights and values of the unedited text,
-and put in its place. Both must end in the same states. B texts, H heads, T tokens, K keys, L blocks, D features a head.
+and put in its place. Both must end in the same states. B texts, H heads, T tokens, K keys, L blocks, D features per
+head.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class _Product:
 
 
 class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
-    """Keeps what may be attention over T tokens."""
+    """A recorder of possible attention over T tokens."""
 
     def __init__(self, running: Sequence[str], tokens: int) -> None:
         super().__init__(running)
@@ -73,7 +74,7 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 
 
 def edit_points(model: PreTrainedModel, implementation: str | None, ids: Tensor, is_decoder: bool) -> list[EditPoint]:
-    """Return where each block of a model can be edited.
+    """Return the points at which each block of a model can be edited.
 
     Args:
         model: the part that is read.
@@ -94,12 +95,12 @@ def edit_points(model: PreTrainedModel, implementation: str | None, ids: Tensor,
 
 
 def reading_options(implementation: str | None) -> dict[str, Any]:
-    """Return what the forward pass is called with, so that it computes as when its maps are read."""
+    """Return the arguments of the forward pass, so that it computes as when its maps are read."""
     return {} if implementation == interface.NAME else {"output_attentions": True}
 
 
 def _record(model: PreTrainedModel, implementation: str | None, ids: Tensor) -> tuple[list[Tensor], _Recorder, Tensor]:
-    """The maps of texts, each (B, H, T, T), what was recorded of the pass that gave them, and its states."""
+    """Return the maps of texts, each (B, H, T, T), what was recorded of the pass that gave them, and its states."""
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.no_grad(), reading_mode(model, implementation):
         tap = interface.AttentionTap()
@@ -112,7 +113,7 @@ def _record(model: PreTrainedModel, implementation: str | None, ids: Tensor) -> 
 
 
 def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
-    """The point of a block by its map."""
+    """Return the point of a block by its map."""
     sizes = (maps.shape[0], maps.shape[1], maps.shape[2])
     product, order = _nearest(maps, [(one, one.factor) for one in record.products], sizes, number)
     factor = order.to_maps(product.factor, sizes)
@@ -129,7 +130,7 @@ def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
 
 
 def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
-    """The name of the matrix, and the order of its rows, that equals maps best."""
+    """Return the name of the matrix, and the order of its rows, that equals maps best."""
     distances = [
         (float((order.to_maps(matrix, sizes).float() - maps.float()).abs().max()), place, order)
         for place, (_, matrix) in enumerate(named)
@@ -149,7 +150,7 @@ def _rounding(dtype: torch.dtype) -> float:
 def _check(
     model: PreTrainedModel, implementation: str | None, points: Sequence[EditPoint], ids: Tensor, is_decoder: bool
 ) -> None:
-    """Check that without an edge the last token gets in every block what it gets by hand, and nothing else changes.
+    """Check that without an edge the last token's output equals that computed by hand, and nothing else changes.
 
     Raises:
         UserError: it does not.
@@ -179,7 +180,7 @@ def _check(
 
 
 def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, heads: int) -> Tensor:
-    """What each head gives one token by other weights, (H, T), and the values of a text that was recorded: (H, D)."""
+    """Compute each head's output at one token from other weights, (H, T), and recorded values: (H, D)."""
     (product,) = (one for one in record.products if one.place == point.product and one.turned == point.turned)
     count, rows, _ = product.factor.shape
     numbers = torch.arange(count * rows, device=weights.device)[:, None]
@@ -205,7 +206,7 @@ def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: flo
 
 
 class _InOneText(Edit):
-    """Changes one token of one text in every head: its score of a key, its weights or what it gets."""
+    """An edit of one token of one text in every head: its score of a key, its weights or its output."""
 
     def __init__(self, text: int, query: int, **given: Tensor) -> None:
         self.text, self.query = text, query

@@ -20,7 +20,7 @@ Inputs = Mapping[str, Tensor]
 
 
 def padded_inputs(texts: Sequence[Sequence[int]], padding: int, device: torch.device) -> Inputs:
-    """The ids and the mask, (B, T) each, of texts that are padded at their ends."""
+    """Return the ids and the mask, (B, T) each, of texts that are padded at their ends."""
     length = max(map(len, texts))
     ids = [[*text, *[padding] * (length - len(text))] for text in texts]
     mask = [[1] * len(text) + [0] * (length - len(text)) for text in texts]

@@ -40,7 +40,7 @@ class Mixing:
     has_sink: bool
 
     def equals(self, maps: Tensor, relative: float, absolute: float) -> bool:
-        """Whether maps, (H, T, T), are these weights up to a tolerance."""
+        """Return whether maps, (H, T, T), are these weights up to a tolerance."""
         heads, tokens = maps.shape[:2]
         if maps.shape[1] != maps.shape[2] or self.rows.shape != (heads * tokens, tokens):
             return False
@@ -127,7 +127,7 @@ def _attention_in_steps(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """What `scaled_dot_product_attention` is defined to return, without dropout."""
+    """Return what `scaled_dot_product_attention` is defined to return, without dropout."""
     if enable_gqa:
         groups = query.shape[-3] // key.shape[-3]
         key, value = key.repeat_interleave(groups, dim=-3), value.repeat_interleave(groups, dim=-3)
@@ -198,7 +198,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.observation.mixings.append(mixing)
 
     def _lacks_a_sink(self, rows: Tensor) -> bool:
-        """Whether rows are those of a softmax without its first or its last column."""
+        """Return whether rows are those of a softmax without its first or its last column."""
         return any(
             whole.shape[0] == rows.shape[0]
             and any(torch.allclose(part, rows, rtol=2**-7, atol=1e-7) for part in (whole[:, 1:], whole[:, :-1]))

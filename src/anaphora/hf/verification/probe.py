@@ -101,7 +101,7 @@ class Probe:
         return cls(model, name, str(model.config.model_type), ids, tokenizer.pad_token_id or 0)
 
     def reading(self) -> MapReading:
-        """The first way of reading whose maps are the weights that the model uses.
+        """Return the first way of reading whose maps are the weights that the model uses.
 
         Raises:
             UserError: there is none, or a text changes the model; the message names the family and the reason.
@@ -149,7 +149,7 @@ class Probe:
         return in_steps if torch.allclose(states, other_states, relative, absolute * scale) else []
 
     def _observe(self, implementation: str | None) -> tuple[list[Mixing], Tensor]:
-        """The mixings of one text and its last hidden states."""
+        """Return the mixings of one text and its last hidden states."""
         with reading_mode(self.model, implementation) as before:
             with observed(self.model, self.tokens) as observation:
                 states = run_model(self.model, self.alone)[0]
@@ -256,7 +256,7 @@ def _all_close(maps: Sequence[Tensor], others: Sequence[Tensor], tolerance: tupl
 
 
 def _doubt(maps: Tensor) -> str:
-    """What else is wrong with a map, as an explanation."""
+    """Return what else is wrong with a map, as an explanation."""
     sums = maps.float().sum(dim=-1)
     head = int((sums - 1).abs().amax(dim=(0, 2)).argmax())
     value = float(sums[0, head].flatten()[(sums[0, head] - 1).abs().argmax()])

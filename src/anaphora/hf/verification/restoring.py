@@ -79,7 +79,7 @@ def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
 
 
 def _owners(model: nn.Module) -> Iterator[Any]:
-    """Every module, and every configuration that one of them holds, each once."""
+    """Yield every module, and every configuration that one of them holds, each once."""
     from transformers import PreTrainedConfig
 
     seen: set[int] = set()
