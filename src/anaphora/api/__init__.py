@@ -1,4 +1,4 @@
-"""What a notebook needs: open a run or any model of `transformers`, look at a sentence, read a row, draw it.
+"""The Python interface for notebooks: open a run or any model of `transformers`, read and draw its attention.
 
 maps = anaphora.attention("hf://google-bert/bert-base-uncased", "Anna helped Emma because she was weak.")
 maps.rank("she", "Anna")[:3]  # the heads in which "she" attends to "Anna" most

@@ -1,4 +1,4 @@
-"""The heads of any model as antecedent selectors (Clark et al. 2019, section 4.3), beside rules and random starts."""
+"""The heads of any model as antecedent selectors (Clark et al. 2019, section 4.3), next to rules and random starts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AntecedentSelections:
 
 
 def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[Example]:
-    """The mentions that a word before them could answer.
+    """Return the mentions that an earlier word could answer.
 
     Raises:
         UserError: there is none.
@@ -57,7 +57,7 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
 
 
 def reads_one_pronoun(model: OpenRun | TransformersModel) -> bool:
-    """Whether a model reads the pronoun as a second sequence, so that one pass cannot ask every mention of a text."""
+    """Check whether a model reads the pronoun as a second sequence, so that each mention needs its own pass."""
     return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
 
 

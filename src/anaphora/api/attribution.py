@@ -1,4 +1,4 @@
-"""Which words of a text an answer or a label rests on: integrated gradients, by word.
+"""Attribution of an answer or label to the words of a text by integrated gradients.
 
 W words (or tokens) of a text.
 """
@@ -54,7 +54,7 @@ class WordAttribution:
     difference: float
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """The words that count most for the answer, strongest first; equal values keep the order of the text.
+        """Return the words that count most for the answer, strongest first; equal values keep the order of the text.
 
         Args:
             count: how many words to return at most.
@@ -76,7 +76,7 @@ class WordAttribution:
 
 
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
-    """Integrated gradients of a run's own label of a text, or of its answer to an item's question.
+    """Return integrated gradients of a run's own label of a text, or of its answer to an item's question.
 
     Raises:
         UserError: the run predicts no labels and no pronoun was named, or the other way round; or `by` is unknown.
@@ -97,7 +97,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
 
 
 def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list[str]]:
-    """One text as a batch, and what its answers are called."""
+    """Return one text as a batch, and what its answers are called."""
     from anaphora.data.batches.batching import evaluation_batches
     from anaphora.settings.model.prediction import slots_of
 

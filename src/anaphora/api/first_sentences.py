@@ -1,4 +1,4 @@
-"""The sentence that a model shows before anybody types one."""
+"""The first sentence that a page shows for a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FirstSentence(NamedTuple):
-    """A text with its pronoun and what that may refer to."""
+    """A text with its pronoun and candidates."""
 
     text: str
     pronoun: str

@@ -28,7 +28,7 @@ class AttentionPage:
         webbrowser.open(self.path.resolve().as_uri())
 
     def _repr_html_(self) -> str:
-        """The page inside a notebook."""
+        """Return the page inside a notebook."""
         page = escape(self.path.read_text(encoding="utf-8"))
         return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:44rem;border:0"></iframe>'
 
@@ -40,7 +40,7 @@ _MAX_TABLE_WORDS = 24
 def weight_table(
     words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None
 ) -> str:
-    """A small table in the colours of the figures; text is escaped."""
+    """Return a small table in the colours of the figures; text is escaped."""
     from anaphora.report.page.offline import weight_colours
 
     colours = weight_colours()
@@ -60,7 +60,7 @@ def weight_table(
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
-    """A text whose words are blue where their values are positive and orange where negative; text is escaped."""
+    """Return a text whose words are blue where their values are positive and orange where negative; text is escaped."""
     most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     spans = []
     for word, value in zip(words, values, strict=True):

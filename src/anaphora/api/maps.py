@@ -1,4 +1,4 @@
-"""Maps with labelled axes: what attends to what in one text, by layer and head.
+"""Maps with labelled axes: the attention in one text, by layer and head.
 
 L layers, H heads, W words (or tokens). Layers and heads are counted from 0. Everywhere the weight to several tokens or
 words is the sum of their weights, and the weight from them the mean of their rows (Clark et al. 2019, section 4.1).
@@ -78,12 +78,12 @@ class SentenceAttention:
 
     @property
     def axes(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
-        """The labels of the four axes of `weights`, in order: layer, head, from, to."""
+        """Return the labels of the four axes of `weights`, in order: layer, head, from, to."""
         layers, heads = self.weights.shape[:2]
         return {"layer": tuple(range(layers)), "head": tuple(range(heads)), "from": self.words, "to": self.words}
 
     def map(self, layer: int | None = None, head: int | None = None) -> NDArray[np.float32]:
-        """The map of one head, (W, W).
+        """Return the map of one head, (W, W).
 
         Args:
             layer: the number of the layer, from 0; by default that of the chosen head.
@@ -97,7 +97,7 @@ class SentenceAttention:
         return weights
 
     def row(self, mention: str | int, layer: int | None = None, head: int | None = None) -> Row:
-        """What a word, or a mention of several words, attends to in one head.
+        """Return what a word, or a mention of several words, attends to in one head.
 
         Args:
             mention: the word or mention as it stands in the text (the first occurrence; "it:2" is the second "it"), its
@@ -117,7 +117,7 @@ class SentenceAttention:
         return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested, self.example)
 
     def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
-        """All heads, sorted by the weight that one mention gives to another, largest first.
+        """Return all heads, sorted by the weight that one mention gives to another, largest first.
 
         Heads with equal weights keep their order.
 
@@ -139,7 +139,7 @@ class SentenceAttention:
         return [HeadWeight(int(place) // heads, int(place) % heads, float(mass.flat[place])) for place in order]
 
     def without_special(self) -> SentenceAttention:
-        """The same maps without special tokens; the rest of each row is scaled up, so that the row keeps its sum."""
+        """Return the maps without special tokens; the rest of each row is rescaled so that the row keeps its sum."""
         kept = [place for place, (start, end) in enumerate(self.spans) if start < end]
         rest = self.weights[:, :, kept][..., kept]
         whole = self.weights[:, :, kept].sum(axis=-1, keepdims=True)
@@ -149,7 +149,7 @@ class SentenceAttention:
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def window(self, mention: str | int, around: int = 20) -> SentenceAttention:
-        """The part of the maps around a mention, for instance for a picture of a long text.
+        """Return the part of the maps around a mention, for instance for a picture of a long text.
 
         The weights stay as they are, so that rows can sum to less than 1.
 
@@ -170,7 +170,7 @@ class SentenceAttention:
     def save(self, path: str | Path) -> Path:
         """Write the rows of all words to a Parquet file with the columns of scripts/extract.py.
 
-        The text, which is item 0 there, is written to a second file beside it as JSON lines (`<stem>_items.jsonl`).
+        The text, which is item 0 there, is written to a second file next to it as JSON lines (`<stem>_items.jsonl`).
         Special tokens are among the words attended to, but have no rows of their own.
 
         Args:
@@ -221,7 +221,7 @@ class SentenceAttention:
         return AttentionPage(written)
 
     def _beside_the_last_word(self) -> TableElement:
-        """The heaviest head from the pronoun to each candidate, and from the last word, which sees all of them."""
+        """Return the heaviest head from the pronoun to each candidate, and from the last word, which sees them all."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")
@@ -243,7 +243,7 @@ class SentenceAttention:
         )
 
     def frame(self) -> pandas.DataFrame:
-        """A table with a row for every weight: its layer and head, both words (`from`, `to`) and their positions.
+        """Return a table with one row per weight: layer and head, both words (`from`, `to`) and their positions.
 
         Layers without attention have no rows.
         """
@@ -264,7 +264,7 @@ class SentenceAttention:
         )
 
     def plot(self, layer: int | None = None, head: int | None = None, row: str | int | None = None) -> Figure:
-        """A heat map of one head, with a frame around the row of one mention.
+        """Return a heat map of one head, with a frame around the row of one mention.
 
         If the framed row is the pronoun's, the candidates are marked too.
 
@@ -354,7 +354,7 @@ def labelled_attention(
 def requested_head(
     layer: int | None, head: int | None, chosen: Head | None, layers: Sequence[int], heads: int, model: str
 ) -> Head:
-    """The requested head; a layer or head that is None is the chosen one's.
+    """Return the requested head; a layer or head that is None is the chosen one's.
 
     Args:
         layer, head: as the user gave them.

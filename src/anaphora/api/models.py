@@ -36,7 +36,7 @@ def attention(
     tokenizer: PreTrainedTokenizerBase | None = None,
     device: Device | None = None,
 ) -> SentenceAttention:
-    """The attention of every layer and head when a model reads one text.
+    """Return the attention of every layer and head when a model reads one text.
 
     Args:
         model: a run directory, "shipped" for the run inside the package, a folder with a model of `transformers`, the
@@ -75,7 +75,7 @@ def attention(
 def open_any(
     model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None
 ) -> OpenRun | TransformersModel:
-    """A run or a model of `transformers`, by its name or as it is; one that a name opens computes on the device.
+    """Open a run or a model of `transformers` by its name on the device, or return an open one unchanged.
 
     Raises:
         UserError: there is no such model, or it is of no kind that can be read.
@@ -90,7 +90,7 @@ def open_any(
 
 
 def untrained_model(model: OpenRun | TransformersModel, seed: int) -> OpenRun | TransformersModel:
-    """A model of the same shape at the random start of a seed."""
+    """Return a randomly initialised model of the same shape."""
     if isinstance(model, OpenRun):
         return OpenRun(replace(model.run, model=model.run.untrained_model(seed)))
     return model.untrained(seed)
@@ -102,7 +102,7 @@ _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
 
 @dataclass(frozen=True)
 class _Named:
-    """A name with what lies there, which may change while the program works, as may the folder that it works in.
+    """A cache key: a model name with the times and sizes of its files, which may change while the program runs.
 
     Attributes:
         name: as the user wrote it.

@@ -1,4 +1,4 @@
-"""The name decisions of any model's heads, as GAP counts them, beside rules, random starts and a run's own answers.
+"""Name decisions of any model's heads, scored as in GAP, with rules, random starts and a run's own answers.
 
 N items, L layers, H heads, K policies.
 """
@@ -48,19 +48,19 @@ def name_decisions(
     untrained: int,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Which of two names a head attends to more, as yes-or-no decisions on both names (Webster et al. 2018).
+    """Return which of two names a head attends to more, as yes-or-no decisions on both names (Webster et al. 2018).
 
     Args:
         model: whose head decides.
         development: where the head was chosen, and where the threshold and the heads of untrained models are.
         measured: what is reported.
-        head: names the name with more of the pronoun's attention; "with threshold" it names none where that
+        head: names the name with more of the pronoun's attention; "with threshold" it names none if that
             attention is less than what was best on development.
         untrained: how many models of the same shape at random starts are the control.
         progress: is called with the name of each stage.
 
     Returns:
-        A row for each of `POLICIES`: "policy", "items", and the columns of `score_columns`, None where a ratio has
+        A row for each of `POLICIES`: "policy", "items", and the columns of `score_columns`, None if a ratio has
         nothing below it.
 
     Raises:
@@ -98,7 +98,7 @@ def name_decisions(
 
 
 def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """The weight of each of K = L * H heads on both names, (N, 2, K), and the answers of a run that gives any.
+    """Return the weight of each of K = L * H heads on both names, (N, 2, K), and the answers of a run if any.
 
     L counts the layers with attention.
     """
@@ -109,12 +109,12 @@ def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tu
 
 
 def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
-    """The greater weight of each policy and the name that has it: (N, 2, K) -> (N, K) twice."""
+    """Return the greater weight of each policy and the name that has it: (N, 2, K) -> (N, K) twice."""
     return masses.max(axis=1), masses.argmax(axis=1)
 
 
 def _decide(masses: Masses, threshold: float = -np.inf) -> Decisions:
-    """The decisions for the name of more weight, where that reaches a threshold: (N, 2) -> (N, 2)."""
+    """Return the decisions for the name of more weight, where that reaches a threshold: (N, 2) -> (N, 2)."""
     decisions: Decisions = decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
     return decisions
 

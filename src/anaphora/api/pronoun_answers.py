@@ -77,13 +77,13 @@ class PronounAnswer:
 
     @property
     def answer(self) -> str | None:
-        """The most probable candidate, of several the first of the text; None if "none of them" is more probable."""
+        """Return the most probable candidate, in a tie the first; None if "none of them" is more probable."""
         first = max(sorted(self.candidates, key=lambda one: one.span), key=lambda one: one.probability)
         return first.words if first.probability >= self.none_of_them else None
 
     @property
     def warning(self) -> str | None:
-        """Why the answer must not be trusted: the words that the model does not know; None if it knows all of them."""
+        """Return why the answer must not be trusted: the words that the model does not know; None if it knows all."""
         return answer_phrases()["unknown"].format(words=quoted_words(self.unread)) if self.unread else None
 
 

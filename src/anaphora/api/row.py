@@ -1,4 +1,4 @@
-"""What one word attends to in one head; the words or tokens of a text, and those that a user names."""
+"""The attention of one word in one head; the words or tokens of a text, and those named by the user."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Row:
 
     @property
     def word(self) -> str:
-        """The word or words that attend, as the text writes them."""
+        """Return the word or words that attend, as the text writes them."""
         first, last = self.positions[0], self.positions[-1]
         return self.words[first] if first == last else self.text[self.spans[first][0] : self.spans[last][1]]
 
     def to(self, mention: str | int) -> float:
-        """The weight on a word, or the sum of the weights on a mention of several words.
+        """Return the weight on a word, or the sum of the weights on a mention of several words.
 
         Args:
             mention: the word or mention, given as in `SentenceAttention.row`.
@@ -69,7 +69,7 @@ class Row:
         return float(self.weights[positions_of(mention, self.text, self.words, self.spans)].sum())
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """The words with the most weight, largest first; equal weights keep the order of the text.
+        """Return the words with the most weight, largest first; equal weights keep the order of the text.
 
         Args:
             count: how many words to return at most.
@@ -80,7 +80,7 @@ class Row:
         return strongest(self.words, self.weights, count)
 
     def plot(self) -> Figure:
-        """A picture of the text with a bar for the weight on every word.
+        """Return a picture of the text with a bar for the weight on every word.
 
         If the row is the pronoun's, its candidates are marked.
         """
@@ -104,7 +104,7 @@ class Row:
 
 
 def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The words of a mention by their positions, in text order.
+    """Return the words of a mention by their positions, in text order.
 
     Raises:
         UserError: the mention is not in the text, or is neither a string nor a position.
@@ -129,7 +129,7 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
 def marked_words(
     attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
 ) -> tuple[CandidateWords, CandidateWords, str]:
-    """Antecedents, other candidates, and the role of what attends; only the pronoun's own row marks its candidates."""
+    """Return antecedents, other candidates, and the attending word's role; candidates only for the pronoun's row."""
     from anaphora.report.figures.pictures import word_roles
 
     if example is not None and attending is not None:
@@ -142,7 +142,7 @@ def marked_words(
 def text_units(
     text: str, tokens: TokenizedText, by: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
-    """W words or tokens of a text of T tokens as it writes them, their spans, and which of them each token is part of.
+    """Return the W words or tokens of a text of T tokens, their spans, and the word of each token.
 
     Returns:
         words (W), spans (W), and numbers of words (T,).
@@ -168,7 +168,7 @@ def strongest(words: Sequence[str], values: NDArray[np.float32], count: int) -> 
 
 
 def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:
-    """The characters of every word; a special token stays one of its own."""
+    """Return the characters of every word; a special token stays one of its own."""
     merged: dict[int, tuple[int, int]] = {}
     for position, (span, word) in enumerate(zip(spans, words, strict=True)):
         key = word if word >= 0 else -1 - position

@@ -55,33 +55,33 @@ class OpenRun:
 
     @property
     def name(self) -> str:
-        """The name of the run directory."""
+        """Return the name of the run directory."""
         return self.run.name
 
     @property
     def layers(self) -> int:
-        """The number of layers in the encoder."""
+        """Return the number of layers in the encoder."""
         return int(self.run.config.model.layers)
 
     @property
     def attending_layers(self) -> range:
-        """The numbers of the layers that have attention: all of them."""
+        """Return the numbers of the layers that have attention: all of them."""
         return range(self.layers)
 
     @property
     def heads(self) -> int:
-        """The number of heads in each layer."""
+        """Return the number of heads in each layer."""
         return heads_of(self.run.config.model.attention)
 
     @cached_property
     def chosen_head(self) -> Head | None:
-        """The head that was chosen on the development split, or None if scores were never taken."""
+        """Return the head that was chosen on the development split, or None if scores were never taken."""
         from anaphora.analysis.evidence.storage import chosen_head
 
         return chosen_head(self.run)
 
     def head_for(self, text: str) -> Head | None:
-        """The head that was chosen for the language of a text; the same for all texts if only one was chosen."""
+        """Return the head that was chosen for the language of a text; the same for all texts if only one was chosen."""
         return self._chosen_heads[language_of(text)]
 
     @cached_property
@@ -100,7 +100,7 @@ class OpenRun:
         by: str = "word",
         words: str | Sequence[str] | None = None,
     ) -> SentenceAttention:
-        """The attention of every layer and head when the run reads one text.
+        """Return the attention of every layer and head when the run reads one text.
 
         Args:
             text: the text, in English or Chinese.
@@ -134,7 +134,7 @@ class OpenRun:
         )
 
     def answer(self, text: str, pronoun: str | None = None, candidates: Sequence[str] = ()) -> str | None:
-        """The candidate that the run names as the antecedent, or None if it answers "none of them".
+        """Return the candidate that the run names as the antecedent, or None if it answers "none of them".
 
         Args:
             text: the text, in English or Chinese.
@@ -153,7 +153,7 @@ class OpenRun:
         return answers(self, [example])[0].answer
 
     def answers(self, questions: Sequence[Question]) -> list[PronounAnswer]:
-        """The probability that the run gives each candidate of each question.
+        """Return the probability that the run gives each candidate of each question.
 
         With that of "none of them", the probabilities of a question sum to 1. `anaphora.answers` says how they are
         computed.
@@ -176,7 +176,7 @@ class OpenRun:
     def attribution(
         self, text: str, pronoun: str | None = None, candidates: Sequence[str] = (), by: str = "word"
     ) -> WordAttribution:
-        """How much each word adds to the run's label of a text, or to its answer about a pronoun.
+        """Return how much each word adds to the run's label of a text, or to its answer about a pronoun.
 
         The values are integrated gradients (Sundararajan et al. 2017, section 3).
 
@@ -204,7 +204,7 @@ class OpenRun:
         head: int | None = None,
         language: str | None = None,
     ) -> Walkthrough:
-        """A walk-through of what one head computes, step by step, as scripts/explain.py shows it.
+        """Return a walk-through of what one head computes, step by step, as scripts/explain.py shows it.
 
         The steps hold all numbers: after `walk = run.explain(text)`, the attention weights are
         `walk.step("weights").result.values`.

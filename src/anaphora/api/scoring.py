@@ -62,11 +62,11 @@ class Scores:
 
     @property
     def head(self) -> Head:
-        """The head that was chosen on the development split."""
+        """Return the head that was chosen on the development split."""
         return Head(self.evidence.head.layer, self.evidence.head.head)
 
     def table(self) -> pandas.DataFrame:
-        """The scores of the chosen head, with one row for all items of each language and one for each kind of cue.
+        """Return the scores of the chosen head, one row for all items of each language and one per kind of cue.
 
         The columns give the candidate accuracy with its interval, chance, the best shortcut, the attention mass on the
         antecedent, and the task accuracy.
@@ -185,7 +185,7 @@ def score_on(
     chosen: Head | None = None,
     progress: Progress = no_progress,
 ) -> Scores:
-    """`score` of an open model on items that are read.
+    """Return the scores of an open model on given items.
 
     Args:
         splits: as `read_splits` gives them.
@@ -222,7 +222,7 @@ def score_on(
 
 
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
-    """The examples of a corpus; development sentences that are measured too are left out.
+    """Return the examples of a corpus; development sentences that are measured too are left out.
 
     Args:
         source: the corpus.
@@ -252,7 +252,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 def pronoun_records(
     model: OpenRun | TransformersModel, examples: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[int] | None]:
-    """The pronouns' rows, and the answers of a run that has any."""
+    """Return the pronouns' rows, and the answers of a run that has any."""
     if not isinstance(model, OpenRun):
         return list(model.records(examples)), None
     captured = capture_run(model.run, examples)
@@ -262,7 +262,7 @@ def pronoun_records(
 def _subject(
     model: OpenRun | TransformersModel, examples: Sequence[Example], most: int
 ) -> tuple[Subject | None, str | None]:
-    """What the causal tests need of a model, or why there can be none, in one line."""
+    """Return the subject of the causal tests, or one line on why there is none."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -293,7 +293,7 @@ def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -
 
 
 def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
-    """Return why a model answers no pronoun question; None if it does, and can be tested causally."""
+    """Return why a model answers no pronoun question; None if causal tests are possible."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.language_model import why_no_answer
@@ -304,14 +304,14 @@ def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
 def _untrained_records(
     model: OpenRun | TransformersModel, seed: int, *splits: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
-    """The pronouns' rows of a model at its random start, on development items and on measured ones."""
+    """Return the pronouns' rows of a model at its random start, on development items and on measured ones."""
     at_start = untrained_model(model, seed)
     first, second = (pronoun_records(at_start, examples)[0] for examples in splits)
     return first, second
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """About so many examples: whole quads, or of documents whole passages, so that every document has some."""
+    """Sample about this many examples: whole quads, or whole passages, so that every document has some."""
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

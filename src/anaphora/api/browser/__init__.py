@@ -1,1 +1,1 @@
-"""A page that runs a model in the browser: one file with its weights, which asks nothing of the network."""
+"""A page that runs a model in the browser: one file with its weights, without network access."""

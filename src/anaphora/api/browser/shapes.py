@@ -1,4 +1,4 @@
-"""Which runs the page can compute, and what its script must know of one.
+"""The runs that the page supports, and their data for its script.
 
 The script computes what `model/` computes, for the variants that are listed here; the tests compare the two.
 """
@@ -47,7 +47,7 @@ _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def check_supported(run: Run) -> None:
-    """Check that the script computes everything that the model of a run consists of.
+    """Check that the script supports every part of a run's model.
 
     Raises:
         UserError: a part of it is of another kind; the message names the setting.
@@ -69,7 +69,7 @@ def check_supported(run: Run) -> None:
 
 
 def shape_of(run: Run) -> dict[str, Any]:
-    """Return what the script needs to know of the model, except for its weights and their sizes."""
+    """Return the model's description for the script, without weights and their sizes."""
     model = run.config.model
     attention, norm = model.attention, model.norm
     heads = heads_of(attention)

@@ -1,1 +1,1 @@
-"""The live page: type a sentence and see the maps and answers of your models at once, on this machine alone."""
+"""The live page: type a sentence and see maps and answers of models at once, on this machine only."""

@@ -1,4 +1,4 @@
-"""What the live page says; names in braces are filled in by its script."""
+"""The phrases of the live page; its script fills in names in braces."""
 
 from __future__ import annotations
 

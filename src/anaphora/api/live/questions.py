@@ -1,4 +1,4 @@
-"""Questions of the live page, checked, and the replies: maps and answers, with edges cut and heads switched off.
+"""Questions of the live page and their replies: maps and answers, with edges and heads ablated.
 
 L layers, H heads, W words.
 """
@@ -52,7 +52,7 @@ class EdgeCut:
 
 @dataclass(frozen=True)
 class LiveQuestion:
-    """A sentence, and what of the model is changed.
+    """A sentence with its interventions on the model.
 
     Attributes:
         text: the sentence.
@@ -68,7 +68,7 @@ class LiveQuestion:
 
 
 def parse(message: Any) -> LiveQuestion:
-    """A question as the page sends it: text, pronoun, candidates, cuts of four numbers each, heads off of two.
+    """Parse a question of the page: text, pronoun, candidates, cuts of four numbers each, ablated heads of two.
 
     Raises:
         UserError: something is missing, of another type or too long.
@@ -95,7 +95,7 @@ def parse(message: Any) -> LiveQuestion:
 
 
 def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[str, Any]:
-    """Maps as the explorer reads them, and the shares of the candidates where the model answers.
+    """Return maps for the explorer, and the candidates' shares if the model answers.
 
     Raises:
         UserError: the text does not fit the model, or an edit names what is not there.
@@ -152,7 +152,7 @@ def _notes(
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
-    """What a reader must know of the answer, or why there is none."""
+    """Return notes on the answer, or why there is none."""
     example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         notes.append(_("This model gives maps and no answer about pronouns."))
@@ -184,7 +184,7 @@ def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
 def _interventions(
     question: LiveQuestion, parts: Sequence[Sequence[int]], shape: tuple[int, int]
 ) -> list[Intervention]:
-    """The edits of a question; an edge between words is every edge between their tokens, `parts` of each word."""
+    """Return the edits of a question; an edge between words is every edge between their tokens in `parts`."""
     for layer, head in [(cut.layer, cut.head) for cut in question.cuts] + [
         (one.layer, one.head) for one in question.off
     ]:

@@ -1,4 +1,4 @@
-"""The server of the live page: one address of this machine, one token, one question at a time.
+"""The server of the live page: one local address, one token, one question at a time.
 
 Nothing but this machine can ask it: it listens on the loopback, refuses any other Host (a page elsewhere could name
 this address as its own), and every question must carry the token that stands in the address which the terminal prints.
@@ -54,7 +54,7 @@ _POLICY = (
 
 @dataclass
 class LiveApplication:
-    """What answers the requests of the page.
+    """The application that answers the page's requests.
 
     Attributes:
         models: by the names that the page shows.
@@ -114,7 +114,7 @@ class LiveApplication:
         return _refusal(_("there is nothing here"), 404)
 
     def answer(self, message: Any) -> dict[str, Any]:
-        """The reply to one question.
+        """Return the reply to one question.
 
         Raises:
             UserError: the question names no model, or does not fit it.
@@ -129,7 +129,7 @@ class LiveApplication:
             return reply(self.models[name], question)
 
     def page(self, language: str) -> str:
-        """The page, with the first model's maps of a first sentence in its language."""
+        """Return the page, with the first model's maps of a first sentence in its language."""
         first = next(iter(self.models.values()))
         text, pronoun, candidates = first_sentence(first, language)
         with self._asking:
@@ -169,7 +169,7 @@ class LiveApplication:
         )  # fmt: skip
 
     def two_pages(self, language: str) -> str:
-        """The page twice, side by side: two sentences, or two models."""
+        """Return a page with two sentences or two models side by side."""
         return (
             template_environment(_TEMPLATES)
             .get_template("side_by_side.html.j2")
@@ -178,7 +178,7 @@ class LiveApplication:
 
 
 def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
-    """A server on this machine's own address, and the address to open.
+    """Return a server on this machine's own address, and the address to open.
 
     Raises:
         UserError: the port is taken.
@@ -192,14 +192,14 @@ def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """Says nothing of each request: a log would hold the token."""
+    """A request handler without logging, because a log contains the token."""
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
-        """Nothing."""
+        """Do nothing."""
 
 
 def _font() -> Response:
-    """Return the font file: nobody knows which Chinese characters will be typed. A browser loads it at the first."""
+    """Return the font file, which a browser loads when it first needs a Chinese character."""
     return Response(font_files()[400].read_bytes())
 
 
