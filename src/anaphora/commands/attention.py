@@ -74,7 +74,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
     @property
     def draws(self) -> bool:
-        """Whether pictures are drawn."""
+        """Check whether pictures are drawn."""
         return self.text is None if self.output is None else Path(self.output).suffix in PICTURES
 
     def _check_page(self) -> None:
@@ -169,7 +169,7 @@ def print_ranking(maps: SentenceAttention, example: Example, candidates: list[st
 
 
 def draw_pictures(settings: AttentionQuery) -> None:
-    """Draw one sentence, or the figures of a run's scores, in each language that is wanted.
+    """Draw one sentence, or the figures of a run's scores, in each requested language.
 
     Raises:
         UserError: the items are of other data than the run's own, and `output` would put their figures among its own.
@@ -202,7 +202,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
 
 
 def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
-    """What draws the heat map and the pronoun's row of one sentence, which is read once."""
+    """Return a function that draws the heat map and the pronoun's row of one sentence, which is read once."""
     from anaphora.analysis.evidence.storage import stored_head
     from anaphora.analysis.maps.capture import whole_maps
     from anaphora.analysis.maps.record import AttentionRecord
@@ -221,7 +221,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
 
 def score_figures(headline: Headline) -> dict[str, Figure]:
-    """The figures that the report has too: scoreboard, heads on development, quads, and alignment through training."""
+    """Return the figures shared with the report: scoreboard, heads on development, quads, training curves."""
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
     from anaphora.report.page.run_sections import score_sections
@@ -233,7 +233,7 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 
 
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
-    """What draws the pronoun's row in the first sentence where the head is right and the first where it is wrong.
+    """Return a function that draws the pronoun's row in the first right and the first wrong sentence.
 
     Both are taken from each language of the texts; where the head is right, the whole map is drawn too.
     """

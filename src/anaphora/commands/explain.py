@@ -82,7 +82,7 @@ class Explanation:
 
     @property
     def shown_as(self) -> str:
-        """The form in which it is shown."""
+        """Return the form of the output."""
         return self.form or ("terminal" if self.text is None else "short")
 
 
@@ -121,7 +121,7 @@ def explain(settings: Explanation) -> None:
 
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
-    """What the file of a walk-through is called where nobody names it; one of a sentence tells it from all others."""
+    """Return the default file name of a walk-through; that of a sentence is unique."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.run is None:
@@ -131,7 +131,7 @@ def _name(settings: Explanation, walk: Walkthrough) -> str:
 
 
 def build_walkthrough(settings: Explanation) -> Walkthrough:
-    """The walk-through that the settings name.
+    """Build the walk-through of the settings.
 
     Raises:
         UserError: a file, a run, a head or a word is not there, or does not fit.
@@ -189,7 +189,7 @@ def _walk_through_sentence(settings: Explanation, text: str, query: Example | No
 
 
 def example_table(language: str) -> Table:
-    """The built-in examples with what they show."""
+    """Return a table of the built-in examples."""
     from rich import box
     from rich.table import Table
 
