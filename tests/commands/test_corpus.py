@@ -147,6 +147,25 @@ def test_without_a_training_split_the_learned_shortcuts_are_left_out_and_that_is
     assert "no training split: there are no learned shortcuts" in printed
 
 
+@pytest.mark.parametrize("items", [12, 24, 120])
+def test_few_items_are_too_few_to_train_on_and_perfect_shortcuts_have_no_interval(
+    items: int, described: Callable[..., str], tmp_path: Path
+) -> None:
+    pairs = [(f"Ida{number}", verb) for number in range(items // 2) for verb in ("left", "came")]
+    printed = described("".join(BLOCK.format(name, verb, name, "Maud") for name, verb in pairs))
+    training = row_of(printed, "train en")[1]
+    assert f"too few to train on: {training} training items" in printed
+    with (tmp_path / "out" / "shortcuts.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert any(row["accuracy"] == "1.0" for row in rows)
+    assert all(row["low"] == row["high"] == "" for row in rows if row["accuracy"] in ("0.0", "1.0"))
+
+
+def test_enough_items_are_not_called_too_few(described: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anaphora.commands.corpus.FEWEST_TRAINING_ITEMS", 5)
+    assert "too few to train on" not in described(DPR)
+
+
 def test_without_a_test_split_that_is_said(described: Callable[..., str]) -> None:
     printed = described(DPR, "data.test_share=0")
     assert "no test split: no shortcut is measured" in printed

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +29,15 @@ from anaphora.settings.data import (
 )
 
 if TYPE_CHECKING:
+    from anaphora.analysis.scores.baselines.accuracy import ShortcutAccuracy
     from anaphora.data.corpora.division import ReadingReport
     from anaphora.data.example import Example
     from anaphora.data.store import Corpus
     from anaphora.data.text import Text
+
+
+FEWEST_TRAINING_ITEMS = 1000
+"""With fewer, an encoder with random weights is known to learn nothing (docs/own_data.md)."""
 
 
 @dataclass(kw_only=True)
@@ -100,7 +105,7 @@ def _describe(settings: CorpusDescription) -> None:
             wordings = wordings_seen(splits["train"], splits["test"])
             if not np.isnan(wordings).all():
                 results[TABLE_OF_WORDINGS] = wordings
-        rows = [asdict(row) for row in accuracy_by_kind(results, splits["test"])]
+        rows = [asdict(_without_empty_interval(row)) for row in accuracy_by_kind(results, splits["test"])]
         print_table_of(_("shortcuts on the test split, 95 % intervals over templates, else groups"), rows)
         factors = accuracy_by_factor(results, splits["test"])
         if factors:
@@ -108,11 +113,24 @@ def _describe(settings: CorpusDescription) -> None:
         _print_what_is_missing(splits["test"], settings.data)
     else:
         print_phrase(N_("no test split: no shortcut is measured (data.test_share)"))
+    if 0 < len(splits["train"]) < FEWEST_TRAINING_ITEMS:
+        print_phrase(
+            N_(
+                "too few to train on: {count} training items; from one or two thousand, encoders with random weights "
+                "learn nothing (docs/own_data.md), and a claim needs enough test items (docs/sample_size.md)"
+            ),
+            count=len(splits["train"]),
+        )
     if not splits["train"]:
         print_phrase(N_("no training split: there are no learned shortcuts (data.test_share, data.dev_share)"))
     if settings.output:
         write_csv(Path(settings.output) / "shortcuts.csv", rows)
     _write_corpus(corpus, settings, counts)
+
+
+def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
+    """Leave out the interval of a shortcut that is always right or always wrong: it would claim certainty."""
+    return replace(row, low=None, high=None) if row.accuracy in (0, 1) else row
 
 
 @in_language_of_messages
