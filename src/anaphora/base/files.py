@@ -249,7 +249,7 @@ def locked_directory(directory: Path) -> Iterator[None]:
         remove_leftovers(directory)
         yield
     finally:
-        # While it is held: a process that has opened it meanwhile sees that it has no name any more, and begins anew.
+        # While it is held: a process that has opened it meanwhile sees that it has no name any more, and starts again.
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(handle), (directory / LOCK_FILE).stat()):
                 (directory / LOCK_FILE).unlink()

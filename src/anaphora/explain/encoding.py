@@ -47,7 +47,7 @@ class SentenceQuery:
     Attributes:
         text: the text.
         example: its pronoun and candidates; None if it has no pronoun.
-        is_found: whether nobody named the pronoun, so that it was found in the text.
+        is_found: whether the pronoun was not given, but found in the text.
     """
 
     text: str

@@ -139,7 +139,7 @@ class AnaphoraModel(PreTrainedModel):
         """Initialise what a module's file lacks, such as fixed position encodings.
 
         The constructor gives first weights, so there is nothing to do at its end. Before it reads a file the library
-        constructs the model without memory, and what it then does not find in the file has to be computed anew.
+        constructs the model without memory, and what it then does not find in the file has to be computed again.
         """
         if not hasattr(self, "is_constructed") or all(_is_read(one) for _, one in _own_tensors(module)):
             return

@@ -28,7 +28,7 @@ class CardFacts:
     Attributes:
         name: of the run.
         languages: codes such as "en".
-        licence: of the weights, as the hub writes it; None where nobody has stated one.
+        licence: of the weights, as the hub writes it; None if none is stated.
         architecture: what kind of encoder it is, by the name of each part.
         training: what it was trained on and how, by the name of each fact.
         answers: whether it names a candidate.

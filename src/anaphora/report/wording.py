@@ -75,7 +75,7 @@ def clauses(parts: Sequence[str]) -> str:
 
 
 def kind_names() -> dict[str, str]:
-    """Return what kinds of cue are called, by name."""
+    """Return the names of kinds of cue, by key."""
     return {"all": _("all cues"), "set": _("set cues"), "role": _("role cues")}
 
 
@@ -92,7 +92,7 @@ def short_measure_names() -> dict[str, str]:
 
 
 def measure_names() -> dict[str, str]:
-    """Return what measures are called, by name."""
+    """Return the names of measures, by key."""
     return {
         "task_accuracy": _("task accuracy"),
         "candidate_accuracy": _("candidate accuracy"),
@@ -105,7 +105,7 @@ def measure_names() -> dict[str, str]:
 
 
 def baseline_names() -> dict[str, str]:
-    """Return what baselines are called, by name."""
+    """Return the names of baselines, by key."""
     return {
         "chance": _("chance among the cue’s candidates"),
         "random_init": _("untrained models, mean"),
@@ -128,7 +128,7 @@ def baseline_names() -> dict[str, str]:
 
 
 def map_names() -> dict[str, str]:
-    """Return what kinds of map are called, by name."""
+    """Return the names of kinds of map, by key."""
     return {
         "raw": _("raw weight"),
         "norm": _("norm of weighted value"),
@@ -140,12 +140,12 @@ def map_names() -> dict[str, str]:
 
 
 def effect_names() -> dict[str, str]:
-    """Return what effects are called, by name."""
+    """Return the names of effects, by key."""
     return {"meaning": _("meaning"), "position": _("position"), "entity": _("entity")}
 
 
 def control_names() -> dict[str, str]:
-    """Return what trained controls are called, by name."""
+    """Return the names of trained controls, by key."""
     return {
         "uniform": _("uniform attention"),
         "frozen_query_key": _("query and key frozen"),
@@ -158,7 +158,7 @@ def control_names() -> dict[str, str]:
 
 
 def scope_names() -> dict[str, str]:
-    """Return what scopes of a knockout are called, by name."""
+    """Return the names of scopes of a knockout, by key."""
     return {
         "head": _("in the chosen head"),
         "layer": _("in its layer"),
@@ -168,7 +168,7 @@ def scope_names() -> dict[str, str]:
 
 
 def edge_names() -> dict[str, str]:
-    """Return what edges are called, by name."""
+    """Return the names of edges, by key."""
     return {
         "gold": _("antecedent"),
         "value_zeroing": _("antecedent, value only"),
@@ -183,17 +183,17 @@ def edge_names() -> dict[str, str]:
 
 
 def split_names() -> dict[str, str]:
-    """Return what splits are called, by name."""
+    """Return the names of splits, by key."""
     return {"train": _("train"), "dev": _("dev"), "test": _("test")}
 
 
 def head_choice_names() -> dict[str, str]:
-    """Return what ways in which a head is chosen are called, by name."""
+    """Return the names of ways in which a head is chosen, by key."""
     return {"dev": _("chosen on dev"), "named": _("named, not chosen on dev")}
 
 
 def factor_names() -> dict[str, str]:
-    """Return what factors are called, by name."""
+    """Return the names of factors, by key."""
     return {
         "stratum": _("stratum"),
         "type": _("type"),
@@ -207,7 +207,7 @@ def factor_names() -> dict[str, str]:
 
 
 def factor_value_names() -> dict[str, str]:
-    """Return what values of factors are called, by name."""
+    """Return the names of values of factors, by key."""
     return {
         "set": _("set"),
         "role": _("role"),
@@ -251,12 +251,12 @@ def factor_value_names() -> dict[str, str]:
 
 
 def language_names() -> dict[str, str]:
-    """Return what languages are called, by name."""
+    """Return the names of languages, by key."""
     return {"en": _("English"), "zh": _("Chinese")}
 
 
 def level_names() -> dict[str, str]:
-    """Return what levels of compositions are called, by name."""
+    """Return the names of levels of compositions, by key."""
     return {
         "set": _("set cues"),
         "L0": _("L0, seen"),
@@ -270,7 +270,7 @@ def level_names() -> dict[str, str]:
 
 
 def shortcut_names() -> dict[str, str]:
-    """Return what shortcuts of the closed list are called, by name."""
+    """Return the names of shortcuts of the closed list, by key."""
     return {
         "table_of_wordings": _("table of wordings"),
         "words_with_places": _("words with places"),
@@ -285,7 +285,7 @@ def shortcut_names() -> dict[str, str]:
 
 
 def mention_type_names() -> dict[str, str]:
-    """Return what kinds of mention are called, by name."""
+    """Return the names of kinds of mention, by key."""
     return {
         "all": _("all mentions"),
         "pronoun": _("pronouns"),
@@ -296,7 +296,7 @@ def mention_type_names() -> dict[str, str]:
 
 
 def selector_names() -> dict[str, str]:
-    """Return what rules and heads that pick antecedents are called, by name."""
+    """Return the names of rules and heads that pick antecedents, by key."""
     return {
         "nearest": _("nearest mention"),
         "head_match": _("same head word, else nearest"),
@@ -315,7 +315,7 @@ def selector_names() -> dict[str, str]:
 
 
 def name_policy_names() -> dict[str, str]:
-    """Return what rules and heads that decide names are called, by name."""
+    """Return the names of rules and heads that decide names, by key."""
     return {
         "random": _("guessing"),
         "nearest": _("nearer name"),
@@ -334,5 +334,5 @@ def name_policy_names() -> dict[str, str]:
 
 
 def head_role_names() -> dict[str, str]:
-    """Return what roles of heads are called, by name."""
+    """Return the names of roles of heads, by key."""
     return {"positional": _("positional"), "special": _("special"), "cue": _("cue"), "antecedent": _("antecedent")}

@@ -69,7 +69,7 @@ class SplitEvaluation:
 def measure_run(run: Run, query: Query) -> None:
     """Measure a finished run, unless stored already, and write the numbers into its directory.
 
-    A run that was measured on other items is measured anew: runs of a cell are compared on the same ones.
+    A run that was measured on other items is measured again: runs of a cell are compared on the same ones.
     """
     about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
     examples = _evaluated_examples(run, query) if about_pronouns else {}

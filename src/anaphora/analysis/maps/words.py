@@ -87,7 +87,7 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
 
 class TokenShares(NamedTuple):
-    """Which tokens make up which mention, as a sparse matrix, ordered by mention and then by token.
+    """The tokens of each mention as a sparse matrix, ordered by mention and then by token.
 
     Attributes:
         token, mention: the row and the column of each entry.

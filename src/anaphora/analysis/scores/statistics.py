@@ -156,7 +156,7 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
 
     Where items differ in the cue alone, the cues of their group trade antecedents, the same trade in every order: a
     head that follows position, entity or a fixed link of cue and entity is at chance level. Items without a minimal
-    pair draw their antecedents anew among the candidates that the cue may pick.
+    pair draw new antecedents among the candidates that the cue may pick.
 
     Args:
         scores: N items with their antecedents.

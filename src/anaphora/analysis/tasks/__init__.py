@@ -1,1 +1,1 @@
-"""Questions other than the headline: GAP, antecedent selection, labels, folds."""
+"""Tasks beyond the headline: GAP, antecedent selection, labels, folds."""

@@ -54,7 +54,7 @@ class ItemAnswers:
         return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
-        """Name, correctness on each item, and the number of right decisions, of every policy: one row a run or fit.
+        """Yield name, correctness on each item and number of right decisions of every policy, one row per run or fit.
 
         An item with M candidates asks for M decisions: is it this one? A shortcut that does not apply to all items is
         left out.
@@ -63,7 +63,8 @@ class ItemAnswers:
         antecedents = np.array([len(example.antecedents) for example in self.examples])
         correct = self.correctness()
         named = ~self.silent()
-        # Naming a wrong candidate errs about it and about the antecedents; silence errs about the antecedents alone.
+        # A wrong candidate is an error about it and about the antecedents; no answer is an error about the antecedents
+        # only.
         hits = named * correct
         yield MODEL, correct, sizes - antecedents - named + 2 * hits
         for name, shortcut in self.shortcuts.items():
@@ -90,7 +91,7 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
 
 
 def require_pronoun_head(run: Run) -> None:
-    """Reject a run that answers no pronoun question.
+    """Check that a run answers pronoun questions.
 
     Raises:
         UserError: it has no prediction head for one.
@@ -101,7 +102,7 @@ def require_pronoun_head(run: Run) -> None:
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Reject factors that the items do not have; they are checked before anything is answered.
+    """Check that the items have the given factors, before anything is answered.
 
     Raises:
         UserError: naming the factor and what is allowed.
@@ -119,7 +120,7 @@ def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyAccuracy:
-    """How right a policy is on some items.
+    """The accuracy of a policy on some items.
 
     Intervals of 95 % draw whole templates or groups (`clusters`); the runs stay as they are.
 
@@ -150,7 +151,7 @@ class PolicyAccuracy:
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastedAccuracy(PolicyAccuracy):
-    """The same, and the accuracy on the first value of a factor (by the alphabet) minus that on the second.
+    """The accuracy of a policy, and the difference between the first two values of a factor (alphabetically).
 
     `contrast` is None if the items have only one of the two values.
     """

@@ -1,4 +1,4 @@
-"""Rules that pick a mention's antecedent from the mentions before it: what an attention head is compared with.
+"""Rules that pick a mention's antecedent from the earlier mentions, as baselines of attention heads.
 
 After Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011. They see English words alone: no parse, no
 entity type, no speaker. Word lists and names decide gender and number; the names are
@@ -44,7 +44,7 @@ _PLURAL_WORDS = frozenset(_PLURAL.split())
 
 
 class AgreementFeatures(NamedTuple):
-    """Person (1 to 3), whether there are many, and gender; None is unknown and agrees with anything."""
+    """Person (1 to 3), number and gender; None is unknown and agrees with anything."""
 
     person: int
     plural: bool | None
@@ -66,13 +66,13 @@ def nearest(_mention: CandidateMention, earlier: list[CandidateMention], _text: 
 
 
 def head_match(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """Return the nearest mention with the same head word in any case; where there is none, the nearest."""
+    """Return the nearest mention with the same head word in any case; if there is none, the nearest."""
     wanted = _casefolded(text, mention.head)
     return next((one for one in reversed(earlier) if _casefolded(text, one.head) == wanted), earlier[-1])
 
 
 def sieve(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """Return the nearest mention of the first of four sieves that lets one through.
+    """Return the nearest mention that passes the first of four sieves with any result.
 
     1. the same whole mention, word for word in any case; 2. the same head word; 3. person, number and gender agree
     (`agreement_features`); 4. any. The first person agrees with the first person alone, whoever speaks.
@@ -102,7 +102,7 @@ RULES: dict[str, Callable[[CandidateMention, list[CandidateMention], str], Candi
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
-    """Return whether each rule picks an antecedent; a rule is given the earlier mentions, a head is not.
+    """Return whether each rule picks an antecedent; unlike heads, rules know the earlier mentions.
 
     Raises:
         ValueError: no candidate stands before the mention.
@@ -143,7 +143,7 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
 
 
 def agree(one: AgreementFeatures, other: AgreementFeatures) -> bool:
-    """Return whether two mentions may be of one entity: no feature that both have differs."""
+    """Check whether two mentions may be coreferent: no feature known for both differs."""
     return all(left is None or right is None or left == right for left, right in zip(one, other, strict=True))
 
 

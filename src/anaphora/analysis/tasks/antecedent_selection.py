@@ -1,4 +1,4 @@
-"""Heads as antecedent selectors, Clark et al. 2019, section 4.3: does a mention's head word attend to an antecedent's?
+"""Heads as antecedent selectors, Clark et al. 2019, section 4.3: a mention's head word attends to an antecedent's.
 
 Weights to the subwords of a word are summed, those from them averaged; special tokens and the mention itself do not
 count. N items, F fields of choice, L layers, H heads.
@@ -30,18 +30,18 @@ Hits = NDArray[np.float32]
 
 
 def form_of(example: Example) -> str:
-    """Return the column that an example counts in: its factor `form` where that is one of `FORMS`, else "pronoun"."""
+    """Return the column of an example: its factor `form` if that is one of `FORMS`, else "pronoun"."""
     form = example.factors.get("form", "")
     return form if form in FORMS else "pronoun"
 
 
 def has_preceding_antecedent(example: Example) -> bool:
-    """Return whether some antecedent stands before the mention."""
+    """Check whether some antecedent precedes the mention."""
     return any(example.candidates[index][0] < example.pronoun for index in example.antecedents)
 
 
 def selection_hits(record: AttentionRecord) -> Hits:
-    """The correctness of the heaviest word in each of `CHOICE_SETS`: (F, L, H); a tie among k words counts 1 / k each.
+    """Return the correctness of the heaviest word in each of `CHOICE_SETS`: (F, L, H), 1 / k for a tie among k.
 
     The word is right if it holds a head word of an antecedent. In the field of mentions only those before count. Layers
     without attention have NaN.
@@ -71,7 +71,7 @@ def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """The words that every head of a model picks in a split.
+    """The picks of every head of a model in a split.
 
     Attributes:
         examples: N items.
@@ -93,7 +93,7 @@ class Selections:
         return accuracy
 
     def best(self, field: str, column: str) -> Head:
-        """Return the head with the most right picks; the first of several that are as good."""
+        """Return the head with the most right picks, the first one in a tie."""
         accuracy = self.accuracy(field, column)
         layer, head = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
         return Head(int(layer), int(head))
@@ -104,7 +104,7 @@ class Selections:
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Return selections from records that come with the number of their example, in any order, each once.
+    """Collect selections from numbered records in any order, each once.
 
     Raises:
         ValueError: there is no record.
@@ -211,7 +211,7 @@ def _subsets(examples: Sequence[Example], by: Sequence[str]) -> list[tuple[str, 
 
 
 class _Cell:
-    """The items that a few rows are means of."""
+    """The items averaged in a few rows."""
 
     def __init__(
         self, examples: Sequence[Example], items: NDArray[np.int64], nearest: NDArray[np.float64], names: dict[str, str]

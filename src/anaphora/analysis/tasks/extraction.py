@@ -1,4 +1,4 @@
-"""Attention rows of many items, a few at a time, whatever their number: planned, read, captured and scored.
+"""Extraction of attention rows of any number of items, in small parts.
 
 Batches are planned before shards are assigned, so an item is computed next to the same others however many shards
 there are, and its numbers are the same to the last bit.
@@ -40,7 +40,7 @@ _SAMPLE = 64  # items whose lengths tell about those of all
 
 @dataclass(frozen=True)
 class Selection:
-    """The items of a split that are extracted, which are read when they are needed.
+    """The items of a split to extract, read on demand.
 
     Attributes:
         groups: of each of N items.
@@ -58,7 +58,7 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """At most so many of them, as whole groups, evenly spread; all of them for None."""
+        """Return at most this many items, as whole groups, evenly spread; all of them for None."""
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -99,7 +99,7 @@ class Selection:
 def _read_sorted(
     read: Callable[[Sequence[int]], Sequence[Example | Text]], numbers: Sequence[int]
 ) -> list[Example | Text]:
-    """Return items in the order of some numbers, of a function that reads them in ascending order."""
+    """Return items in a given order, from a function that reads them in ascending order."""
     ascending = sorted(numbers)
     items = dict(zip(ascending, read(ascending), strict=True))
     return [items[number] for number in numbers]
@@ -122,13 +122,13 @@ def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
 
 
 def single_item(item: Example | Text) -> Selection:
-    """Return one sentence of one's own."""
+    """Return one sentence of the user as the selection."""
     return Selection([""], np.array([len(item.text)]), lambda numbers: [item] * len(numbers))
 
 
 @dataclass(frozen=True)
 class ExtractedBatch:
-    """What is written at once.
+    """The rows written at once.
 
     Attributes:
         items: what each item holds, with its number.
@@ -143,7 +143,7 @@ class ExtractedBatch:
 
 @dataclass(frozen=True)
 class Extractor:
-    """Reads items and captures their rows.
+    """An extractor that reads items and captures their rows.
 
     Attributes:
         run: whose attention.
@@ -215,7 +215,7 @@ class Extractor:
         return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
 
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
-        """Consecutive items in portions of at most `most_weights`, or one item each, by the weights that a head has."""
+        """Yield consecutive items with at most `most_weights` weights per head, or a single item."""
         layers, heads = self.shape
         portions: list[list[int]] = []
         held = 0
@@ -229,11 +229,11 @@ class Extractor:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Layers and heads."""
+        """Return the number of layers and heads."""
         return self.run.config.model.layers, heads_of(self.run.config.model.attention)
 
     def estimate(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """About how many rows some items have, and bytes on the disk, by the lengths of a few of them."""
+        """Estimate the rows of some items, and their bytes on disk, from the lengths of a few of them."""
         numbers = [number for part in parts for number in part]
         sample = [numbers[place * len(numbers) // _SAMPLE] for place in range(_SAMPLE)]
         sample = list(dict.fromkeys(sample))

@@ -59,7 +59,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
 
 
 def concatenated_parts(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[int]) -> dict[str, Floats]:
-    """Return what `shortcut_correctness` gives of several parts as one; NaN where a shortcut is missing in a part."""
+    """Concatenate the correctness of shortcuts on several parts; NaN if a shortcut is missing in a part."""
     names = list(dict.fromkeys(name for part in parts for name in part))
     return {
         name: np.concatenate([part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True)])
@@ -68,7 +68,7 @@ def concatenated_parts(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[in
 
 
 def check_folds(runs: Sequence[Run]) -> None:
-    """Reject runs that are not all folds of one corpus, each as often as the others.
+    """Check that runs are all folds of one corpus, in equal numbers.
 
     Raises:
         UserError: naming the run and what is wrong with it.
@@ -96,7 +96,7 @@ def check_folds(runs: Sequence[Run]) -> None:
 
 
 def require_same_recipe(runs: Sequence[Run]) -> None:
-    """Reject runs that differ in more than fold and seed, their own and those of the runs that they started from.
+    """Check that runs differ only in fold and seed, including the runs that they started from.
 
     Raises:
         UserError: naming the first that does.
@@ -114,17 +114,17 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return what a run started from, the same for two seeds of one recipe."""
+    """Return the recipe of a run's start, the same for two seeds of one recipe."""
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start
     return repr(_without_fold_and_seed(stored.read(written)))
 
 
 def fold_count(run: Run) -> int:
-    """Return how many folds the data of a run have, 0 for none."""
+    """Return the number of folds in a run's data, 0 for none."""
     return int(getattr(run.config.data, "folds", 0) or 0)
 
 
 def fold_of(run: Run) -> int:
-    """Return the fold that a run has not seen."""
+    """Return the fold that is held out from a run."""
     return int(getattr(run.config.data, "fold", 0))

@@ -1,4 +1,4 @@
-"""Name decisions: is this name, is that one, what the pronoun means? F1 as Webster et al. 2018 count it.
+"""Name decisions: whether the pronoun means each of two names, with F1 as in Webster et al. 2018.
 
 S models, N items, M candidates at most.
 """
@@ -30,7 +30,7 @@ _BLIND_CHOICES = 100  # of the rule "random"
 
 @dataclass(frozen=True, kw_only=True)
 class GapScore:
-    """The scores of name decisions; means over the models where there are several.
+    """The scores of name decisions; means over the models if there are several.
 
     Attributes:
         f1: over all decisions on all names, precision and recall with it.
@@ -97,7 +97,7 @@ def score_columns(score: GapScore) -> dict[str, float]:
 
 
 def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:
-    """Return what blind choices and rules that read no attention reach; each names one of two names for every item."""
+    """Return the scores of random choices and of rules without attention, which name one of two names per item."""
     policies: dict[str, Callable[[Example], Floats]] = {
         "nearest": nearest,
         "first": first,
@@ -111,14 +111,14 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
 
 
 def _random_decisions(items: int, seed: int) -> Decisions:
-    """Return the decisions of many blind choices between two names: (S, N, 2)."""
+    """Return the decisions of many random choices between two names: (S, N, 2)."""
     choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, items))
     decisions: Decisions = choices[:, :, None] == np.arange(2)
     return decisions
 
 
 def require_two_names(examples: Sequence[Example]) -> list[Example]:
-    """Return the examples, where each has two names and a pronoun with a gender.
+    """Check that each example has two names and a pronoun with a gender, and return the examples.
 
     Raises:
         UserError: one has not, or there is none.
@@ -137,7 +137,7 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
 def f1_difference(
     decisions: Decisions, other: Decisions, examples: Sequence[Example]
 ) -> tuple[float, tuple[float, float]]:
-    """By how much F1 of some decisions is above that of others on the same items, and its paired interval.
+    """Return the difference of F1 between two sets of decisions on the same items, with its paired interval.
 
     Args:
         decisions, other: (S, N, M) as in `gap_score`; means over the models.
@@ -149,18 +149,18 @@ def f1_difference(
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    """Return NaN where there is nothing to be in proportion to."""
+    """Return a ratio; NaN if the denominator is zero."""
     ratio: Floats = above / np.where(below > 0, below, np.nan)
     return ratio
 
 
 def _count_names(text: str) -> int:
-    """Return how many different stretches of capitalised words a text holds: about as many as it has names."""
+    """Count the different stretches of capitalised words in a text, about its number of names."""
     return len(set(_CAPITALISED.findall(text)))
 
 
 def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
-    """Return weights of the items, (N,), by which every fifth, by number of names, counts alike for both genders.
+    """Return weights (N,) of the items that balance genders within every fifth by number of names.
 
     0 if a fifth has items of one gender alone: there is nothing to compare them with.
     """
@@ -184,7 +184,7 @@ def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDAr
 
 
 def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
-    """Return how often each item stands in each sample of texts: (D + 1, N), the items as they are first."""
+    """Return how often each item is in each bootstrap sample of texts: (D + 1, N), the original items first."""
     codes = np.array(codes_of(clusters(examples)))
     texts = len(np.unique(codes))
     counts = np.random.default_rng(0).multinomial(texts, np.full(texts, 1 / texts), size=_BOOTSTRAP_SAMPLES)
@@ -200,13 +200,13 @@ def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
 
 
 def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
-    """Return the decisions of answers that name one candidate, or none of so many: (N,) -> (N, M)."""
+    """Return the decisions of answers that name one of M candidates or none: (N,) -> (N, M)."""
     decisions: Decisions = answers[:, None] == np.arange(most)
     return decisions
 
 
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return (D, N) weights of the items and (S, N, 3) hits, false alarms and misses -> (D, S)."""
+    """Compute F1 from (D, N) weights of the items and (S, N, 3) hits, false alarms and misses -> (D, S)."""
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
     # Without a decision or an antecedent anywhere there is nothing to be right about.
     f1: Floats = 2 * hits / np.maximum(2 * hits + alarms + misses, 1)
@@ -214,14 +214,14 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """F1 on the items of a gender, mean over the models: (D, N) weights -> (D,), NaN where none of them has weight."""
+    """Return F1 on the items of a gender, mean over models: (D, N) weights -> (D,), NaN without weight."""
     own = weights * gender
     f1: Floats = np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
     return f1
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % percentiles of a score over samples of so many texts; NaN if these do not tell how it varies."""
+    """Return the 95 % percentiles of a score over samples of texts; NaN if these do not show how it varies."""
     known = values[np.isfinite(values)]  # without a hit there is no bias to speak of
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan
@@ -263,7 +263,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 
 
 def parallelism(example: Example) -> Floats:
-    """A rule after the parallelism baseline of Webster et al. 2018, without a parser: roles from neighbouring words.
+    """Apply a rule after the parallelism baseline of Webster et al. 2018, with roles from neighbouring words.
 
     A mention is possessive before 's, a subject at the start of a sentence or behind a comma or a conjunction, and an
     object elsewhere. "he" and "she" are subjects, "him" an object, "his" possessive; "her" is an object before a mark,

@@ -1,4 +1,4 @@
-"""A run on texts: their labels, next to a bag of words on the same split, or the perplexity of masked words.
+"""Evaluation of a run on texts: labels compared with a bag of words, or the perplexity of masked words.
 
 N texts, F features.
 """
@@ -34,7 +34,7 @@ INVERSE_PENALTIES = (0.1, 1.0, 10.0)
 
 
 def label_names(run: Run) -> list[str]:
-    """Return the labels that a run tells apart."""
+    """Return the labels of a run."""
     assert isinstance(run.config.task.prediction, Label)
     return run.config.task.prediction.labels
 
@@ -106,7 +106,7 @@ def _logistic_regression_labels(
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsOfPolicy:
-    """How often a policy's labels are right; intervals draw whole groups of texts, the runs stay as they are.
+    """The accuracy of a policy's labels; intervals draw whole groups of texts.
 
     Attributes:
         lowest, highest: accuracy of several runs; None for a single one.
@@ -125,7 +125,7 @@ class LabelsOfPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAccuracy:
-    """How often a run and the bag of words are right on the texts of a label; `more` is the run's minus the bag's."""
+    """The accuracy of a run and of the bag of words on the texts of a label; `more` is their difference."""
 
     label: str
     texts: int
@@ -138,7 +138,7 @@ class LabelAccuracy:
 
 
 def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
-    """Return how often each policy is right.
+    """Return the accuracy of each policy.
 
     Args:
         texts: N texts with their labels.
@@ -193,7 +193,7 @@ def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequen
 
 
 def _groups(texts: Sequence[Text]) -> list[str | int]:
-    """Return what a bootstrap draws as a whole: the texts of a group, or a text that stands alone."""
+    """Return the bootstrap cluster of each text: its group, or the text itself."""
     return [text.group or number for number, text in enumerate(texts)]
 
 
@@ -217,7 +217,7 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 
 
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
-    """Return texts as the run's model reads them; with labels, the beginning of each."""
+    """Encode texts for the run's model; with labels, only the beginning of each."""
     data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels, cached)
     check_length(run.config.model, data.max_tokens())
     return data

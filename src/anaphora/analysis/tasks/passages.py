@@ -1,4 +1,4 @@
-"""The attention rows of many mentions of one text, read in a single pass over the text."""
+"""Attention rows of many mentions of one text from a single pass over the text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anaphora.settings.batching import Batching
 
 
 class Passages:
-    """Examples whose texts are encoded once each, however many of them share a text.
+    """Examples whose texts are encoded once, even if several examples share a text.
 
     Raises:
         UserError: no token covers a mention.

@@ -1,4 +1,4 @@
-"""A probe over heads: a linear classifier on the attention between pronoun and candidates, all heads together.
+"""A probe over all heads: a linear classifier on the attention between pronoun and candidates.
 
 N items, L layers, H heads, M candidates.
 """
@@ -38,7 +38,7 @@ def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floa
 
 
 def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: Sequence[int], seed: int = 0) -> Floats:
-    """Return the probability of every candidate, from a logistic regression that was fitted on the other folds.
+    """Return the probability of every candidate from a logistic regression fitted on the other folds.
 
     Args:
         features: (N, M, F).

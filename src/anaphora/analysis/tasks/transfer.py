@@ -1,4 +1,4 @@
-"""A corpus answered by runs that were trained on another one, and shortcuts fitted on the runs' data or its own."""
+"""Transfer: a corpus answered by runs trained on another one, with shortcuts fitted on either."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def answer_transfer(
 
 
 def _stack_fits(fits: Sequence[Floats]) -> Floats:
-    """Return one row a fit; a single row where all fits are the same, as for a shortcut that needs no fit."""
+    """Return one row per fit; a single row if all fits are the same, as for shortcuts without a fit."""
     import numpy as np
 
     return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)

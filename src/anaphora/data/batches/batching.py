@@ -130,7 +130,7 @@ class _Epoch:
 class TrainingBatches:
     """The batches of a training run by step number; the batch of a step depends on (seed, step) alone.
 
-    Epochs follow one another without a break: each is a seeded shuffle of all items, planned anew. The first ones may
+    Epochs follow one another without a break: each is a seeded shuffle of all items, planned again. The first ones may
     hold the shortest groups alone (`batching.shortest_first`).
     """
 

@@ -116,7 +116,7 @@ def _fingerprint(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first
 def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> dict[str, NDArray[np.int32]]:
     """Encode texts as arrays for storage: ids and words of all chunks concatenated, and the chunks' lengths."""
     opening, closing = (np.array(special, np.int32) for special in tokenizer.surrounding_tokens())
-    alone = tokenizer.splits_at_blanks() and not tokenizer.is_random  # which reads each text anew, not each stretch
+    alone = tokenizer.splits_at_blanks() and not tokenizer.is_random  # which reads each text again, not each stretch
     numbers: dict[str, int] = {}
     stretches_of = []
     for text in texts:

@@ -40,7 +40,7 @@ class TokenizedText:
         ids: T vocabulary numbers.
         spans: T character spans without blanks at their ends, end exclusive; (0, 0) for a special token.
         words: T word numbers; -1 for a special token.
-        special: what the vocabulary calls the special tokens, in their order; () where nobody said.
+        special: what the vocabulary calls the special tokens, in their order; () if unknown.
         unread: the character spans that the vocabulary does not have; the model reads [UNK] there, or nothing.
     """
 

@@ -197,7 +197,7 @@ def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
         )  # fmt: skip
         if mark.ends is not None:
             _draw_ends_of_bar(axes, mark, 0.0 if hollow else mark.value, height)
-        # A loss of 0 is a bar that nobody sees.
+        # A loss of 0 is an invisible bar.
         axes.plot([mark.value], [height], marker="o", markersize=3.0, color=mark.colour, markeredgecolor=style.PAPER,
                   markeredgewidth=0.5, clip_on=False, zorder=4)  # fmt: skip
         return

@@ -377,7 +377,7 @@ def draw_underline(canvas: Axes, left: float, right: float, height: float, name:
 
 
 def _role_names() -> dict[str, str]:
-    """Return what roles of words are called, by name."""
+    """Return the names of roles of words, by key."""
     return {
         "pronoun": _("pronoun"),
         "attending word": _("attending word"),

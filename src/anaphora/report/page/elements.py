@@ -28,7 +28,7 @@ class ReportRun:
     Attributes:
         name: of the run.
         evidence: all that is known of it; a part that was not measured is None.
-        recipe: its settings in writing, but for those in which runs of one recipe differ; None where nobody knows them.
+        recipe: its settings in writing, but for those in which runs of one recipe differ; None if unknown.
         validations: those of its `training.json`.
         heads: language -> (L, H) candidate accuracy of every head on the development split.
         heads_chance: language -> the mean share of candidates that are right there.

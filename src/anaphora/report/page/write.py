@@ -125,7 +125,7 @@ def write_attention_page(
         sentence: an entry, as `explorer.attention_entry` makes it; words and maps suffice.
         head: with which the page opens; by default the first.
         decoder: of a decoder, whose words see only what stands before them, the weights of the pronoun and of the last
-            word; no rows where nobody named a pronoun.
+            word; no rows if no pronoun is given.
         unread: the parts of the text that the model's vocabulary does not have.
 
     Raises:

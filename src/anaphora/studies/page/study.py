@@ -298,5 +298,5 @@ def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
 
 
 def _verdict_names() -> dict[str, str]:
-    """Return what verdicts are called, by name."""
+    """Return the names of verdicts, by key."""
     return {"holds": _("It holds"), "not so": _("Not so"), "open": _("Open")}

@@ -215,7 +215,7 @@ def table_title(language: str) -> str:
 
 
 def _study_group_names() -> dict[str, str]:
-    """Return what groups of items under an intervention are called, by name."""
+    """Return the names of groups of items under an intervention, by key."""
     return {
         "all": _("all items"),
         "candidates knocked out": _("edges from pronoun to candidates knocked out"),
@@ -228,7 +228,7 @@ def _study_group_names() -> dict[str, str]:
 
 
 def _study_measure_names() -> dict[str, str]:
-    """Return what columns of study.csv are called, by name."""
+    """Return the names of columns of study.csv, by key."""
     return {
         "antecedent_mass": _("mass on the antecedent"),
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
@@ -258,7 +258,7 @@ def _study_measure_names() -> dict[str, str]:
 
 
 def axis_names() -> dict[str, str]:
-    """Return what axes along which groups stand are called, by name."""
+    """Return the names of axes along which groups stand, by key."""
     return {"distance": _("distance (words)"), "tokens": _("tokens a sentence"), "d_k": _("d_k (features a head)")}
 
 

@@ -116,7 +116,7 @@ def bag_by_order(train: Sequence[Example]) -> Policy:
     """Return the bag of words with a weight for each word of the text and rank of the candidate: first, second, ...
 
     For natural text. In the controlled corpus's role items the cue's word and the order are the rule itself, which this
-    would learn: no shortcut there.
+    would learn, so that it is not a shortcut there.
     """
 
     def features(example: Example) -> Iterator[list[str]]:

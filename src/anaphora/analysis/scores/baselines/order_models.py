@@ -2,8 +2,8 @@
 
 A closed list, fixed here: a table of the wordings seen, logistic regression on words, pairs and triples of words, each
 with and without their places, and boosted trees. Names are left out of what they read. They learn one language and kind
-of cue at a time. A model of the rule itself, low-rank in predicate, state and voice, is learned next to them: no
-shortcut, and said to be none.
+of cue at a time. A model of the rule itself, low-rank in predicate, state and voice, is learned next to them: it is not
+reported as a shortcut.
 """
 
 from __future__ import annotations

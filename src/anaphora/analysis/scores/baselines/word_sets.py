@@ -86,7 +86,7 @@ def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
 
 
 def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
-    """Return the bucket of every set of so many words of each text: (N, W) -> (N, S)."""
+    """Return the bucket of every set of a given number of words of each text: (N, W) -> (N, S)."""
     places = _sets_of(words.shape[1], size)
     mixed = np.zeros((len(words), len(places)), dtype=np.uint64)
     for column, factor in zip(places.T, _FACTORS, strict=False):
@@ -98,5 +98,5 @@ def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
 
 @lru_cache(maxsize=256)
 def _sets_of(count: int, size: int) -> Ints:
-    """Return every set of so many of the numbers below `count`, a row each."""
+    """Return every set of a given size of the numbers below `count`, one per row."""
     return np.array(list(combinations(range(count), size)))

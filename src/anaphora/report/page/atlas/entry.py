@@ -77,7 +77,7 @@ def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def corpus_names() -> dict[str, str]:
-    """Return what corpora are called, by name."""
+    """Return the names of corpora, by key."""
     return {
         "controlled": _("Built-in sentences"),
         "jsonl": _("Own items"),

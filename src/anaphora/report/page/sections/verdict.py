@@ -121,7 +121,7 @@ def _head_numbers(cell: CausalCell | None) -> tuple[str, str]:
 
 
 def _direction_names() -> dict[str, str]:
-    """Return what directions of attention are called, by name."""
+    """Return the names of directions of attention, by key."""
     return {"pronoun_to_candidate": _("pronoun to candidate")}
 
 
