@@ -161,7 +161,7 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
 
 
 def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
-    """Return format a share of a row in percent with its interval, by default in "<name>_low" and "<name>_high"."""
+    """Format a share of a row in percent with its interval, by default in "<name>_low" and "<name>_high"."""
     low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
     return format_percent(row[name], None if low is None or high is None else (low, high))
 

@@ -224,7 +224,7 @@ def head_grids_figure(
 
 
 def _lines_of_grids(widths: Sequence[float], left: float, gap: float, room: float) -> list[list[int]]:
-    """Return arrange grids in lines that are at most `room` inches wide."""
+    """Arrange grids in lines that are at most `room` inches wide."""
     lines: list[list[int]] = [[]]
     used = left
     for number, width in enumerate(widths):
