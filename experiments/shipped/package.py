@@ -193,8 +193,9 @@ def card(run: Run, facts: Facts, scores: RunScores) -> str:
         "## Trained on",
         "\n".join(f"- {text.name}: {text.licence}" for text in facts.texts),
         "## Training",
-        "\n".join([*(f"- {name}: {value}" for name, value in training_facts(config.seed, record).items())]),
-        "The commands, one after the other:\n\n```bash\n" + "\n".join(facts.commands) + "\n```",
+        "Of the last of the commands below:\n\n"
+        + "\n".join(f"- {name}: {value}" for name, value in training_facts(config.seed, record).items()),
+        "All of them, one after the other:\n\n```bash\n" + "\n".join(facts.commands) + "\n```",
         "## Scores",
         "Right antecedents on the test split of `experiments/shipped/sentences`, which were written before training "
         "and on which nothing was chosen, in % with the 95 % interval over minimal pairs. The head of each language "
