@@ -28,6 +28,7 @@ FOLDERS = {
 """Every command that writes into a folder that `output` names, and what it is given beside it."""
 FILES = {
     "attention": ("run={run}", "text=Anna"),
+    "coreference": ("key={here}/items.jsonl", "response={here}/items.jsonl"),
     "cross_validate": ("runs=[{run}]",),
     "explain": ("run={run}", "text=Anna", "form=page"),
     "gap": ("runs=[{run}]", "data=gap", "data.path={here}"),

@@ -32,6 +32,7 @@ NEEDED = {
     "export": ("output=somewhere",),
     "gap": ("data.path=somewhere", "weights=somewhere"),
     "study": ("study=mirror",),
+    "coreference": ("key=somewhere", "response=somewhere"),
     "cross_validate": ("runs=[a,b]",),
 }
 """What a command must be given."""

@@ -126,7 +126,7 @@ def test_weights_of_another_width_are_reported(own_run: Path) -> None:
     [
         ({"_target_": "os.system"}, "unknown setting _target_"),
         ({"model___target_": "os.system"}, "unknown setting model._target_"),
-        ({"model__wdth": 3}, r"unknown setting model.wdth; did you mean width\?"),
+        ({"model__wdth": 3}, r"unknown setting model.wdth; did you mean model.width\?"),
         ({"model__width": "wide"}, r"model.width \('wide'\) must be of type int"),
         ({"model__width": None}, r"model.width \(None\) must be of type int"),
         ({"model": 3}, r"model \(3\) must be a group of settings"),

@@ -125,7 +125,7 @@ def test_the_defaults_of_a_dataclass_are_the_defaults_of_the_command(compose: Co
     ("override", "message"),
     [
         ("+new.key=2", "unknown setting new "),
-        ("+model.wdth=3", r"unknown setting model.wdth; did you mean width\?"),
+        ("+model.wdth=3", r"unknown setting model.wdth; did you mean model.width\?"),
         ("+model.position.max_length=3", r"unknown setting model.position.max_length"),
         ("+optimizer.schedule.kind=x", "unknown setting optimizer.schedule"),
         ("model.width=7", r"model.width \(7\) must be a multiple of model.attention.heads \(2\)"),

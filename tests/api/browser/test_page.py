@@ -289,7 +289,7 @@ def test_what_cannot_be_answered_gets_one_line_and_no_old_answer(run: Run, tmp_p
     assert "no he, she, it or they" in seen["none"]["said"]
     for name in ("empty", "other", "long", "none"):
         assert seen[name]["answer"] == seen[name]["row"] == "", name
-    assert "cannot read “Qzqz”" in seen["unknown"]["said"] and seen["unknown"]["answer"] == ""
+    assert "does not know “Qzqz”" in seen["unknown"]["said"] and seen["unknown"]["answer"] == ""
     assert "does not know “qzqz”" in seen["few"]["said"] and "%" in seen["few"]["answer"]
     assert "at most 3 candidates" in seen["four"]["said"] and seen["four"]["answer"] == ""
     assert seen["joined"]["said"] == "" and "Anna met the king" in seen["joined"]["answer"]
