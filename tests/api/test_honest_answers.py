@@ -122,6 +122,11 @@ def test_evaluate_calibrates_on_one_split_and_measures_another(own_run: Path, sc
     for row in stored["measured"]:
         assert row["temperature"] == stored["temperatures"][row["language"]]
         assert f"{row['before']:.3f}" in out and f"{row['after']:.3f}" in out
+    content = {**stored, "temperatures": {**stored["temperatures"], "fr": 3.0}}
+    (own_run / "calibration.json").write_text(json.dumps(content), encoding="utf-8")
+    assert script("evaluate", f"run={own_run}", "calibrate=dev").status == 0
+    kept = json.loads((own_run / "calibration.json").read_text(encoding="utf-8"))
+    assert kept["temperatures"] == {**stored["temperatures"], "fr": 3.0}
     again = script("evaluate", f"run={own_run}")
     assert again.out.split("expected calibration error")[0] == out.split("expected calibration error")[0]
     status, _, err = script("evaluate", f"run={own_run}", "calibrate=test")

@@ -175,7 +175,8 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     if settings.calibrate:
         fitted_on = encode(run, evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured)
         logs = log_probabilities(run.model, fitted_on, batching, prediction)
-        temperatures = fit_temperatures(fitted_on.examples, logs)
+        # Data of one language leave the temperature of the other as it is.
+        temperatures |= fit_temperatures(fitted_on.examples, logs)
     if not temperatures:
         return
     logs = log_probabilities(run.model, measured, batching, prediction)
