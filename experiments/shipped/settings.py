@@ -54,6 +54,14 @@ class SentenceScores:
 
 
 @dataclass(kw_only=True)
+class IntroductionSentences:
+    """Sentences of the kinds that introductions to attention use."""
+
+    run: str = "shipped"  # the run that answers
+    sentences: str = SENTENCES  # folder with introductions.en.jsonl and introductions.zh.jsonl
+
+
+@dataclass(kw_only=True)
 class Packaging:
     """A run as the folder that comes with the package."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,23 @@ def test_a_line_says_whether_the_chosen_head_points_where_the_answer_is(
         assert line in walk.notes and words in line and f"{weights[strongest]:.2f}" in line and strongest in line
         assert not any("points" in note for note in other.notes)
     assert not any("points" in note for note in replied(run, TEXT, "Anna", "Emma")["notes"])  # no head was chosen
+
+
+def test_the_line_says_if_labels_trained_the_chosen_head(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = own_run / "config.yaml"
+    supervised = re.sub(
+        r"(supervision:\s+weight:) 0\.0", r"\1 0.1", config.read_text(encoding="utf-8")
+    )  # layer 1 head 0
+    config.write_text(supervised, encoding="utf-8")
+    for head in (0, 1):
+        with monkeypatch.context() as patched:
+            patched.setattr("anaphora.analysis.evidence.storage.chosen_head", lambda *_, head=head: Head(1, head))
+            patched.setattr("anaphora.explain.encoding.chosen_head", lambda *_, head=head: Head(1, head))
+            run = anaphora.load(own_run)
+            listed = replied(run, TEXT, "Anna", "Emma")["notes"], explained(run, TEXT, "Anna", "Emma", head=head).notes
+        for notes in listed:
+            (line,) = [note for note in notes if f"Layer 1 head {head}" in note]
+            assert ("The labels trained this head" in line) == (head == 0)
 
 
 @pytest.mark.parametrize(("text", "names"), [(TEXT, ("Anna", "Emma")), (CHINESE, ("王芳", "李强"))])

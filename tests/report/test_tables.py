@@ -180,6 +180,14 @@ def test_a_prediction_head_that_needs_no_attention_to_the_candidates_is_named() 
     assert named not in headline_sentence(replace(evidence(en=cell(task=0.5)), reads_candidates=True))
 
 
+@pytest.mark.parametrize("task", [0.99, 0.5])
+def test_a_head_that_labels_trained_is_named_in_the_headline_whether_the_task_is_solved_or_not(task: float) -> None:
+    named = "The labels trained the attention of this head itself"
+    assert named in headline_sentence(replace(evidence(en=cell(task=task)), head_is_supervised=True))
+    assert named not in headline_sentence(replace(evidence(en=cell(task=task)), head_is_supervised=False))
+    assert named not in headline_sentence(evidence(en=cell(task=task)))
+
+
 @pytest.mark.parametrize(
     "summary",
     [

@@ -137,3 +137,23 @@ def test_overrides_behind_every_cell_are_written_as_their_comment_says(compose: 
     example = "['trainer=smoke']"
     assert f"for instance {example}" in comment_on(StudyPlan, "more")
     assert compose("study=mirror", f"more={example}", primary="study").more == ["trainer=smoke"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "supervised"),
+    [
+        (["task/prediction=word"], set()),
+        (["task/prediction=pointer"], {(1, 0)}),
+        (["task/prediction=pointer", "task.prediction.layer=0", "task.prediction.head=1"], {(0, 1)}),
+        (["task/prediction=word", "task.supervision.weight=0.1", "task.supervision.layers=[-2,1]"], {(0, 0), (1, 0)}),
+        (["task/prediction=word", "task.supervision.layers=[-2,1]"], set()),
+        (["task/prediction=pair_with_attention"], {(0, 0), (0, 1), (1, 0), (1, 1)}),
+        (["task/prediction=pair"], set()),
+    ],
+)
+def test_a_head_is_supervised_if_a_loss_trains_its_rows(
+    settings: Callable[..., Config], overrides: list[str], supervised: set[tuple[int, int]]
+) -> None:
+    config = settings("model.layers=2", "model.attention.heads=2", *overrides)
+    heads = {(layer, head) for layer in range(2) for head in range(2) if config.supervises(layer, head)}
+    assert heads == supervised

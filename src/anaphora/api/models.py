@@ -15,7 +15,7 @@ from anaphora.base.device import Device, torch_device
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.own_sentence import optional_example
 from anaphora.runs.directory import load as load_run
-from anaphora.runs.shipped import located
+from anaphora.runs.shipped import run_folder
 from anaphora.runs.warm_start import holds_run
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class _Named:
     def now(cls, name: str) -> _Named:
         if name.startswith(HUB_PREFIX):
             return cls(name, ())
-        folder = located(name).resolve()
+        folder = run_folder(name).resolve()
         files = [(path, path.stat()) for path in sorted(folder.glob("*")) if path.suffix in _KINDS_READ]
         return cls(name, tuple((str(path), status.st_mtime_ns, status.st_size) for path, status in files))
 

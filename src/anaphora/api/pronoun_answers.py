@@ -20,6 +20,7 @@ from anaphora.analysis.causal.language_models.questions import answerable_questi
 from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
 from anaphora.analysis.evidence.storage import answer_temperatures
 from anaphora.analysis.maps.capture import log_probabilities
+from anaphora.analysis.scores.calibration import shares_at
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.device import Device
@@ -173,8 +174,7 @@ def _probabilities(
         logs, tokenize = _filled_in(TransformersLanguageModel(model), examples), model.tokenize
     unread = {text: tokenize(text).unread for text in {example.text for example in examples}}
     named = [tuple(dict.fromkeys(one.text[slice(*span)] for span in unread[one.text])) for one in examples]
-    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return named, shares / shares.sum(axis=1, keepdims=True)
+    return named, shares_at(logs, 1.0)
 
 
 def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:

@@ -184,8 +184,8 @@ def _walk_through_sentence(settings: Explanation, text: str, query: Example | No
     if layer is None or head is None:
         chosen = stored_head(run, language_of(text))
         layer, head = chosen.layer if layer is None else layer, chosen.head if head is None else head
-    is_found = settings.text is not None and settings.pronoun is None
-    return walk_through_run(run, SentenceQuery(text, query, is_found), layer, head, row)
+    is_detected = settings.text is not None and settings.pronoun is None
+    return walk_through_run(run, SentenceQuery(text, query, is_detected), layer, head, row)
 
 
 def example_table(language: str) -> Table:

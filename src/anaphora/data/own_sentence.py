@@ -63,8 +63,8 @@ def optional_example(
     Raises:
         UserError: as there.
     """
-    is_asked = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
-    if not is_asked and not third_person_pronouns(text):
+    has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
+    if not has_question and not third_person_pronouns(text):
         return None
     return example_from_query(text, pronoun, candidates, antecedent)
 

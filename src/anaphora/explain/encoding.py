@@ -47,12 +47,12 @@ class SentenceQuery:
     Attributes:
         text: the text.
         example: its pronoun and candidates; None if it has no pronoun.
-        is_found: whether the pronoun was not given, but found in the text.
+        is_detected: whether the pronoun was not given, but detected in the text.
     """
 
     text: str
     example: Example | None = None
-    is_found: bool = False
+    is_detected: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,12 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         about = joined_sentences([about, _("The model answers: {answer}.").format(answer=answer)])
     notes = tuple(filter(None, [unknown_note(unknown)]))
     if query.example is not None:
-        is_asked = query.is_found and row is None
-        notes += _question_notes(run, query.example, is_asked, unknown.is_readable)
+        names_choice = query.is_detected and row is None
+        notes += _question_notes(run, query.example, names_choice, unknown.is_readable)
         chosen = chosen_head(run, language_of(query.text))
         if answer is not None and chosen is not None and (chosen.layer, chosen.head) == (layer, head):
-            notes += (_chosen_head_note(steps, sentence.tokens, query.example, (layer, head), answer),)
+            is_supervised = run.config.supervises(layer, head)
+            notes += (_chosen_head_note(steps, sentence.tokens, query.example, (layer, head), answer, is_supervised),)
     if isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary):
         notes += _split_word_notes(sentence.tokens, labels)
         if query.example is not None:
@@ -151,9 +152,9 @@ def _has_answers(run: Run, example: Example | None) -> bool:
     return len(example.candidates) + prediction.none_of_them > 1
 
 
-def _question_notes(run: Run, example: Example, is_found: bool, is_readable: bool) -> tuple[str, ...]:
+def _question_notes(run: Run, example: Example, names_choice: bool, is_readable: bool) -> tuple[str, ...]:
     """Return notes on which pronoun was found, and on what an answer needs."""
-    notes = [pronoun_note(example.text, example.pronoun)] if is_found else []
+    notes = [pronoun_note(example.text, example.pronoun)] if names_choice else []
     can_answer = is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
     if can_answer and not _has_answers(run, example):
         notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
@@ -161,14 +162,19 @@ def _question_notes(run: Run, example: Example, is_found: bool, is_readable: boo
 
 
 def _chosen_head_note(
-    steps: Sequence[Step], tokens: TokenizedText, example: Example, head: tuple[int, int], answer: str
+    steps: Sequence[Step],
+    tokens: TokenizedText,
+    example: Example,
+    head: tuple[int, int],
+    answer: str,
+    is_supervised: bool,
 ) -> str:
     """Return whether the head whose steps these are points where the answer is."""
     weights = next(step for step in steps if step.name == "weights").result.values
     row = weights[tokens.covering(example.pronoun)].mean(axis=0)
     names = [example.words(number) for number in range(len(example.candidates))]
     sums = [float(sum(row[tokens.covering(mention)].sum() for mention in mentions)) for mentions in example.candidates]
-    return head_note(*head, names, sums, names.index(answer) if answer in names else None)
+    return head_note(*head, names, sums, names.index(answer) if answer in names else None, is_supervised)
 
 
 def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[str, ...]:

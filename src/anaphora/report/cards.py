@@ -167,6 +167,10 @@ def _limits(facts: CardFacts, evidence: Evidence | None) -> dict[str, str]:
     }
     if evidence and evidence.reads_candidates:
         limits["Answers"] = "the prediction head reads the candidates' own states and needs no attention between them."
+    if evidence and evidence.head_is_supervised:
+        limits["Supervision"] = (
+            "the labels trained the attention of the reported head itself; its maps are no evidence."
+        )
     if not facts.answers:
         limits["Answers"] = "this run names no antecedent; it has hidden states and attention maps alone."
     return limits

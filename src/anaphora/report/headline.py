@@ -103,6 +103,13 @@ def headline_sentence(evidence: Evidence) -> str:
                 "no attention between them."
             )
         )
+    if evidence.head_is_supervised:
+        sentences.append(
+            _(
+                "The labels trained the attention of this head itself, so its maps are no evidence that a head comes "
+                "to attend to the antecedent."
+            )
+        )
     return joined_sentences(sentences)
 
 

@@ -52,7 +52,7 @@ def shipped_folder() -> Path:
     return FOLDER
 
 
-def located(name: str) -> Path:
+def run_folder(name: str) -> Path:
     """Return the folder that the name of a run on this machine leads to; it need not exist.
 
     Raises:

@@ -10,7 +10,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
 from anaphora.runs.published import RUN_CONFIG, is_run, settings_of
-from anaphora.runs.shipped import SHIPPED, located
+from anaphora.runs.shipped import SHIPPED, run_folder
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
@@ -30,7 +30,7 @@ def locate_model(name: str, setting: str) -> Path:
         UserError: there is neither, or the folder holds no model that can be read; the message names the
             files that it needs.
     """
-    folder = _download(name, setting) if name.startswith(HUB_PREFIX) else located(name)
+    folder = _download(name, setting) if name.startswith(HUB_PREFIX) else run_folder(name)
     if not folder.exists():
         raise no_folder_error(setting, name)
     if not folder.is_dir():

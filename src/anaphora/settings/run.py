@@ -106,6 +106,17 @@ class Config:
         folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
         return bool(folds) and self.validation.keep != "last"
 
+    def supervises(self, layer: int, head: int) -> bool:
+        """Return whether a loss trains the attention rows of a head: its own, or that of the answer read from them."""
+        prediction, supervision, layers = self.task.prediction, self.task.supervision, self.model.layers
+        if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
+            return True
+        supervised_layers = supervision.layers if supervision.weight else []
+        trained = {(each % layers, one) for each in supervised_layers for one in supervision.heads}
+        if isinstance(prediction, prediction_settings.Pointer):
+            trained.add((prediction.layer % layers, prediction.head))
+        return (layer, head) in trained
+
     def check_objective(self) -> None:
         """Refuse, before a job of a sweep is trained, an objective that it will not measure.
 

@@ -216,7 +216,7 @@ class ValidationCheckpoint(lightning.Callback):
             return len(self.validations) - 1
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
         if min(losses) == math.inf:
-            return len(losses) - 1  # None without a prediction head
+            return len(losses) - 1  # a run without a prediction head has no such loss
         return losses.index(min(losses))
 
     def _since_best(self) -> int:

@@ -296,6 +296,22 @@ def test_what_cannot_be_answered_gets_one_line_and_no_old_answer(run: Run, tmp_p
 
 
 @browser
+@pytest.mark.parametrize("kind", ["pointer", "word"])
+def test_a_head_that_labels_trained_is_named(settings: Callable[..., Any], kind: str, tmp_path: Path) -> None:
+    seen = use(
+        random_run(settings, f"task/prediction={kind}"),
+        """
+        await type("Anna met Mary before she was tired.");
+        await click(word("Anna"));
+        await click(word("Mary"));
+        return shown("differ");
+        """,
+        tmp_path,
+    )
+    assert ("The labels trained this head to point" in seen) == (kind == "pointer")
+
+
+@browser
 def test_hostile_text_stays_text(settings: Callable[..., Any], tmp_path: Path) -> None:
     seen = use(
         replace(random_run(settings, "task/prediction=word"), directory=Path("x") / HOSTILE.replace("/", "\u2044")),

@@ -163,8 +163,9 @@ class Evidence:
 
     `dropped` counts the items left out of the scores, by reason. `undecided` counts the scored items of whose highest
     answers, equal to the model, some are right; each counts as the share that is. `heads_table` is a digest of
-    tables/heads_dev.csv as it was written with these scores; those of another split write that file too. The last two
-    are None in files of earlier versions.
+    tables/heads_dev.csv as it was written with these scores; those of another split write that file too.
+    `head_is_supervised` says whether a loss trained the attention rows of the head. The last three are None in files of
+    earlier versions.
     """
 
     version: int = VERSION
@@ -181,6 +182,7 @@ class Evidence:
     untrained_models: int
     train_seconds: float | None = None
     reads_candidates: bool | None = None
+    head_is_supervised: bool | None = None
     protocol: FixedProtocol | None = None
     significance: Groups[Significance] | None = from_rows(lambda of: significance(of.measured, of.head))
     heads_on_development: HeadsOnDevelopment | None = from_rows(lambda of: heads_on_development(of.development))

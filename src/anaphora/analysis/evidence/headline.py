@@ -135,6 +135,7 @@ class Headline(Measurement):
             encoder=EncoderFacts(values=config.model.values),
             train_seconds=training_record(self.run.files.directory).get("train_seconds"),
             reads_candidates=reads_candidates(config.task.prediction),
+            head_is_supervised=config.supervises(self.head.layer, self.head.head),
         )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _CALIBRATION = "calibration.json"
 _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),
-    *("train_seconds", "reads_candidates", "levels", "encoder"),
+    *("train_seconds", "reads_candidates", "head_is_supervised", "levels", "encoder"),
 )
 """What `Headline.evidence` measures anew each time; the other parts stay as long as `_is_about` says so."""
 

@@ -33,6 +33,7 @@ from anaphora.report.page.offline import (
     with_units,
 )
 from anaphora.runs.directory import distinct_tensors
+from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.prediction import slots_of
 
 if TYPE_CHECKING:
@@ -46,10 +47,8 @@ _TEMPLATES = Path(__file__).with_name("templates")
 _LIVE_TEMPLATES = _TEMPLATES.parent.parent / "live" / "templates"
 _SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "map.js", "try.js")
 _EXAMPLES: tuple[tuple[str, str, str, Sequence[str]], ...] = (
-    *((language, *sentences[0]) for language, sentences in FIRST_SENTENCES.items()),
-    ("en", "Anna was rescued by Emma because she was weak.", "she", ("Anna", "Emma")),
+    *((language, *sentence) for language, sentences in FIRST_SENTENCES.items() for sentence in sentences),
     ("en", "The boy dropped the plate because it was hot.", "it", ("boy", "plate")),
-    ("zh", "小红被美玲救了，因为她很虚弱。", "她", ("小红", "美玲")),
     ("zh", "男孩放下了盘子，因为它很烫。", "它", ("男孩", "盘子")),
 )
 """Sentences to begin with: language, text, pronoun, candidates."""
@@ -105,6 +104,10 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         "language": {"sample": LANGUAGE_SAMPLE, "share": CHINESE_SHARE},
         "temperatures": answer_temperatures(run),
         "least": LEAST_WEIGHT,
+        "supervised": [
+            [run.config.supervises(layer, head) for head in range(heads_of(run.config.model.attention))]
+            for layer in range(run.config.model.layers)
+        ],
         "most": slots_of(run.config.task.prediction) or None,
         "longest": run.config.model.position.longest_text,
         "colours": weight_colours(),

@@ -23,7 +23,7 @@ def phrases() -> dict[str, str]:
         "before": _("as it is"),
         "after": _("with the edits"),
         "edit": _("Change the model"),
-        "edit_hint": _("Click a cell of the whole map below to choose an edge."),
+        "edit_hint": _("Click a cell of the whole map to choose an edge."),
         "cut": _("cut {from} → {to} in layer {layer} head {head}"),
         "cut_layer": _("in every head of the layer"),
         "cut_all": _("in every layer and head"),

@@ -169,7 +169,8 @@ def _notes(
         ]
         names = [example.words(number) for number in range(len(weights))]
         best = max(range(len(answers)), key=lambda number: answers[number]["share"])
-        notes.append(head_note(head.layer, head.head, names, weights, best if best < len(names) else None))
+        answer, is_supervised = best if best < len(names) else None, model.run.config.supervises(head.layer, head.head)
+        notes.append(head_note(head.layer, head.head, names, weights, answer, is_supervised))
     return notes
 
 

@@ -32,6 +32,7 @@ def answer_phrases() -> dict[str, str]:
             "Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."
         ),
         "nowhere": _("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
+        "supervised": _(" The labels trained this head to point, so this is no evidence."),
     }
 
 
@@ -54,7 +55,9 @@ def quoted_words(words: Sequence[str]) -> str:
     return answer_phrases()["comma"].join(f"“{word}”" for word in words)
 
 
-def head_note(layer: int, head: int, candidates: Sequence[str], weights: Sequence[float], answer: int | None) -> str:
+def head_note(
+    layer: int, head: int, candidates: Sequence[str], weights: Sequence[float], answer: int | None, is_supervised: bool
+) -> str:
     """Return a note on whether a head attends most to the model's answer.
 
     Args:
@@ -62,17 +65,19 @@ def head_note(layer: int, head: int, candidates: Sequence[str], weights: Sequenc
         candidates: the names of the M candidates.
         weights: (M,) the pronoun's weight on each of them in this head.
         answer: the number of the candidate that the model names; None for none of them.
+        is_supervised: whether a loss trained the rows of this head.
     """
     strongest = max(range(len(candidates)), key=weights.__getitem__)
     name = "nowhere" if weights[strongest] < LEAST_WEIGHT else "agree" if strongest == answer else "differ"
     phrases = answer_phrases()
-    return phrases[name].format(
+    note = phrases[name].format(
         layer=layer,
         head=head,
         pointed=f"“{candidates[strongest]}”",
         weight=f"{weights[strongest]:.2f}",
         answer=phrases["none"] if answer is None else f"“{candidates[answer]}”",
     )
+    return note + phrases["supervised"] if is_supervised else note
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:

@@ -234,7 +234,7 @@
     const pointed = best(weights), values = { layer: head.layer, head: head.head, pointed: quoted(textOf(lists[pointed])), weight: share(weights[pointed]),
       answer: none ? say("none") : quoted(textOf(lists[answer])) };
     const name = weights[pointed] < data.least ? "nowhere" : !none && pointed === answer ? "agree" : "differ";
-    return say(name, values) + (chosen ? "" : say("no_head"));
+    return say(name, values) + (data.supervised[head.layer][head.head] ? say("supervised") : "") + (chosen ? "" : say("no_head"));
   }
 
   // ---- edits
