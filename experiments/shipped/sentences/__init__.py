@@ -1,1 +1,1 @@
-"""Which everyday sentences does an encoder resolve? Four hundred in each language, written by hand for evaluation."""
+"""Which everyday sentences does an encoder resolve? Six hundred in each language, in two sets, written by hand."""

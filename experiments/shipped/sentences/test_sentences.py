@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import combinations
@@ -16,8 +17,12 @@ from anaphora.settings.data import OwnExamples
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "zh")
+SECOND = ("second.en",)
+SETS = (*LANGUAGES, *SECOND)
 PAIRS = {"gender": 30, "number": 25, "animacy": 25, "selection": 40, "role": 40, "long": 40}
 """How many minimal pairs each type of cue has."""
+SECOND_PAIRS = {"gender": 13, "number": 10, "animacy": 10, "selection": 25, "role": 25, "long": 17}
+"""How many minimal pairs each type of cue has in a second set, all of them in `test`."""
 PRONOUNS = {
     "en": {"he", "him", "his", "she", "her", "it", "its", "they", "them", "their"},
     "zh": {"他", "她", "它", "他们", "她们", "它们"},
@@ -32,9 +37,13 @@ def examples(name: str) -> dict[str, tuple[Example, ...]]:
     return {split: tuple(corpus.examples(split)) for split in ("train", "dev", "test")}
 
 
-def pairs(language: str) -> list[tuple[Example, ...]]:
+def language_of(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
+def pairs(name: str) -> list[tuple[Example, ...]]:
     rows = defaultdict(list)
-    for split in examples(language).values():
+    for split in examples(name).values():
         for example in split:
             rows[example.minimal_pair].append(example)
     return [tuple(pair) for pair in rows.values()]
@@ -42,6 +51,11 @@ def pairs(language: str) -> list[tuple[Example, ...]]:
 
 def candidate_texts(example: Example) -> list[str]:
     return [example.text[start:end].lower() for ((start, end),) in example.candidates]
+
+
+def candidates_together(rows: Iterable[Example]) -> set[frozenset[str]]:
+    """Return every two candidates that occur in one sentence."""
+    return {frozenset(two) for example in rows for two in combinations(candidate_texts(example), 2)}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -56,9 +70,19 @@ def test_the_counts_are_those_of_the_readme(language: str) -> None:
     assert tested["selection"] >= 50 and tested["role"] >= 50
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_in_each_pair_the_first_mention_is_right_once_and_the_nearest_once(language: str) -> None:
-    for pair in pairs(language):
+@pytest.mark.parametrize("name", SECOND)
+def test_a_second_set_has_a_hundred_pairs_in_the_test_split_and_the_types_of_the_readme(name: str) -> None:
+    splits = examples(name)
+    assert {split: len(rows) for split, rows in splits.items()} == {"train": 0, "dev": 0, "test": 200}
+    assert len({example.text for example in splits["test"]}) == 200
+    assert all(example.language == language_of(name) for example in splits["test"])
+    counts = Counter(example.factors["type"] for example in splits["test"])
+    assert counts == {cue: 2 * count for cue, count in SECOND_PAIRS.items()}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_in_each_pair_the_first_mention_is_right_once_and_the_nearest_once(name: str) -> None:
+    for pair in pairs(name):
         assert len(pair) == 2
         assert len({(example.group, example.factors["type"], len(example.candidates)) for example in pair}) == 1
         last = len(pair[0].candidates) - 1
@@ -66,15 +90,16 @@ def test_in_each_pair_the_first_mention_is_right_once_and_the_nearest_once(langu
         assert all(mention[-1][1] <= example.pronoun[0] for example in pair for mention in example.candidates)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_two_sentences_of_a_pair_differ_in_a_few_words(language: str) -> None:
-    for pair in pairs(language):
+@pytest.mark.parametrize("name", SETS)
+def test_the_two_sentences_of_a_pair_differ_in_a_few_words(name: str) -> None:
+    language = language_of(name)
+    for pair in pairs(name):
         one, other = (example.text.split() if language == "en" else example.text for example in pair)
         same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
         assert 1 <= max(len(one), len(other)) - same <= MOST_CHANGED[language], pair[0].text
 
 
-@pytest.mark.parametrize("name", [*LANGUAGES, *(f"introductions.{language}" for language in LANGUAGES)])
+@pytest.mark.parametrize("name", [*SETS, *(f"introductions.{language}" for language in LANGUAGES)])
 def test_spans_are_third_person_pronouns_and_different_nouns_or_names(name: str) -> None:
     for split in examples(name).values():
         for example in split:
@@ -88,16 +113,22 @@ def test_spans_are_third_person_pronouns_and_different_nouns_or_names(name: str)
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_dev_and_test_share_no_two_candidates(language: str) -> None:
-    dev, test = (
-        {frozenset(two) for example in examples(language)[split] for two in combinations(candidate_texts(example), 2)}
-        for split in ("dev", "test")
-    )
+    dev, test = (candidates_together(examples(language)[split]) for split in ("dev", "test"))
     assert dev and test and not dev & test
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_no_candidate_is_used_in_more_than_four_pairs(language: str) -> None:
-    used = Counter(word for pair in pairs(language) for word in {word for row in pair for word in candidate_texts(row)})
+@pytest.mark.parametrize("name", SECOND)
+def test_a_second_set_shares_no_sentence_no_group_and_no_two_candidates_with_the_first(name: str) -> None:
+    first = [example for rows in examples(language_of(name)).values() for example in rows]
+    second = examples(name)["test"]
+    assert not {example.text for example in first} & {example.text for example in second}
+    assert not {example.group for example in first} & {example.group for example in second}
+    assert not candidates_together(first) & candidates_together(second)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_candidate_is_used_in_more_than_four_pairs(name: str) -> None:
+    used = Counter(word for pair in pairs(name) for word in {word for row in pair for word in candidate_texts(row)})
     assert max(used.values()) <= 4
 
 
