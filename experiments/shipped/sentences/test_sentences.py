@@ -17,7 +17,7 @@ from anaphora.settings.data import OwnExamples
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "zh")
-SECOND = ("second.en",)
+SECOND = ("second.en", "second.zh")
 SETS = (*LANGUAGES, *SECOND)
 PAIRS = {"gender": 30, "number": 25, "animacy": 25, "selection": 40, "role": 40, "long": 40}
 """How many minimal pairs each type of cue has."""
