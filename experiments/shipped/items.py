@@ -30,7 +30,7 @@ from experiments.shipped.settings import Row, TrainingItems
 BYSTANDERS = {"en": ("I", "we", "somebody"), "zh": ("我", "我们", "有人")}
 NAMES = 0.4  # share of names among the participants that can have one
 OPENINGS = 0.3
-ASIDES = 0.25
+ASIDES = (0.65, 0.18, 0.11, 0.06)  # shares of texts with none to three of them; several in a row make long texts
 PLURALS = 0.15  # of the items whose participants can both be plural
 
 
@@ -230,8 +230,14 @@ class Items:
             pair.participants,
             self._bystander(pair.participants),
             chance.choice(self.lexicon.openings) if chance.random() < OPENINGS else "",
-            chance.choice(self.lexicon.asides) if chance.random() < ASIDES else "",
+            self._asides(),
         )
+
+    def _asides(self) -> str:
+        """Draw sentences that say nothing of the participants; "" if there are none."""
+        number = self.chance.choices(range(len(ASIDES)), ASIDES)[0]
+        drawn = [aside.rstrip(" .。") for aside in self.chance.sample(self.lexicon.asides, number)]
+        return (". " if self.language == "en" else "。").join(drawn)
 
     def _bystander(self, participants: tuple[Participant, Participant]) -> str:
         """Return who acts beside the two, whom the pronoun cannot mean."""

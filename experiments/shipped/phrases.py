@@ -98,7 +98,7 @@ class Frame:
         wording: with {A} and {B}, and perhaps {P}.
         bystander: who {P} is.
         opening: what stands before it, or "".
-        aside: a sentence between wording and reading or after both, or "".
+        aside: sentences between wording and reading or after both, or "".
     """
 
     language: str

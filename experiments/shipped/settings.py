@@ -22,7 +22,7 @@ class TrainingItems:
     dev_share: float = 0.01  # share of the pairs that goes to the dev split
     seed: int = 0  # of all random draws
     # Shares of the kinds of cue: gender, number, animacy, selection (what can be said of a thing), role (knowledge).
-    shares: list[float] = field(default_factory=lambda: [0.13, 0.12, 0.12, 0.33, 0.3])
+    shares: list[float] = field(default_factory=lambda: [0.12, 0.12, 0.12, 0.46, 0.18])
 
     texts: list[str] = field(default_factory=list)  # files or folders of running text, if any
     without: list[str] = field(default_factory=list)  # evaluation sets whose passages are left out of it

@@ -72,9 +72,14 @@ class SubwordVocabulary(Vocabulary):
     """A given number of subwords; at most half of them single characters, the most frequent ones."""
 
     size: int = 8000  # number of tokens, special ones included; fewer if the texts do not yield so many
+    # Share of all characters of the texts that become tokens, the most frequent ones first (Kudo and Richardson 2018);
+    # the places of rare Chinese characters then go to frequent words.
+    coverage: float = 1.0
 
     def __post_init__(self) -> None:
         checks.between("vocabulary.size", self.size, 16, 10**7)
+        if not 0 < self.coverage <= 1:
+            raise ValueError(f"vocabulary.coverage ({self.coverage}) must be above 0 and at most 1")
 
 
 @dataclass(kw_only=True)
@@ -86,7 +91,7 @@ class WordPiece(SubwordVocabulary):
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
         from anaphora.data.tokens.vocabulary import wordpiece_vocabulary
 
-        return wordpiece_vocabulary(texts, self.size)
+        return wordpiece_vocabulary(texts, self.size, self.coverage)
 
 
 @dataclass(kw_only=True)
@@ -98,4 +103,4 @@ class Bpe(SubwordVocabulary):
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
         from anaphora.data.tokens.vocabulary import bpe_vocabulary
 
-        return bpe_vocabulary(texts, self.size)
+        return bpe_vocabulary(texts, self.size, self.coverage)

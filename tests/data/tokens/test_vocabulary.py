@@ -169,6 +169,19 @@ def test_word_pieces_are_marked_inside_a_word_and_chinese_characters_stand_alone
     assert tokens_of("公园", tokenizer) == ["公", "园"]
 
 
+@pytest.mark.parametrize(("kind", "size"), [(WordPiece, 60), (Bpe, 40)])
+def test_less_coverage_gives_the_places_of_rare_characters_to_words(kind: type[WordPiece | Bpe], size: int) -> None:
+    rare = {chr(ord("一") + number) for number in range(20)}
+    words = {"elephant", "umbrella", "walking"}
+
+    def known(coverage: float) -> set[str]:
+        tokenizer = kind(size=size, coverage=coverage).build([" ".join(sorted(words))] * 200 + sorted(rare))
+        return {tokenizer.token(number) for number in range(tokenizer.size)}
+
+    assert known(1.0) & rare and words - known(1.0)
+    assert not known(0.99) & rare and not words - known(0.99)
+
+
 def test_byte_pairs_merge_chinese_characters_into_words() -> None:
     tokenizer = Bpe(size=60).build(["她在公园。", "公园里", "去公园"])
     assert tokens_of("在公园里", tokenizer) == ["在", "公园", "里"]

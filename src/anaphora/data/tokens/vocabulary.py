@@ -7,8 +7,10 @@ text as it was written.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any
 
 from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
@@ -71,13 +73,13 @@ def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
     return _tokenizer(models.BPE(vocab=numbers, merges=[], unk_token=_UNKNOWN_TOKEN), _splitter())
 
 
-def wordpiece_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
+def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
     """Learn WordPiece (Devlin et al. 2019) by merging the most frequent pairs; Chinese characters stay separate."""
     splitter = pre_tokenizers.Sequence(
         [_splitter(), pre_tokenizers.Split(Regex(f"[{CHINESE_RANGES}]"), behavior="isolated")]
     )
     counts = _word_counts(_stretch_counts(texts), splitter)
-    alphabet = _alphabet(counts, size)
+    alphabet = _alphabet(counts, size, coverage)
     # The library numbers marked characters in the order of a hash table, another one in every process, and the numbers
     # break ties between pairs: listed beforehand, they have an order.
     inside = {character for word in counts for character in word[1:]}
@@ -86,18 +88,23 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
     return _trained(Backend(models.WordPiece(unk_token=_UNKNOWN_TOKEN)), trainer, counts, splitter)
 
 
-def bpe_vocabulary(texts: Iterable[str], size: int) -> Tokenizer:
+def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
     """Learn byte-pair encoding (Sennrich et al. 2016, section 3.2) within words and within Chinese runs."""
     counts = _word_counts(_stretch_counts(texts), _splitter())
-    trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size), []))
+    trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size, coverage), []))
     return _trained(Backend(models.BPE(unk_token=_UNKNOWN_TOKEN)), trainer, counts, _splitter())
 
 
-def _alphabet(counts: Counter[str], size: int) -> list[str]:
-    """Return the most frequent characters, leaving room for each at the start of a word and inside it."""
+def _alphabet(counts: Counter[str], size: int, coverage: float) -> list[str]:
+    """Return the most frequent characters that make up a share of the texts.
+
+    There are at most so many that each has room at the start of a word and inside it.
+    """
     characters = _character_counts(counts)
     frequent = sorted(characters, key=lambda character: (-characters[character], character))
-    return sorted(frequent[: (size - len(SPECIAL_TOKENS)) // 2])
+    covered = list(accumulate(characters[character] for character in frequent))
+    enough = bisect_left(covered, coverage * characters.total()) + 1
+    return sorted(frequent[: min(enough, (size - len(SPECIAL_TOKENS)) // 2)])
 
 
 def _trainer_options(size: int, alphabet: list[str], first: list[str]) -> dict[str, Any]:
