@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import UNTRAINED, Cell
@@ -134,7 +134,7 @@ def _head(evidence: Evidence) -> str:
     return head_name(evidence.head.layer, evidence.head.head)
 
 
-def group_name(group: Group[Cell]) -> str:
+def group_name(group: Group[Any]) -> str:
     """Return a language with a kind of cue, in a sentence."""
     name = language_name(group.language)
     if group.kind == "all":

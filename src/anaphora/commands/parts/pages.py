@@ -80,9 +80,11 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
             runs = [
                 report_run(
                     of_run.headline.run.name, of_run.headline, of_run.evidence, record, entries,
-                    repr(replace(of_run.headline.run.config, name=None, output="", resume=None, seed=0)),
+                    repr(replace(of_run.headline.run.config, name=None, output="", resume=None, seed=0)), argument,
                 )
-                for of_run, record, entries in zip(evidence, training, sentences, strict=True)
+                for of_run, record, entries, argument in zip(
+                    evidence, training, sentences, settings.models, strict=True
+                )
             ]  # fmt: skip
             title = _("Pronouns and antecedents: {names}").format(names=names)
             figures = write_report(folder / page, runs, title, spreads, apart, translations)
@@ -206,6 +208,7 @@ def report_run(
     training: Mapping[str, Any],
     sentences: Sequence[SentenceEntry] = (),
     recipe: str | None = None,
+    argument: str = "",
 ) -> ReportRun:
     """Return what the page shows of one run.
 
@@ -216,6 +219,7 @@ def report_run(
         training: the run's training.json, for its validations.
         sentences: the explorer's entries, with the maps of this run.
         recipe: the run's settings in writing, without name, place and seed; of a model from elsewhere None.
+        argument: what commands take as `run=`; empty for a model from elsewhere.
     """
     quads = [
         (language, kind, pictures.quad_cells(records, measurement.head))
@@ -226,6 +230,7 @@ def report_run(
     return ReportRun(
         name=name,
         evidence=evidence,
+        argument=argument,
         recipe=recipe,
         validations=training.get("validations", []),
         heads=development_accuracy(measurement, evidence.languages),

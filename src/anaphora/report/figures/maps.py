@@ -321,7 +321,7 @@ class _SentenceStrip:
                 draw_underline(canvas, first, last, base - 0.035, name)
                 canvas.text(
                     (first + last) / 2, base - 0.06, weight_text(self._mass(run)), ha="center", va="top",
-                    fontsize=style.TINY + 0.5, color=ROLE_COLOURS[name], fontweight="bold",
+                    fontsize=style.TINY, color=ROLE_COLOURS[name], fontweight="bold",
                 )  # fmt: skip
 
     def _mass(self, indices: Iterable[int]) -> float:

@@ -29,7 +29,7 @@ OTHER = "#98a0ad"
 
 TEXT = 8.0
 SMALL = 7.0
-TINY = 6.0
+TINY = 6.5
 """Type sizes in points; nothing is set smaller than TINY."""
 
 

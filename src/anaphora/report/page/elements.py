@@ -27,6 +27,7 @@ class ReportRun:
 
     Attributes:
         name: of the run.
+        argument: what commands take as `run=`; empty for a model from elsewhere.
         evidence: all that is known of it; a part that was not measured is None.
         recipe: its settings in writing, but for those in which runs of one recipe differ; None if unknown.
         validations: those of its `training.json`.
@@ -41,6 +42,7 @@ class ReportRun:
 
     name: str
     evidence: Evidence
+    argument: str = ""
     recipe: str | None = None
     validations: Sequence[Mapping[str, float]] = ()
     heads: Mapping[str, ArrayLike] = field(default_factory=dict)
@@ -100,12 +102,16 @@ class GroupVerdict:
 class VerdictElement:
     """The traffic lights: `columns` of each row's numbers, and of the table of its rules.
 
-    `counted` is what a row says of them: the phrase of how many of its "rules" or "conditions" hold.
+    Attributes:
+        title: stands above them, with `note`, which says what the columns mean; both may be empty.
+        counted: what a row says of them: the phrase of how many of its "rules" or "conditions" hold.
     """
 
     kind: ClassVar[str] = "verdict"
     columns: Sequence[str]
     rows: Sequence[GroupVerdict]
+    title: str = ""
+    note: str = ""
     counted: str = "rules"
     rule_columns: Sequence[str] = field(
         default_factory=lambda: [_("rule"), _("question"), _("measured"), _("needed"), _("result")]

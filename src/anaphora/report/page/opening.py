@@ -1,22 +1,30 @@
-"""The top of the page: the summary sentence, the facts, and a comparison of several runs."""
+"""The top of the page: verdict, summary sentence, a picture, the facts, and a comparison of several runs."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from anaphora.analysis.evidence.comparison import GroupSpread, RowDivergence
-from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.base.locale.translation import _, pgettext
-from anaphora.report.groups import kind_groups
-from anaphora.report.headline import headline_sentence
+from anaphora.analysis.evidence.evidence import Evidence, Verdict
+from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SUPPORTED
+from anaphora.analysis.results.scores import Groups
+from anaphora.base.locale.translation import _, pgettext, spoken_language
+from anaphora.report.figures.maps import pronoun_row_figure
+from anaphora.report.groups import Group, kind_groups
+from anaphora.report.headline import group_name, headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
-from anaphora.report.page.elements import PageElement, ReportRun, Section, TableElement
+from anaphora.report.page.elements import FigureElement, PageElement, ReportRun, Section, TableElement
+from anaphora.report.page.packing import unpack_map
+from anaphora.report.titles import attention_title
 from anaphora.report.wording import (
     group_label,
     head_choice_names,
     head_name,
+    joined_sentences,
     label,
     language_name,
+    listed,
     short_measure_names,
     split_names,
 )
@@ -90,6 +98,86 @@ def comparison_section(
 def run_headline(evidence: Evidence) -> str:
     """Return the summary sentence on the run; empty if no language was scored."""
     return headline_sentence(evidence) if evidence.languages else ""
+
+
+def verdict_sentence(evidence: Evidence) -> str:
+    """Return the verdicts in words, one sentence for all groups with the same one; empty if there are none."""
+    of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))
+    if of_layer == of_head:
+        parts = [(_("for the layer and for the head alone"), of_layer)]
+    else:
+        parts = [(_("for the layer"), of_layer), (_("for the head alone"), of_head)]
+    texts = {
+        SUPPORTED: _(
+            "Supported in {groups}, {scope}: pronouns attend to their antecedents, and the model’s answer depends on "
+            "it."
+        ),
+        NOT_SUPPORTED: _(
+            "Not supported in {groups}, {scope}: the claim that pronouns attend to their antecedents and that the "
+            "model’s answer depends on it does not meet every rule."
+        ),
+        NOT_CONTROLLED: _(
+            "Not yet controlled in {groups}, {scope}: whether the model’s answer depends on attention to the "
+            "antecedent stays open until the control models are trained."
+        ),
+    }
+    return joined_sentences(
+        [
+            texts[result].format(groups=listed(groups), scope=scope)
+            for scope, by_verdict in parts
+            for result, groups in by_verdict.items()
+        ]
+    )
+
+
+def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
+    """Return the languages by their verdict; kinds of cue apart only where those of a language differ."""
+    groups: dict[str, list[str]] = {}
+    for language, kinds in (verdicts or {}).items():
+        results = {kind: cell.verdict for kind, cell in kinds.items()}
+        if len(set(results.values())) == 1:
+            results = {"all": next(iter(results.values()))}
+        for kind, result in results.items():
+            groups.setdefault(result, []).append(group_name(Group(language, kind, None)))
+    return groups
+
+
+def control_commands(run: ReportRun) -> list[str]:
+    """Return the commands that train the missing control models and write the report again; none if it needs none."""
+    evidence = run.evidence
+    verdicts = [
+        group.cell.verdict for part in (evidence.verdict, evidence.verdict_at_head) for group in kind_groups(part)
+    ]
+    if not run.argument or NOT_CONTROLLED not in verdicts:
+        return []
+    arguments = [f"run={run.argument}", *([] if evidence.split == "test" else [f"split={evidence.split}"])]
+    return [shlex.join(["anaphora", command, *arguments]) for command in ("controls", "report")]
+
+
+def cue_kinds(runs: Sequence[ReportRun]) -> str:
+    """Return what set cues and role cues are; empty if no run was scored on them separately."""
+    kinds = {group.kind for run in runs for group in kind_groups(run.evidence.scores)}
+    if not kinds & {"set", "role"}:
+        return ""
+    return _(
+        "Set cues: gender, number or meaning of a word decides who is meant, whatever the order of the words. Role "
+        "cues: who did what to whom decides."
+    )
+
+
+def opening_picture(run: ReportRun) -> FigureElement | None:
+    """Return the pronoun's row of the chosen head in the first sentence, one in the page's language if there is any."""
+    sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
+    if not sentences or "raw" not in sentences[0]["maps"]:
+        return None
+    first, head = sentences[0], run.evidence.head
+    weights = unpack_map(first["maps"]["raw"])[head.layer, head.head, first["pronoun"]]
+    roles = first["antecedents"], first["distractors"]
+    title = attention_title(first["words"], weights, [first["pronoun"]], *roles, head.position)
+    figure = pronoun_row_figure(first["words"], weights, first["pronoun"], *roles, title)
+    return FigureElement(
+        name="opening", figure=figure, alt=_("{title}: {text}").format(title=title, text=first["text"])
+    )
 
 
 def run_facts(run: ReportRun) -> list[tuple[str, str]]:

@@ -29,7 +29,15 @@ from anaphora.report.page.offline import (
     weight_colours,
     write_page,
 )
-from anaphora.report.page.opening import comparison_section, run_facts, run_headline
+from anaphora.report.page.opening import (
+    comparison_section,
+    control_commands,
+    cue_kinds,
+    opening_picture,
+    run_facts,
+    run_headline,
+    verdict_sentence,
+)
 from anaphora.report.page.packing import compress_map, pack_map
 from anaphora.report.page.run_sections import run_sections
 from anaphora.report.wording import kind_names
@@ -85,6 +93,9 @@ def write_report(
         for number, of_run in enumerate(figures.values())
         for name, figure in of_run.items()
     }
+    shown = opening_picture(first)
+    if shown:
+        pictures[0, shown.name] = inline_figure(shown.figure, "opening-")
     # The page begins with a sentence of its own language.
     explored = sorted(first.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     write_page(
@@ -92,10 +103,19 @@ def write_report(
         title=title,
         translations=translations or {},
         runs=[
-            {"name": run.name, "opening": run_headline(run.evidence), "facts": run_facts(run), "sections": chapter}
+            {
+                "name": run.name,
+                "verdict": verdict_sentence(run.evidence),
+                "opening": run_headline(run.evidence),
+                "commands": control_commands(run),
+                "facts": run_facts(run),
+                "sections": chapter,
+            }
             for run, chapter in zip(runs, chapters, strict=True)
         ],
         together=comparison_section(runs, spreads, divergences) if len(runs) > 1 else None,
+        cues=cue_kinds(runs),
+        shown=shown,
         pictures=pictures,
         glossary=glossary(),
         sentences=len(first.sentences),

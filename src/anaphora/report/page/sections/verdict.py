@@ -31,20 +31,36 @@ def verdict_section(run: ReportRun) -> Section:
     """Return the verdict of every language and kind of cue, for the layer and for the head, with all rules."""
     evidence = run.evidence
     columns = [_("candidate accuracy, %"), _("chance, %")]
-    of_layer = [*columns, _("antecedent − matched edge knocked out, points"), _("answers flipped, %")]
-    of_head = [*columns, _("its edge to the antecedent value-zeroed, points"), _("answers flipped by its row, %")]
-    layer_rows = _group_verdicts(evidence, evidence.verdict, _("layer"), _layer_numbers)
-    head_rows = _group_verdicts(evidence, evidence.verdict_at_head, _("one head"), _head_numbers)
-    elements: list[PageElement] = [
-        VerdictElement(columns=names, rows=rows)
-        for names, rows in ((of_layer, layer_rows), (of_head, head_rows))
-        if rows
+    of_layer = [*columns, _("lost without the edge to the antecedent, points"), _("answers flipped, %")]
+    of_head = [*columns, _("lost when nothing flows along it, points"), _("answers flipped, %")]
+    verdicts = [
+        VerdictElement(
+            title=_("The layer of the chosen head"),
+            note=_(
+                "Lost: how much more task accuracy is lost when the pronoun cannot attend to the antecedent in this "
+                "layer than when a matched edge is cut, one that is as strong or as far away and leads elsewhere. "
+                "Flipped: answers that turn to the other candidate when the pronoun takes over the weights of the "
+                "sentence in which that one is meant."
+            ),
+            columns=of_layer,
+            rows=_group_verdicts(evidence, evidence.verdict, _layer_numbers),
+        ),
+        VerdictElement(
+            title=_("The chosen head alone"),
+            note=_(
+                "Lost: task accuracy, when nothing flows along the head’s edge from the pronoun to the antecedent. "
+                "Flipped: as above, with the weights of this head alone."
+            ),
+            columns=of_head,
+            rows=_group_verdicts(evidence, evidence.verdict_at_head, _head_numbers),
+        ),
     ]
+    elements: list[PageElement] = [element for element in verdicts if element.rows]
     if evidence.protocol:
         protocol = evidence.protocol
         text = _(
-            "Protocol: {metric}, {map}, {direction}, {split} split, significance level {alpha:g}. Its hash, with the "
-            "run’s settings: {hash}."
+            "Fixed before the test: measure ({metric}), map ({map}), direction ({direction}), split ({split}) and "
+            "significance level ({alpha:g}). Hash of this protocol and the run’s settings: {hash}."
         ).format(
             metric=label(measure_names(), protocol.metric),
             map=label(map_names(), protocol.map),
@@ -67,14 +83,11 @@ def verdict_section(run: ReportRun) -> Section:
 
 
 def _group_verdicts(
-    evidence: Evidence,
-    verdicts: Groups[Verdict] | None,
-    scope: str,
-    causal_numbers: Callable[[CausalCell | None], tuple[str, str]],
+    evidence: Evidence, verdicts: Groups[Verdict] | None, causal_numbers: Callable[[CausalCell | None], tuple[str, str]]
 ) -> list[GroupVerdict]:
     return [
         GroupVerdict(
-            _("{group}: {text}").format(group=group.label, text=scope),
+            group.label,
             _(group.cell.verdict),
             _SIGNS[group.cell.verdict],
             [

@@ -1,0 +1,104 @@
+"""What a reader sees first: the title, the verdict, a picture, and type that can be read."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import in_browser
+
+from anaphora.analysis.evidence.evidence import Evidence, Verdict
+from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SUPPORTED
+from anaphora.analysis.results.scores import Groups
+from anaphora.base.locale.translation import spoken_in
+from anaphora.report.page.elements import ReportRun
+from anaphora.report.page.opening import control_commands, verdict_sentence
+from anaphora.report.page.write import write_report
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+SMALL_TEXTS = """
+  document.querySelectorAll("details").forEach((folded) => { folded.open = true; });
+  await pause(300);
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), small = [];
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement, text = texts.currentNode.textContent.trim();
+    if (!text || element.closest("script, style, template, noscript, #seen")) continue;
+    if (!element.getClientRects().length) continue;
+    let size = parseFloat(getComputedStyle(element).fontSize);
+    if (element.closest("svg")) { const way = element.getScreenCTM(); size *= Math.hypot(way.a, way.b); }
+    if (size < 11) small.push(`${text}: ${size.toFixed(1)} px`);
+  }
+  const wide = [...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth + 1);
+  return { small, wide: wide.map((each) => each.ariaLabel) };
+"""
+
+
+@pytest.fixture(scope="module")
+def run(evidence: Evidence, sentences: list[dict[str, Any]]) -> ReportRun:
+    return ReportRun(name="demo", evidence=evidence, argument="outputs/my demo", sentences=sentences)
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def html(request: pytest.FixtureRequest, run: ReportRun, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A report in one language."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    with spoken_in(request.param):
+        write_report(path, [run], "Title")
+    return path.read_text(encoding="utf-8")
+
+
+def verdicts(evidence: Evidence, *results: str) -> Groups[Verdict]:
+    """The verdicts of some evidence with other results, one after the other."""
+    given = iter(results)
+    return {
+        language: {kind: replace(cell, verdict=next(given)) for kind, cell in kinds.items()}
+        for language, kinds in (evidence.verdict or {}).items()
+    }
+
+
+def test_title_verdict_and_picture_precede_the_contents(html: str) -> None:
+    places = [html.index(mark) for mark in ("<h1>", '<p class="opening"><strong>', "<figure>", "<nav", "<h2")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("result", [SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED])
+def test_the_first_sentence_holds_the_verdict_once_for_all_with_the_same_one(evidence: Evidence, result: str) -> None:
+    same = verdicts(evidence, *[result] * 4)
+    text = verdict_sentence(replace(evidence, verdict=same, verdict_at_head=same))
+    assert text.startswith(f"{result.capitalize()} in English and Chinese, for the layer and for the head alone: ")
+    assert text.count(".") == 1
+
+
+def test_verdicts_that_differ_are_told_apart_by_kind_of_cue_and_by_scope(evidence: Evidence) -> None:
+    of_layer = verdicts(evidence, SUPPORTED, SUPPORTED, SUPPORTED, NOT_SUPPORTED)
+    of_head = verdicts(evidence, *[NOT_SUPPORTED] * 4)
+    text = verdict_sentence(replace(evidence, verdict=of_layer, verdict_at_head=of_head))
+    assert re.findall(r"(\w+ ?\w*) in ([\w ]+), for the ([\w ]+):", text) == [
+        ("Supported", "English and Chinese set cues", "layer"),
+        ("Not supported", "Chinese role cues", "layer"),
+        ("Not supported", "English and Chinese", "head alone"),
+    ]
+    assert verdict_sentence(replace(evidence, verdict=None, verdict_at_head=None)) == ""
+
+
+def test_a_verdict_without_controls_names_the_commands_that_train_them(run: ReportRun, html: str) -> None:
+    open_verdict = replace(run.evidence, verdict=verdicts(run.evidence, *[NOT_CONTROLLED] * 4))
+    commands = ["anaphora controls 'run=outputs/my demo'", "anaphora report 'run=outputs/my demo'"]
+    assert control_commands(replace(run, evidence=open_verdict)) == commands
+    assert control_commands(replace(run, evidence=replace(open_verdict, split="dev")))[0].endswith(" split=dev")
+    assert not control_commands(replace(run, evidence=open_verdict, argument=""))
+    closed = verdicts(run.evidence, *[SUPPORTED] * 4)
+    assert not control_commands(replace(run, evidence=replace(run.evidence, verdict=closed, verdict_at_head=closed)))
+
+
+@pytest.mark.parametrize("width", [1280, 500])
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_no_text_is_below_11_px_and_a_table_fits_a_screen_of_1280_px(html: str, width: int, tmp_path: Path) -> None:
+    seen = in_browser(html, SMALL_TEXTS, {"early": True}, tmp_path, f"--window-size={width},900")
+    assert not seen["small"]
+    if width == 1280:
+        assert not seen["wide"]
