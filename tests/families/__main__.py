@@ -28,6 +28,15 @@ from families.verify import Outcome, verify  # noqa: E402
 COMMON = ("modeling_utils", "generation.utils", "models.llama.modeling_llama", "models.bert.modeling_bert")
 """What nearly every family imports; the processes are forks of one that has it."""
 
+WHAT_USERS_GET = ("verified and editable", "verified and not editable", "refused with a reason", "wrong")
+"""Of a model of a family; wrong is also what ends in a traceback or cannot be built."""
+
+
+def _what_users_get(outcome: Outcome) -> str:
+    if outcome.kind == "verified":
+        return WHAT_USERS_GET[0 if outcome.edits == "yes" else 1]
+    return WHAT_USERS_GET[2 if outcome.kind in ("refused", "not built") else 3]
+
 
 def in_a_fork(family: Family, seconds: float) -> Outcome:
     """Verify a family in a process of its own, which may crash or hang."""
@@ -83,7 +92,7 @@ def main() -> int:
             parser.error(f"{name} is no model type with an Auto class of texts")
     families = [family for family in named.values() if family] if named else text_families()
     outcomes: Counter[str] = Counter()
-    attending = editable = 0
+    attending: Counter[str] = Counter()
     begun = time.perf_counter()
     print(
         "| family | layers x heads | outcome | edits | seconds | why |",
@@ -95,8 +104,8 @@ def main() -> int:
         started = time.perf_counter()
         outcome = in_a_fork(family, options.seconds)
         outcomes[outcome.kind] += 1
-        attending += outcome.attends
-        editable += outcome.kind == "verified" and outcome.edits == "yes"
+        if outcome.attends:
+            attending[_what_users_get(outcome)] += 1
         seconds = time.perf_counter() - started
         why = "; ".join(filter(None, (outcome.reason.replace("\n", "; "), outcome.note and f"({outcome.note})")))
         print(
@@ -105,8 +114,12 @@ def main() -> int:
         )
     counts = ", ".join(f"{count} {kind}" for kind, count in outcomes.most_common())
     print(f"\n{sum(outcomes.values())} families: {counts}; {time.perf_counter() - begun:.0f} seconds")
-    share = f"{editable / max(attending, 1):.1%}"
-    print(f"verified and editable: {editable} of the {attending} in which a softmax may mix tokens, {share}")
+    total = max(attending.total(), 1)
+    print(
+        f"of the {attending.total()} in which a softmax mixes tokens in at least one layer, or that read no text here:"
+    )
+    for name in WHAT_USERS_GET:
+        print(f"  {name}: {attending[name]} ({attending[name] / total:.1%})")
     return int(bool(outcomes["FAILED"] + outcomes["NOT BUILT"]))
 
 

@@ -15,9 +15,8 @@ from anaphora.analysis.causal.interventions import Intervention
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editing import EditOfOneText, EditPoint, edited_attention
-from anaphora.hf.verification.edits import reading_options
 from anaphora.hf.verification.forward import reading_mode, run_model
-from anaphora.hf.verification.probe import MapReading
+from anaphora.hf.verification.reading import MapReading
 from anaphora.model.mixer import Edit
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class EditableModel:
                 reading_mode(model or self.part, implementation),
                 edited_attention(self.part, self.points, own, sizes) as attention,
             ):
-                outputs += list(run_model(model or self.part, inputs, **reading_options(implementation))[0])
+                outputs += list(run_model(model or self.part, inputs, **self.reading.options)[0])
             missing = length - sizes[2]
             maps.append([functional.pad(one, (0, missing, 0, missing)) for _, one in sorted(attention.weights.items())])
         return [torch.cat(layer) for layer in zip(*maps, strict=True)], outputs

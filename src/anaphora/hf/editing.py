@@ -13,15 +13,19 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anaphora.base.errors import UserError
+from anaphora.hf.verification.forward import Inputs, run_model
 from anaphora.hf.verification.observation import AttentionInSteps, running_modules
 from anaphora.model.mixer import Edit
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 _MASKED = 5_000.0
 """A score so far below the greatest of its row is a mask; transformers adds finite numbers, from -10,000 down."""
@@ -209,6 +213,18 @@ def edited_attention(
         yield attention
     if len(attention.weights) != len(points):
         raise UserError(f"{len(attention.weights)} blocks attend in this text, but {len(points)} in one that was tried")
+
+
+def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
+    """Return the weights of each point in a pass over texts, (B, H, T, T).
+
+    Raises:
+        UserError: a block did not compute what it computed in the probe, or the model cannot read the texts.
+    """
+    count, length = inputs["input_ids"].shape
+    with edited_attention(model, points, {}, (count, heads, length)) as attention:
+        run_model(model, inputs)
+    return [attention.weights[block] for block in range(len(points))]
 
 
 class EditOfOneText(Edit):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from anaphora.analysis.maps.of_torch import evaluation_mode
 from anaphora.base.errors import UserError, one_line
@@ -21,6 +21,16 @@ _LONGEST_ERROR = 200
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
+    """Return `text_module` as a model.
+
+    Raises:
+        UserError: as there.
+    """
+    part: Any = text_module(model, name)
+    return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
+
+
+def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     """Return the part of a model whose attention is read: without output layers, of an encoder-decoder the encoder.
 
     Args:
@@ -30,17 +40,43 @@ def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
     Raises:
         UserError: it takes no token ids, such as a model of images, or other inputs besides them.
     """
-    part: Any = model.base_model
+    part: nn.Module = model.base_model
     if model.config.is_encoder_decoder:
         with errors_in_one_line(f"{name}: its encoder cannot be read"):
-            part = model.get_encoder()
-    if not hasattr(part, "config"):
-        raise UserError(f"{name}: its encoder ({type(part).__name__}) cannot be read by itself")
+            part = model.get_encoder()  # type: ignore[no-untyped-call]
+    part = _without_wrapper(part)
     parameters = inspect.signature(part.forward).parameters
     if "input_ids" not in parameters:
         first = next(iter(parameters), "nothing")
         raise UserError(f"{name}: {type(part).__name__} is no text model: it takes {first}, not input_ids")
-    return cast("PreTrainedModel", part)
+    return part
+
+
+def _without_wrapper(part: nn.Module) -> nn.Module:
+    """Return the only part of a module that hands all its inputs over to it; any other module unchanged."""
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parts = list(part.children())
+    hands_over = all(one.kind in variadic for one in inspect.signature(part.forward).parameters.values())
+    return parts[0] if hands_over and len(parts) == 1 else part
+
+
+def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel:
+    """Return the encoder of an encoder-decoder as a model, if its class is none."""
+    from transformers import PreTrainedModel
+
+    class_of_whole: Any = type(whole)
+
+    class EncoderPart(PreTrainedModel):
+        """The encoder of a model, with the model's configuration."""
+
+        def __init__(self, config: Any, encoder: nn.Module | None = None) -> None:
+            super().__init__(config)
+            self.encoder = class_of_whole(config).get_encoder() if encoder is None else encoder
+
+        def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, **options: Any) -> Any:
+            return self.encoder(input_ids, attention_mask=attention_mask, **options)
+
+    return EncoderPart(whole.config, encoder)
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:

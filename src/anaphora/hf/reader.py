@@ -29,6 +29,7 @@ from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editable import EditableModel
+from anaphora.hf.editing import maps_at_points
 from anaphora.hf.limits import Limits
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
@@ -36,7 +37,8 @@ from anaphora.hf.tokens import TextReader
 from anaphora.hf.verification.checks import check_rows, row_tolerance
 from anaphora.hf.verification.forward import eager_maps, padded_inputs, reading_mode, run_model
 from anaphora.hf.verification.placing import placed, tokens_with_sink
-from anaphora.hf.verification.probe import MapReading, Probe
+from anaphora.hf.verification.probe import Probe
+from anaphora.hf.verification.reading import MapReading
 from anaphora.model.attention import Queries
 from anaphora.model.prediction import group_mean
 
@@ -254,8 +256,11 @@ class TransformersModel:
 
     def _maps_of_batch(self, batch: Sequence[TokenizedText]) -> list[Tensor]:
         inputs = self.padded(batch)
-        with torch.inference_mode(), reading_mode(self.model, self.reading.implementation):
-            maps = eager_maps(run_model(self.model, inputs, output_attentions=True))
+        with torch.no_grad(), reading_mode(self.model, self.reading.implementation):
+            if self.reading.points is not None:
+                maps = maps_at_points(self.model, self.reading.points, inputs, self.heads)
+            else:
+                maps = eager_maps(run_model(self.model, inputs, **self.reading.options))
         count, length = inputs["input_ids"].shape
         expected = (count, self.heads, length, length)
         if len(maps) != len(self.reading.layers) or any(one.shape != expected for one in maps):

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json
-from anaphora.hf.parts import read_parameters, text_part
+from anaphora.hf.parts import read_parameters, text_module, text_part
 from anaphora.model.pretrained.families import WEIGHTS
 
 if TYPE_CHECKING:
@@ -186,9 +187,9 @@ def check_weights(
             f"{name}: the weights do not fit config.json: {key} has the shape {tuple(own)} in the file, and "
             f"{tuple(needed)} by config.json{_more(mismatched)}"
         )
-    part = text_part(model, name)
+    part = text_module(model, name)
     place = next(f"{path}." if path else "" for path, module in model.named_modules() if module is part)
-    missing = _missing(model, report["missing_keys"], part, place, name)
+    missing = _missing(model, report["missing_keys"], place, name)
     prefixes = _spellings(model, place)
     unread = sorted(key for key in report["unexpected_keys"] if _belongs(key, part, prefixes, stored))
     if missing:
@@ -203,7 +204,7 @@ def check_weights(
     _check_numbers(model, stored, prefixes, name)
 
 
-def _missing(model: PreTrainedModel, keys: Collection[str], part: PreTrainedModel, place: str, name: str) -> list[str]:
+def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
     """Return the missing weights that the maps depend on; the others of the part are set to zero."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
@@ -214,7 +215,7 @@ def _missing(model: PreTrainedModel, keys: Collection[str], part: PreTrainedMode
     # The weights of a layer or an expert are needed, whether or not the probe reaches them.
     numbered = {key for key in inside if _NUMBERED.search(key.removeprefix(place))}
     others = {key: parameter for key, parameter in inside.items() if key not in numbered}
-    needed = numbered | read_parameters(part, others, name)
+    needed = numbered | read_parameters(text_part(model, name), others, name)
     with torch.no_grad():
         for parameter in inside.values():
             parameter.zero_()
@@ -227,7 +228,7 @@ def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
     return tuple(sorted({place, base, place.removeprefix(base), f"{base}{place}"}, key=len, reverse=True))
 
 
-def _belongs(key: str, part: PreTrainedModel, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
+def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
     """Return whether an unread tensor of a file would have acted on the layers."""
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
@@ -253,7 +254,7 @@ def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
 def _check_numbers(
     model: PreTrainedModel, stored: Mapping[str, StoredTensor], prefixes: Sequence[str], name: str
 ) -> None:
-    tables = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)}
+    tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for key, parameter in model.named_parameters():
         spelled = (f"{prefix}{key.removeprefix(own)}" for own in prefixes if key.startswith(own) for prefix in prefixes)
         tensor = next((stored[one] for one in spelled if one in stored), None)

@@ -22,6 +22,7 @@ from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint, Place, PlacedOperations, RowOrder, edited_attention
 from anaphora.hf.verification.forward import eager_maps, reading_mode, run_model
 from anaphora.hf.verification.observation import AttentionInSteps, running_modules
+from anaphora.hf.verification.reading import MapReading
 from anaphora.model.mixer import Edit
 
 if TYPE_CHECKING:
@@ -73,42 +74,57 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
         return compute(left, right)
 
 
-def edit_points(model: PreTrainedModel, implementation: str | None, ids: Tensor, is_decoder: bool) -> list[EditPoint]:
+def edit_points(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[EditPoint, ...]:
     """Return the points at which each block of a model can be edited.
 
     Args:
         model: the part that is read.
-        implementation: of its attention, as it is read.
+        reading: how its maps are read; the model returns them.
         ids: (2, T), two texts of ordinary tokens; T is no size in the model.
-        is_decoder: whether no token attends to what follows it.
 
     Raises:
         UserError: a block cannot be edited; the message is the reason.
     """
-    maps, record, _ = _record(model, implementation, ids)
-    points = [_point(one, record, number) for number, one in enumerate(maps)]
+    maps, record, _ = _record(model, reading, ids)
+    return _checked_points(model, reading, ids, maps, record)
+
+
+def observed_points(
+    model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor]
+) -> tuple[EditPoint, ...]:
+    """Return the same points of a model that does not return its maps.
+
+    Args:
+        model, reading, ids: as in `edit_points`.
+        maps: of both texts, as they were observed, (2, H, T, T) for each block.
+
+    Raises:
+        UserError: a block cannot be edited, or its operations are not known for certain.
+    """
+    return _checked_points(model, reading, ids, maps, _record(model, reading, ids)[1])
+
+
+def _checked_points(
+    model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor], record: _Recorder
+) -> tuple[EditPoint, ...]:
+    points = tuple(_point(one, record, number) for number, one in enumerate(maps))
     places = [place for point in points for place in (point.softmax, point.product)]
     if len(set(places)) < len(places):
         raise UserError("two blocks have the same weights, so that they cannot be told apart")
-    _check(model, implementation, points, ids[:1], is_decoder)
+    _check(model, reading, points, ids[:1], [one[:1] for one in maps])
     return points
 
 
-def reading_options(implementation: str | None) -> dict[str, Any]:
-    """Return the arguments of the forward pass, so that it computes as when its maps are read."""
-    return {} if implementation == interface.NAME else {"output_attentions": True}
-
-
-def _record(model: PreTrainedModel, implementation: str | None, ids: Tensor) -> tuple[list[Tensor], _Recorder, Tensor]:
+def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[list[Tensor], _Recorder, Tensor]:
     """Return the maps of texts, each (B, H, T, T), what was recorded of the pass that gave them, and its states."""
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    with torch.no_grad(), reading_mode(model, implementation):
+    with torch.no_grad(), reading_mode(model, reading.implementation):
         tap = interface.AttentionTap()
-        if implementation == interface.NAME:
+        if reading.implementation == interface.NAME:
             with interface.tapped(tap):
                 run_model(model, inputs)
         with running_modules(model) as running, AttentionInSteps(), _Recorder(running, ids.shape[1]) as record:
-            outputs = run_model(model, inputs, **reading_options(implementation))
+            outputs = run_model(model, inputs, **reading.options)
     return tap.weights or eager_maps(outputs), record, outputs[0]
 
 
@@ -148,14 +164,14 @@ def _rounding(dtype: torch.dtype) -> float:
 
 
 def _check(
-    model: PreTrainedModel, implementation: str | None, points: Sequence[EditPoint], ids: Tensor, is_decoder: bool
+    model: PreTrainedModel, reading: MapReading, points: Sequence[EditPoint], ids: Tensor, maps: Sequence[Tensor]
 ) -> None:
     """Check that without an edge the last token's output equals that computed by hand, and nothing else changes.
 
     Raises:
         UserError: it does not.
     """
-    maps, record, plain = _record(model, implementation, ids)
+    _, record, plain = _record(model, reading, ids)
     query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1
     edits: dict[int, list[Edit]] = {}
     for block, (one, point) in enumerate(zip(maps, points, strict=True)):
@@ -172,11 +188,11 @@ def _check(
     copies = ids.expand(rows, -1)
     inputs = {"input_ids": copies, "attention_mask": torch.ones_like(copies)}
     sizes = (rows, maps[0].shape[1], ids.shape[1])
-    with reading_mode(model, implementation), edited_attention(model, points, edits, sizes):
-        states = run_model(model, inputs, **reading_options(implementation))[0]
+    with reading_mode(model, reading.implementation), edited_attention(model, points, edits, sizes):
+        states = run_model(model, inputs, **reading.options)[0]
     if states.shape[1:] != plain.shape[1:]:
         raise UserError(f"two readings of one text give {tuple(plain.shape[1:])} and {tuple(states.shape[1:])} numbers")
-    _check_states(states.double(), plain[0].double(), is_decoder, _rounding(plain.dtype))
+    _check_states(states.double(), plain[0].double(), reading.is_decoder, _rounding(plain.dtype))
 
 
 def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, heads: int) -> Tensor:

@@ -33,11 +33,13 @@ class Mixing:
         module: the path of the innermost module that computed it, such as "layers.3.self_attn".
         rows: (R, T) float32, by head and token or by token and head.
         has_sink: whether each row lacks the share of a sink, which took part in the softmax.
+        is_by_head: whether the factor has a matrix for each head, so that its rows are by head and token.
     """
 
     module: str
     rows: Tensor
     has_sink: bool
+    is_by_head: bool
 
     def equals(self, maps: Tensor, relative: float, absolute: float) -> bool:
         """Return whether maps, (H, T, T), are these weights up to a tolerance."""
@@ -190,7 +192,9 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 continue
             is_whole = bool(sums.min() >= 1 - _SUM_TOLERANCE)
             if is_whole or self._lacks_a_sink(rows):
-                self._append(Mixing(self.running[-1] if self.running else "", rows.clone(), not is_whole))
+                is_by_head = factor.dim() == 3 and factor.shape[-2] == self.tokens
+                module = self.running[-1] if self.running else ""
+                self._append(Mixing(module, rows.clone(), not is_whole, is_by_head))
 
     def _append(self, mixing: Mixing) -> None:
         last = self.observation.mixings[-1] if self.observation.mixings else None

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.hf.verification.probe import MapReading
+from anaphora.hf.verification.reading import MapReading
 
 SINK = "[sink]"
 """The name of the sink among the tokens of a text; it stands before them."""

@@ -6,8 +6,9 @@ is taken only if its maps are these weights, block by block. H heads, T tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,11 @@ from torch import Tensor
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.hf import interface
-from anaphora.hf.editing import EditPoint
-from anaphora.hf.verification.edits import edit_points
+from anaphora.hf.editing import EditPoint, maps_at_points
+from anaphora.hf.verification.edits import edit_points, observed_points
 from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model
 from anaphora.hf.verification.observation import Mixing, observed
+from anaphora.hf.verification.reading import MapReading
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -41,27 +43,6 @@ _NO_INFLUENCE = (1e-5, 1e-8)
 """The same between maps of one batch that are to be computed from the same numbers."""
 _NOTHING = 1e-6
 """Weight on a later word that is none."""
-
-
-@dataclass(frozen=True)
-class MapReading:
-    """How the maps of a model are read.
-
-    Attributes:
-        implementation: the name of the attention that the model computes with while it is read; None for its own.
-        layers: the model's own number of each layer that attends, in the order of its maps.
-        heads: of each layer.
-        is_decoder: whether no token attends to what follows it.
-        has_sink: whether the rows of some layer lack the share of a sink.
-        alone: whether each text must be read by itself, because padding changes the maps of what is before it.
-    """
-
-    implementation: str | None
-    layers: tuple[int, ...]
-    heads: int
-    is_decoder: bool
-    has_sink: bool
-    alone: bool
 
 
 class _UnreadableError(Exception):
@@ -103,6 +84,8 @@ class Probe:
     def reading(self) -> MapReading:
         """Return the first way of reading whose maps are the weights that the model uses.
 
+        If the model returns no such maps, they are read where its values are mixed.
+
         Raises:
             UserError: there is none, or a text changes the model; the message names the family and the reason.
         """
@@ -118,19 +101,25 @@ class Probe:
                 return self._reading(implementation, own)
             except (_UnreadableError, UserError) as reason:
                 reasons[implementation] = str(reason)
-        raise self._refusal(reasons[EAGER])
+        try:
+            return self._reading_at_products(own)
+        except (_UnreadableError, UserError):
+            raise self._refusal(reasons[EAGER]) from None
 
-    def edit_points(self, reading: MapReading) -> list[EditPoint]:
+    def edit_points(self, reading: MapReading) -> Sequence[EditPoint]:
         """Return where each block can be edited, as `verification.edits` proves.
 
         Raises:
             UserError: the model cannot be edited; the message names the family and the reason.
         """
-        ids = self.alone["input_ids"]
         try:
-            return edit_points(self.model, reading.implementation, torch.cat((ids, ids.flip(1))), reading.is_decoder)
+            return reading.points or edit_points(self.model, reading, self._two_texts())
         except UserError as reason:
             raise UserError(NOT_EDITED, model=self.name, family=self.family, reason=str(reason)) from None
+
+    def _two_texts(self) -> Tensor:
+        ids = self.alone["input_ids"]
+        return torch.cat((ids, ids.flip(1)))
 
     def _refusal(self, reason: str) -> UserError:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
@@ -138,21 +127,21 @@ class Probe:
     def _own_mixings(self) -> list[Mixing]:
         """The mixings of the implementation in which the model is; of sdpa, if a kernel of that one hides them."""
         try:
-            mixings, states = self._observe(None)
+            mixings, states = self._observe(None, self.alone)
             if mixings or self.model.config._attn_implementation in (EAGER, "sdpa"):
                 return mixings
-            in_steps, other_states = self._observe("sdpa")
+            in_steps, other_states = self._observe("sdpa", self.alone)
         except UserError as error:
             raise self._refusal(str(error)) from None
         relative, absolute = _AGREEMENT.get(states.dtype, _AGREEMENT_OF_FLOATS)
         scale = float(states.abs().max())
         return in_steps if torch.allclose(states, other_states, relative, absolute * scale) else []
 
-    def _observe(self, implementation: str | None) -> tuple[list[Mixing], Tensor]:
+    def _observe(self, implementation: str | None, inputs: Inputs) -> tuple[list[Mixing], Tensor]:
         """Return the mixings of one text and its last hidden states."""
         with reading_mode(self.model, implementation) as before:
             with observed(self.model, self.tokens) as observation:
-                states = run_model(self.model, self.alone)[0]
+                states = run_model(self.model, inputs)[0]
             altered = "its weights" if observation.writes_weights else before.alteration()
         if altered:
             raise UserError(f"a text changes the model itself ({altered})")
@@ -161,10 +150,52 @@ class Probe:
     def _reading(self, implementation: str | None, own: Sequence[Mixing]) -> MapReading:
         maps = self._maps(self.alone, implementation)
         self._compare(maps, own)
+        reading = self._described(implementation, maps, own)
+        is_same = self._same_when_padded(maps, partial(self._maps, implementation=implementation))
+        if not is_same and implementation == interface.NAME:
+            raise _UnreadableError("padding changes the maps of a text")
+        return replace(reading, alone=not is_same)
+
+    def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
+        """Return a reading of maps where they are used, by the model's own implementation.
+
+        Raises:
+            _UnreadableError, UserError: the operations are not known for certain.
+        """
+        ids = self._two_texts()
+        texts = [self._maps_of_mixings(own)]
+        second = {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])}
+        texts.append(self._maps_of_mixings(self._observe(None, second)[0]))
+        if len(texts[0]) != len(texts[1]):
+            raise _UnreadableError("other blocks attend in another text")
+        reading = replace(self._described(None, texts[0], own), points=())
+        points = observed_points(self.model, reading, ids, [torch.cat(one) for one in zip(*texts, strict=True)])
+        read = partial(self._maps_at_points, points=points, heads=reading.heads)
+        return replace(reading, points=points, alone=not self._same_when_padded(texts[0], read))
+
+    def _maps_at_points(self, inputs: Inputs, points: Sequence[EditPoint], heads: int) -> list[Tensor]:
+        with torch.no_grad(), reading_mode(self.model, None):
+            return maps_at_points(self.model, points, inputs, heads)
+
+    def _maps_of_mixings(self, mixings: Sequence[Mixing]) -> list[Tensor]:
+        """Return the maps of one text, (1, H, T, T) each, if a product has a matrix for each head.
+
+        Raises:
+            _UnreadableError: it has not, so that the order of its rows is not known.
+        """
+        if not all(one.is_by_head for one in mixings):
+            raise _UnreadableError("the order of the rows of its products is not known")
+        return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
+
+    def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
+        """Return the reading of which these are the maps of one text.
+
+        Raises:
+            _UnreadableError: its layers differ in their numbers of heads, or have no numbers.
+        """
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
             raise _UnreadableError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
-        alone = not self._same_when_padded(maps, implementation)
         later = max(float(one.float().triu(1).max()) for one in maps)
         return MapReading(
             implementation=implementation,
@@ -172,7 +203,7 @@ class Probe:
             heads=heads.pop(),
             is_decoder=later <= _NOTHING,
             has_sink=any(mixing.has_sink for mixing in own),
-            alone=alone,
+            alone=False,
         )
 
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
@@ -215,22 +246,24 @@ class Probe:
                 what = "the weights by which it mixes values" if exactly else "that of its own implementation"
                 raise _UnreadableError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
 
-    def _same_when_padded(self, maps: Sequence[Tensor], implementation: str | None) -> bool:
-        """Check that neither padding nor the padding token changes the maps of a text.
+    def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
+        """Check whether neither padding nor the padding token changes the maps of a text.
+
+        Args:
+            maps: of the text alone.
+            read: the maps of other inputs.
 
         Raises:
-            _UnreadableError: two passes over one text give different maps, or padding changes those of the interface.
+            _UnreadableError: two passes over one text give different maps.
         """
         tolerance = _AGREEMENT.get(maps[0].dtype, _AGREEMENT_OF_FLOATS)
         exact = (4 * _STEP.get(maps[0].dtype, 0.0), 0.0) if maps[0].dtype in _STEP else _NO_INFLUENCE
-        batch = [one[..., : self.tokens, : self.tokens] for one in self._maps(self.batch, implementation)]
+        batch = [one[..., : self.tokens, : self.tokens] for one in read(self.batch)]
         padded, masked = [one[:1] for one in batch], [one[1:] for one in batch]
         if _all_close(maps, padded, tolerance) and _all_close(padded, masked, exact):
             return True
-        if not _all_close(maps, self._maps(self.alone, implementation), exact):
+        if not _all_close(maps, read(self.alone), exact):
             raise _UnreadableError("two readings of one text give different maps")
-        if implementation == interface.NAME:
-            raise _UnreadableError("padding changes the maps of a text")
         return False
 
     def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
