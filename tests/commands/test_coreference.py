@@ -68,3 +68,60 @@ def test_files_that_do_not_fit_are_named_in_one_line(
     result = script("coreference", f"key={key}", f"response={response}", *more)
     assert result.status == 2
     assert message in result.err and result.err.count("\n") == 1
+
+
+def test_a_run_links_each_pronoun_and_writes_clusters_in_the_form_of_the_key(
+    finished: Path, script: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Entities of the key play no part: if it has none, the same clusters are written."""
+    apart = {**KEY, "clusters": [[[0, 0]], [[6, 6]], [[2, 4]], [[8, 8]]], "speaker": "x"}
+    links = []
+    for number, row in enumerate((KEY, apart)):
+        key, written = write(tmp_path / f"key_{number}.jsonlines", row, OTHER), tmp_path / f"predicted_{number}.jsonl"
+        table = tmp_path / f"scores_{number}.csv"
+        result = script("coreference", f"key={key}", f"run={finished}", f"response={written}", f"output={table}")
+        assert result.status == 0, result.err
+        first, second = (json.loads(line) for line in written.read_text(encoding="utf-8").splitlines())
+        assert {**first, "clusters": 0} == {**row, "clusters": 0} and second == OTHER
+        links.append(first["clusters"])
+        again = script("coreference", f"key={key}", f"response={written}", f"output={tmp_path / 'again.csv'}")
+        assert again.status == 0 and (tmp_path / "again.csv").read_text() == table.read_text()
+    assert links[0] == links[1] and len(links[0]) < 4
+    assert sorted(span for cluster in links[0] for span in cluster) == [[0, 0], [2, 4], [6, 6], [8, 8]]
+
+
+def test_the_mentions_of_other_forms_are_linked_if_the_settings_say_so(
+    finished: Path, script: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Ends are written as they were read, here exclusive; a mention that nothing precedes stays alone."""
+    row = {"tokens": WORDS, "span_clusters": [[[0, 1]], [[2, 5]], [[6, 7]]]}
+    key, written = write(tmp_path / "key.jsonl", row), tmp_path / "predicted.jsonl"
+    sizes = {}
+    for forms in ("pronoun", "nominal,unknown", "proper"):
+        result = script("coreference", f"key={key}", f"run={finished}", f"response={written}", f"forms=[{forms}]")
+        assert result.status == 0, result.err
+        clusters = json.loads(written.read_text(encoding="utf-8"))["span_clusters"]
+        sizes[forms] = sorted(map(len, clusters))
+        assert sorted(span for cluster in clusters for span in cluster) == [[0, 1], [2, 5], [6, 7]]
+    assert sizes == {"pronoun": [1, 2], "nominal,unknown": [1, 2], "proper": [1, 1, 1]}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("response={key}",), "key.jsonlines) is the key, which would be overwritten; name another file"),
+        (("response=predicted.json",), "response (predicted.json) must end in one of .jsonl, .jsonlines"),
+        (("response=out.jsonl", "response_ends=exclusive"), "response_ends (exclusive) is for a response that is read"),
+        (("response=out.jsonl", "forms=[verb]"), "forms ('verb') must be one of pronoun, proper, nominal, unknown"),
+        (("response=out.jsonl", "forms=[]"), "forms ([]) must name at least one of pronoun, proper, nominal, unknown"),
+        (("response=out.jsonl", "run=nowhere"), "nowhere"),
+        (("response=out.jsonl", "run=null", "words=50"), "words (50) is for run=..., whose answers give the clusters"),
+    ],
+)
+def test_a_run_that_cannot_write_clusters_is_refused_in_one_line(
+    more: tuple[str, ...], message: str, key: str, finished: Path, script: Callable[..., Any]
+) -> None:
+    before = Path(key).read_bytes()
+    result = script("coreference", f"key={key}", f"run={finished}", *(one.format(key=key) for one in more))
+    assert result.status == 2 and message in result.err and Path(key).read_bytes() == before
+    assert result.err.replace(f"run: {finished}\n", "").count("\n") == 1

@@ -79,8 +79,13 @@ class PronounAnswer:
     @property
     def answer(self) -> str | None:
         """Return the most probable candidate, in a tie the first; None if "none of them" is more probable."""
+        return None if self.chosen is None else self.chosen.words
+
+    @property
+    def chosen(self) -> CandidateProbability | None:
+        """Return the same with its span and its probability."""
         first = max(sorted(self.candidates, key=lambda one: one.span), key=lambda one: one.probability)
-        return first.words if first.probability >= self.none_of_them else None
+        return first if first.probability >= self.none_of_them else None
 
     @property
     def warning(self) -> str | None:

@@ -1,26 +1,32 @@
 """Score coreference clusters in JSON lines against a key: MUC, B3, CEAF and LEA, as the reference scorer does.
 
+With `run`, the clusters are those of a model's answers about the mentions of the key, and are written first.
+
 Example: anaphora coreference key=gold.jsonlines response=predicted.jsonlines
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import one_of
+from anaphora.base.checks import at_least, file_ending, one_of
+from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _, in_language_of_messages
+from anaphora.base.locale.translation import _, in_language_of_messages, pgettext
 
 if TYPE_CHECKING:
     from anaphora.analysis.scores.coreference import Clusters, CoreferenceScores
     from anaphora.data.corpora.clusters import ClusterDocument
 
 _ENDS = ("inclusive", "exclusive")
+_FORMS = ("pronoun", "proper", "nominal", "unknown")
 _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-e", "lea": "LEA"}
 """The measures by their place in `CoreferenceScores`, and what papers call them."""
 
@@ -29,29 +35,53 @@ _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-
 class ClusterFiles:
     """The key and the response: two files of the same documents, each a line with its words and clusters."""
 
+    any_model: ClassVar[bool] = True  # a language model of transformers has no config.yaml
     key: str = MISSING  # file with the right clusters, .jsonl or .jsonlines: the forms of data=clusters
-    response: str = MISSING  # file with the clusters of a system, of the same documents in any order and form
+    # File with the clusters of a system, of the same documents in any order and form; with `run` it is written, in the
+    # form of the key.
+    response: str = MISSING
+    # A run directory or a language model (a folder, hf://owner/name): each pronoun among the mentions of the key is
+    # linked to the mention before it that the model names, and linked mentions are a cluster.
+    run: str | None = None
+    # With `run`, the mentions that are linked, by their head words: `pronoun`, `proper`, `nominal`, `unknown`.
+    forms: list[str] = field(default_factory=lambda: ["pronoun"])
+    words: int = 100  # with `run`, most words that it reads at once, whole sentences where possible
     # What the end of a span is in the key, `inclusive` (the last word) or `exclusive` (the word behind it); by default
     # what the name of its field says or its spans prove.
     key_ends: str | None = None
     response_ends: str | None = None  # the same of the response: `inclusive` or `exclusive`
     singletons: bool = True  # count clusters of one mention, which OntoNotes does not have
     output: str | None = None  # CSV file for the table
+    trainer: Device = field(default_factory=Device)  # where a run computes
 
     def __post_init__(self) -> None:
         for name, ends in (("key_ends", self.key_ends), ("response_ends", self.response_ends)):
             if ends is not None:
                 one_of(name, ends, _ENDS)
+        if not self.forms:
+            raise ValueError(f"forms ([]) must name at least one of {', '.join(_FORMS)}")
+        for form in self.forms:
+            one_of("forms", form, _FORMS)
+        at_least("words", self.words, 2)
+        if self.run is None:
+            for name, default in (("forms", ["pronoun"]), ("words", 100)):
+                if getattr(self, name) != default:
+                    raise ValueError(f"{name} ({getattr(self, name)}) is for run=..., whose answers give the clusters")
+            return
+        file_ending("response", self.response, ".jsonl", ".jsonlines")
+        if self.response_ends is not None:
+            raise ValueError(f"response_ends ({self.response_ends}) is for a response that is read; run writes it")
 
 
 def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
-    """Score the response, print the table, and keep it as CSV where a file is named.
+    """Score the response, which a run may write first, print the table, and keep it as CSV where a file is named.
 
     Returns:
         The rows: "measure", "recall", "precision" and "f1" of each measure, and "conll", the mean F1 of three.
 
     Raises:
-        UserError: a file is not there or does not fit, or the two do not hold the same documents.
+        UserError: a file is not there or does not fit, the two do not hold the same documents, or the run answers no
+            question about pronouns.
     """
     from anaphora.analysis.scores.coreference import coreference_scores
     from anaphora.commands.parts.shared import TableFile
@@ -60,9 +90,11 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
     table = TableFile.checked(settings.output)
     key = cluster_documents(existing_path(settings.key, setting="key"), settings.key_ends, "key_ends")
-    response = cluster_documents(
-        existing_path(settings.response, setting="response"), settings.response_ends, "response_ends"
-    )
+    if settings.run is None:
+        path = existing_path(settings.response, setting="response")
+        response = cluster_documents(path, settings.response_ends, "response_ends")
+    else:
+        response = _answered_documents(settings, settings.run, key)
     pairs = list(_matched(key, response))
     fewest = 1 if settings.singletons else 2
     scores = coreference_scores((_of_size(one, fewest), _of_size(other, fewest)) for one, other in pairs)
@@ -70,6 +102,33 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
     _print_scores(rows, len(pairs))
     table.write(rows)
     return rows
+
+
+def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
+    """Write the documents of the key with the clusters of a model's answers, and return them.
+
+    Raises:
+        UserError: the file cannot be written or is the key, or the model answers no question about pronouns.
+    """
+    from tqdm import tqdm
+
+    from anaphora.api.predicted_clusters import predicted_clusters
+    from anaphora.base.console import say
+    from anaphora.base.files import check_writable, write_text
+    from anaphora.commands.parts.shared import open_run_or_model
+
+    path = Path(settings.response)
+    check_writable(path)
+    if path.exists() and path.samefile(settings.key):
+        raise UserError(f"response ({path}) is the key, which would be overwritten; name another file")
+    model = open_run_or_model(name, settings.trainer)
+    documents = [
+        document.with_clusters(predicted_clusters(model, document, settings.forms, settings.words))
+        for document in tqdm(key, unit=pgettext("unit of progress", "text"), mininterval=1)
+    ]
+    write_text(path, "".join(json.dumps(one.row, ensure_ascii=False) + "\n" for one in documents))
+    say(_("clusters {path}").format(path=path))
+    return documents
 
 
 def _matched(

@@ -14,7 +14,7 @@ So the convention is the setting `ends`, or what the spans of the file prove. He
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,9 @@ class ClusterDocument:
         group: the name of the document.
         sentences: the words of each sentence.
         clusters: for each cluster its mentions, (first word, word behind the last), counted over the document.
+        row: the line as it was read.
+        field: the field of the clusters.
+        ends: what the end of a span is in this field, "inclusive" or "exclusive".
         tags: the part of speech of each word; () if none is given.
     """
 
@@ -59,12 +62,22 @@ class ClusterDocument:
     group: str
     sentences: tuple[tuple[str, ...], ...]
     clusters: tuple[tuple[tuple[int, int], ...], ...]
+    row: Mapping[str, Any]
+    field: str
+    ends: str
     tags: tuple[str, ...] = ()
 
     @property
     def words(self) -> list[str]:
         """Return all words in order."""
         return [word for sentence in self.sentences for word in sentence]
+
+    def with_clusters(self, clusters: Sequence[Sequence[tuple[int, int]]]) -> ClusterDocument:
+        """Return the document with other clusters, in its line too."""
+        beyond = int(self.ends == "inclusive")
+        written = [[[start, end - beyond] for start, end in cluster] for cluster in clusters]
+        row = {**self.row, self.field: written}
+        return replace(self, clusters=tuple(tuple(cluster) for cluster in clusters), row=row)
 
 
 def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -79,7 +92,7 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
         for line in cluster_documents(path, settings.ends):
             _check_nesting(line)
-            document = _document(line, settings.language)
+            document = coreference_document(line, settings.language)
             check_language(document, path)
             yield document, [] if line.clusters else [(document.name, NO_LAYER)]
 
@@ -113,10 +126,10 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
     documents: list[ClusterDocument] = []
     for where, row, field, sentences in parsed:
         count = sum(map(len, sentences))
-        clusters = _clusters(f"{where}, {field}", row[field], count, CLUSTER_FIELDS[field] or ends)
-        documents.append(
-            ClusterDocument(where, *_names(row, where), sentences, clusters, _tags(where, row.get("pos"), count))
-        )
+        own_ends = CLUSTER_FIELDS[field] or ends
+        clusters = _clusters(f"{where}, {field}", row[field], count, own_ends)
+        tags = _tags(where, row.get("pos"), count)
+        documents.append(ClusterDocument(where, *_names(row, where), sentences, clusters, row, field, own_ends, tags))
     return documents
 
 
@@ -275,7 +288,8 @@ def _check_nesting(document: ClusterDocument) -> None:
         open_spans.append((start, end))
 
 
-def _document(line: ClusterDocument, language: str) -> Document:
+def coreference_document(line: ClusterDocument, language: str) -> Document:
+    """Return a line as a document whose mentions have head words, forms and entities."""
     words, starts = line.words, [0]
     for sentence in line.sentences[:-1]:
         starts.append(starts[-1] + len(sentence))

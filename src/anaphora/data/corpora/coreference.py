@@ -164,11 +164,47 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
         most: words of a passage.
         dropped: (where, reason) of every mention that makes no example.
     """
+    examples: list[Example] = []
+    for passage, inside in _passages_with_mentions(document, most, dropped):
+        examples += _passage_examples(document, passage, inside, dropped)
+    return examples
+
+
+def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, list[Mention], Example]]:
+    """Yield every mention that has others before it in its passage, those others, and the question which one it means.
+
+    Every earlier mention is a candidate of its own, and the example has no antecedent: entities play no part. Mentions
+    are left out as in `examples_of`.
+
+    Args:
+        document: what to cut.
+        most: words of a passage.
+    """
+    for passage, inside in _passages_with_mentions(document, most, []):
+        for number, mention in enumerate(inside):
+            earlier = [each for each in inside[:number] if not _is_within(each, mention)]
+            if earlier:
+                yield (
+                    mention,
+                    earlier,
+                    Example(
+                        text=passage.text,
+                        language=document.language,
+                        pronoun=passage.head(mention),
+                        candidates=tuple((passage.head(each),) for each in earlier),
+                        antecedents=(),
+                    ),
+                )
+
+
+def _passages_with_mentions(
+    document: Document, most: int, dropped: list[tuple[str, str]]
+) -> Iterator[tuple[_Passage, list[Mention]]]:
+    """Yield the passages, each with the mentions in it by their head words; add the others to `dropped`."""
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}
     dropped += [(_location(document, each), SHARED_HEAD_WORD) for each in shortest_last if kept[each.head] is not each]
     waiting = sorted(kept.values(), key=lambda each: each.head, reverse=True)
-    examples: list[Example] = []
     for start, end in passages(document, most):
         inside = []
         while waiting and waiting[-1].head < end:
@@ -180,8 +216,11 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
         if not document.placeholders.isdisjoint(range(start, end)):
             dropped += [(_location(document, mention), PLACEHOLDER) for mention in inside]
             continue
-        examples += _passage_examples(document, _Passage(document, start, end), inside, dropped)
-    return examples
+        yield _Passage(document, start, end), inside
+
+
+def _is_within(one: Mention, other: Mention) -> bool:
+    return other.first <= one.first and one.end <= other.end
 
 
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
@@ -222,7 +261,7 @@ def _passage_examples(
     for number, mention in enumerate(inside):
         entities: dict[str, list[Mention]] = {}
         for earlier in inside[:number]:
-            if not (mention.first <= earlier.first and earlier.end <= mention.end):
+            if not _is_within(earlier, mention):
                 entities.setdefault(earlier.entity, []).append(earlier)
         if mention.entity not in entities:
             reason = PLURAL_ANTECEDENT if mention.has_plural_antecedent else FIRST_MENTION

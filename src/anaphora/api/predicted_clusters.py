@@ -1,0 +1,61 @@
+"""Coreference clusters by a model's answers: the mentions of a document, linked to those that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from anaphora.api.pronoun_answers import answers
+from anaphora.api.runs import OpenRun
+from anaphora.base.language import language_of
+from anaphora.data.corpora.clusters import ClusterDocument, coreference_document
+from anaphora.data.corpora.coreference import Mention, mention_questions
+from anaphora.data.example import Span
+
+if TYPE_CHECKING:
+    from anaphora.hf.reader import TransformersModel
+
+
+def predicted_clusters(
+    model: OpenRun | TransformersModel, document: ClusterDocument, forms: Collection[str], words: int
+) -> list[list[Span]]:
+    """Return the clusters of a document whose mentions are known and whose entities are not.
+
+    A mention of one of the forms is linked to the mention before it in its passage that the model names; if the model
+    answers "none of them", to nothing. Mentions that links connect are a cluster, and so is a mention without links.
+
+    Args:
+        model: a run with a prediction head, or a language model.
+        document: its clusters say which spans are mentions, and nothing else.
+        forms: of the mentions that are linked, some of `word_classes.FORMS`.
+        words: the most words of a passage, which the model reads at once.
+
+    Returns:
+        Clusters by their first mentions, each mention as (first word, word behind the last).
+
+    Raises:
+        UserError: the model answers no such question, or cannot read a passage.
+    """
+    read = coreference_document(document, language_of("".join(document.words)))
+    questions = [one for one in mention_questions(read, words) if one[0].form in forms]
+    clusters = {_span(mention): [_span(mention)] for mention in read.mentions}
+    answered = answers(model, [example for _, _, example in questions])  # type: ignore[arg-type]
+    for (mention, earlier, example), answer in zip(questions, answered, strict=True):
+        if answer.chosen is not None:
+            named = earlier[example.candidates.index((answer.chosen.span,))]
+            _merge(clusters, _span(mention), _span(named))
+    return sorted({id(one): sorted(one) for one in clusters.values()}.values())
+
+
+def _span(mention: Mention) -> Span:
+    return mention.first, mention.end
+
+
+def _merge(clusters: dict[Span, list[Span]], one: Span, other: Span) -> None:
+    """Let the mentions of two clusters share one."""
+    kept, added = clusters[other], clusters[one]
+    if kept is added:
+        return
+    kept += added
+    for mention in added:
+        clusters[mention] = kept
