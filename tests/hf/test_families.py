@@ -24,7 +24,8 @@ KINDS = {
     "fsmt": "verified",  # whose encoder is no model of its own
     "trocr": "verified",  # whose decoder is wrapped
     "deepseek_v32": "verified",  # a selection of tokens, which depends on the padding beside them
-    "big_bird": "refused",  # which a short text changes
+    "big_bird": "verified",  # which a short text changes
+    "canine": "refused",  # whose blocks also attend to groups of characters
 }
 
 

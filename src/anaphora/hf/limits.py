@@ -15,6 +15,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf.parts import last_states
+from anaphora.hf.verification.restoring import restored
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -100,7 +101,7 @@ def _vocabulary(part: PreTrainedModel) -> int | None:
 def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
     """Return how many tokens each table of positions has rows for, from the first row that a text reads."""
     lookups = _Lookups()
-    with torch.inference_mode(), lookups:
+    with torch.inference_mode(), restored(part), lookups:
         last_states(part, {"input_ids": torch.tensor([ids], device=part.device)}, name)
     return [table - first for rows, table in lookups.read if (first := _first_position(rows, len(ids))) is not None]
 

@@ -57,10 +57,13 @@ class Observation:
 
     Attributes:
         mixings: in the order of their computation.
+        attends_elsewhere: whether the weights of a softmax also mix something else than the tokens of the text, such
+            as blocks of them.
         writes_weights: whether the pass wrote to the model's own weights.
     """
 
     mixings: list[Mixing] = field(default_factory=list)
+    attends_elsewhere: bool = False
     writes_weights: bool = False
 
 
@@ -149,7 +152,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.tokens, self.running = tokens, running
         self.observation = Observation()
-        self._with_sink: list[Tensor] = []  # softmax over T tokens and one more, (R, T + 1) each
+        self._softmaxes: list[Tensor] = []  # every result, (R, K) each
         self._storages = {_storage(weight) for weight in chain(model.parameters(), model.buffers())}
         self._overwritten: list[tuple[Tensor, Tensor]] = []
 
@@ -164,8 +167,8 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._observe(*arguments[:2])
         elif name in ("baddbmm", "addmm"):
             self._observe(*arguments[1:3])
-        elif name == "_softmax" and result.shape[-1:] == (self.tokens + 1,):
-            self._with_sink.append(result.float().reshape(-1, self.tokens + 1))
+        elif name == "_softmax":
+            self._softmaxes.append(result.float().reshape(-1, result.shape[-1]))
         return result
 
     def _keep_overwritten(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
@@ -185,13 +188,14 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _observe(self, left: Tensor, right: Tensor) -> None:
         for factor in (left, right.transpose(-2, -1)):
             if factor.shape[-1] != self.tokens or factor.shape[-2] % self.tokens:
+                self.observation.attends_elsewhere |= factor.dim() == 3 and self._is_of_a_softmax(factor)
                 continue
             rows = factor.detach().float().reshape(-1, self.tokens)
             sums = rows.sum(dim=-1)
             if not (rows.min() >= 0 and sums.max() <= 1 + _SUM_TOLERANCE):  # also where a number is none
                 continue
             is_whole = bool(sums.min() >= 1 - _SUM_TOLERANCE)
-            if is_whole or self._lacks_a_sink(rows):
+            if is_whole or self._is_of_a_softmax(rows):
                 is_by_head = factor.dim() == 3 and factor.shape[-2] == self.tokens
                 module = self.running[-1] if self.running else ""
                 self._append(Mixing(module, rows.clone(), not is_whole, is_by_head))
@@ -201,10 +205,12 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if last is None or last.module != mixing.module or not torch.equal(last.rows, mixing.rows):
             self.observation.mixings.append(mixing)
 
-    def _lacks_a_sink(self, rows: Tensor) -> bool:
-        """Return whether rows are those of a softmax without its first or its last column."""
+    def _is_of_a_softmax(self, factor: Tensor) -> bool:
+        """Return whether the rows of a factor are those of a softmax, or lack its first or its last column."""
+        count, columns = factor.numel() // factor.shape[-1], factor.shape[-1]
         return any(
-            whole.shape[0] == rows.shape[0]
-            and any(torch.allclose(part, rows, rtol=2**-7, atol=1e-7) for part in (whole[:, 1:], whole[:, :-1]))
-            for whole in self._with_sink
+            part.shape == (count, columns)
+            and torch.allclose(part, factor.float().reshape(count, columns), rtol=2**-7, atol=1e-7)
+            for whole in self._softmaxes
+            for part in (whole, whole[:, 1:], whole[:, :-1])
         )

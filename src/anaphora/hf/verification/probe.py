@@ -21,7 +21,7 @@ from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint, maps_at_points
 from anaphora.hf.verification.edits import edit_points, observed_points
 from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model
-from anaphora.hf.verification.observation import Mixing, observed
+from anaphora.hf.verification.observation import Mixing, Observation, observed
 from anaphora.hf.verification.reading import MapReading
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Probe:
         real[:, self.tokens :] = 0
         padded = torch.where(real.bool(), text, padding)
         self.batch = {"input_ids": torch.cat((padded, text)), "attention_mask": torch.cat((real, real))}
+        self._alteration: str | None = None  # what a text changes in the model, which is then read from its first state
 
     @classmethod
     def of(cls, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> Probe:
@@ -87,7 +88,7 @@ class Probe:
         If the model returns no such maps, they are read where its values are mixed.
 
         Raises:
-            UserError: there is none, or a text changes the model; the message names the family and the reason.
+            UserError: there is none, or a text changes the weights; the message names the family and the reason.
         """
         own = self._own_mixings()
         if not own:
@@ -95,8 +96,8 @@ class Probe:
                 f"{self.name}: models of the family {self.family} have no layers of attention heads whose weights can "
                 "be observed; docs/any_model.md lists what can be read"
             )
-        reasons: dict[str | None, str] = {}
-        for implementation in (interface.NAME, EAGER, None):
+        reasons = {EAGER: f"a text changes the model itself ({self._alteration})"}
+        for implementation in (interface.NAME, EAGER, None) if self._alteration is None else ():
             try:
                 return self._reading(implementation, own)
             except (_UnreadableError, UserError) as reason:
@@ -127,25 +128,25 @@ class Probe:
     def _own_mixings(self) -> list[Mixing]:
         """The mixings of the implementation in which the model is; of sdpa, if a kernel of that one hides them."""
         try:
-            mixings, states = self._observe(None, self.alone)
-            if mixings or self.model.config._attn_implementation in (EAGER, "sdpa"):
-                return mixings
+            observation, states = self._observe(None, self.alone)
+            if observation.mixings or self.model.config._attn_implementation in (EAGER, "sdpa"):
+                return observation.mixings
             in_steps, other_states = self._observe("sdpa", self.alone)
         except UserError as error:
             raise self._refusal(str(error)) from None
         relative, absolute = _AGREEMENT.get(states.dtype, _AGREEMENT_OF_FLOATS)
         scale = float(states.abs().max())
-        return in_steps if torch.allclose(states, other_states, relative, absolute * scale) else []
+        return in_steps.mixings if torch.allclose(states, other_states, relative, absolute * scale) else []
 
-    def _observe(self, implementation: str | None, inputs: Inputs) -> tuple[list[Mixing], Tensor]:
-        """Return the mixings of one text and its last hidden states."""
+    def _observe(self, implementation: str | None, inputs: Inputs) -> tuple[Observation, Tensor]:
+        """Return what is observed of one text, and its last hidden states."""
         with reading_mode(self.model, implementation) as before:
             with observed(self.model, self.tokens) as observation:
                 states = run_model(self.model, inputs)[0]
-            altered = "its weights" if observation.writes_weights else before.alteration()
-        if altered:
-            raise UserError(f"a text changes the model itself ({altered})")
-        return observation.mixings, states
+            self._alteration = self._alteration or before.alteration()
+        if observation.writes_weights:
+            raise UserError("a text changes the model itself (its weights)")
+        return observation, states
 
     def _reading(self, implementation: str | None, own: Sequence[Mixing]) -> MapReading:
         maps = self._maps(self.alone, implementation)
@@ -163,9 +164,10 @@ class Probe:
             _UnreadableError, UserError: the operations are not known for certain.
         """
         ids = self._two_texts()
-        texts = [self._maps_of_mixings(own)]
-        second = {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])}
-        texts.append(self._maps_of_mixings(self._observe(None, second)[0]))
+        second, _ = self._observe(None, {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])})
+        if second.attends_elsewhere:
+            raise _UnreadableError("a block attends to something else than the tokens of the text")
+        texts = [self._maps_of_mixings(own), self._maps_of_mixings(second.mixings)]
         if len(texts[0]) != len(texts[1]):
             raise _UnreadableError("other blocks attend in another text")
         reading = replace(self._described(None, texts[0], own), points=())
