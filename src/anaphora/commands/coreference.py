@@ -112,9 +112,9 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
     """
     from tqdm import tqdm
 
-    from anaphora.commands.parts.clusters import predicted_clusters
     from anaphora.base.console import say
     from anaphora.base.files import check_writable, write_text
+    from anaphora.commands.parts.clusters import predicted_clusters
     from anaphora.commands.parts.shared import open_run_or_model
 
     path = Path(settings.response)
