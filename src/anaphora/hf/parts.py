@@ -43,7 +43,7 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     part: nn.Module = model.base_model
     if model.config.is_encoder_decoder:
         with errors_in_one_line(f"{name}: its encoder cannot be read"):
-            part = model.get_encoder()  # type: ignore[no-untyped-call]
+            part = model.get_encoder()
     part = _without_wrapper(part)
     parameters = inspect.signature(part.forward).parameters
     if "input_ids" not in parameters:

@@ -96,7 +96,7 @@ class Probe:
                 f"{self.name}: models of the family {self.family} have no layers of attention heads whose weights can "
                 "be observed; docs/any_model.md lists what can be read"
             )
-        reasons = {EAGER: f"a text changes the model itself ({self._alteration})"}
+        reasons: dict[str | None, str] = {EAGER: f"a text changes the model itself ({self._alteration})"}
         for implementation in (interface.NAME, EAGER, None) if self._alteration is None else ():
             try:
                 return self._reading(implementation, own)
