@@ -165,7 +165,7 @@ def test_values_of_a_factor_are_in_order_where_no_language_has_them_all() -> Non
 
 def test_a_head_that_somebody_named_is_not_called_chosen() -> None:
     named = heads.contoured_head_grid(np.full((2, 2), 0.5), 0.4, None, (1, 0), "", "named")
-    assert "framed: layer 1 head 0, named, not chosen on dev" in words_of(named)
+    assert "framed: layer 1 head 0, named, not chosen on the development split" in words_of(named)
 
 
 def test_the_broken_line_surrounds_the_heads_above_untrained_models() -> None:

@@ -204,7 +204,16 @@ def test_a_cell_compares_sums_over_candidates_not_single_words() -> None:
 
 def test_the_grid_prints_each_score_and_names_the_chosen_head() -> None:
     drawn = words_of(GALLERY["grid, 3 x 2"]())
-    assert {"0", "20", "40", "60", "80", "100", "chance 45", "framed: layer 2 head 0, chosen on dev"} <= set(drawn)
+    assert {
+        "0",
+        "20",
+        "40",
+        "60",
+        "80",
+        "100",
+        "chance 45",
+        "framed: layer 2 head 0, chosen on the development split",
+    } <= set(drawn)
     assert "candidate accuracy (%)" in drawn
 
 

@@ -270,7 +270,7 @@ def test_compositions_have_a_section_with_every_shortcut_where_there_are_levels(
     (section,) = [each for each in run_sections(ReportRun(name="a", evidence=whole)) if each.name == "levels"]
     scores, shortcuts = (element for element in section.elements if isinstance(element, TableElement))
     assert scores.rows[0] == [
-        "English", "L1, one voice seen", "80",
+        "English", "seen in the other voice only", "80",
         "90.0 [80.0, 95.0]", "85.0", "70.0", "60.0", "52.0\nboosted trees", "45.0",
     ]  # fmt: skip
     assert [row[2:] for row in shortcuts.rows[:3]] == [

@@ -75,7 +75,7 @@ def test_the_table_has_a_row_for_each_language_and_kind_and_wraps_none_at_100_co
     drawn = lines(evidence(en=whole, zh=whole))
     assert len(drawn) == 4 + 6
     assert max(map(len, drawn)) <= 100
-    assert drawn[0].strip() == "test split, layer 2 head 0 (chosen on dev), shares in %"
+    assert drawn[0].strip() == "test split, layer 2 head 0 (chosen on the development split), shares in %"
     assert " ".join(drawn[5].split()) == (
         "set cues 123456 99.0 95.0 [94.0, 96.0] 90.0 87.3 12.3 45.0 most mentioned 48.0 47.0 / 58.0"
     )
@@ -161,7 +161,7 @@ def test_without_an_interval_no_head_stands_out() -> None:
 def test_items_that_chose_the_head_are_not_called_unseen() -> None:
     said = headline_sentence(evidence("dev", en=cell()))
     assert "unseen" not in said
-    assert "dev items (the head was chosen on dev)" in said
+    assert "dev items (the head was chosen on the development split)" in said
 
 
 def test_nearly_all_is_not_rounded_to_all() -> None:

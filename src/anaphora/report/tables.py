@@ -5,7 +5,7 @@ from __future__ import annotations
 from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, every_group
 from anaphora.analysis.results.causal import Knockout
 from anaphora.analysis.scores.measures.levels import Level
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.locale.translation import _
 from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_points
 from anaphora.report.page.elements import TableElement
@@ -84,7 +84,7 @@ def specificity_table(evidence: Evidence) -> TableElement:
     ]
     return TableElement(
         title=_("Weight on the antecedent from the pronoun, and from the other word that gives it most"),
-        columns=[_("language, cue"), _("mass from the\npronoun, %"), _("best other\nword, %"), _("ratio")],
+        columns=[_("language, cue"), _("weight from the\npronoun, %"), _("best other\nword, %"), _("ratio")],
         rows=rows,
     )
 
@@ -139,21 +139,23 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
     """Return a row for every language and level; `shortcut` is how the best one is written."""
     columns = [
         _("language"),
-        _("level"),
+        _("what training showed"),
         _("items"),
-        pgettext("compositions", "task"),
-        pgettext("compositions", "candidate"),
-        _("octads, head"),
-        pgettext("compositions", "mass"),
+        _("task accuracy"),
+        _("candidate accuracy"),
+        _("octads right"),
+        _("weight on the antecedent"),
         _("best shortcut"),
-        _("untrained"),
+        _("untrained models"),
     ]
     rows = [
         [language_name(code), label(level_names(), name), *_level_cells(level, shortcut)]
         for code, levels in (evidence.levels or {}).items()
         for name, level in levels.items()
     ]
-    return TableElement(title=_("Compositions, % [95 %]"), columns=columns, rows=rows, texts=2)
+    return TableElement(
+        title=_("Compositions: shares in %, 95 % intervals in brackets"), columns=columns, rows=rows, texts=2
+    )
 
 
 def _level_cells(level: Level, shortcut: str) -> list[str]:

@@ -82,11 +82,11 @@ def kind_names() -> dict[str, str]:
 def short_measure_names() -> dict[str, str]:
     """Return what measures are called where there is little room, by name."""
     return {
-        "task_accuracy": _("task"),
-        "candidate_accuracy": _("candidate"),
-        "quad_accuracy": _("quad"),
-        "antecedent_mass": _("mass"),
-        "random_init": _("untrained"),
+        "task_accuracy": _("task accuracy"),
+        "candidate_accuracy": _("candidate accuracy"),
+        "quad_accuracy": _("quads right"),
+        "antecedent_mass": _("weight on the antecedent"),
+        "random_init": _("untrained models"),
         "chance": _("chance"),
     }
 
@@ -189,7 +189,7 @@ def split_names() -> dict[str, str]:
 
 def head_choice_names() -> dict[str, str]:
     """Return the names of ways in which a head is chosen, by key."""
-    return {"dev": _("chosen on dev"), "named": _("named, not chosen on dev")}
+    return {"dev": _("chosen on the development split"), "named": _("named, not chosen on the development split")}
 
 
 def factor_names() -> dict[str, str]:
@@ -218,9 +218,9 @@ def factor_value_names() -> dict[str, str]:
         "inside": _("inside the event"),
         "between": _("between event and reason"),
         "after": _("at the end"),
-        "L0": _("L0, seen"),
-        "L1": _("L1, one voice seen"),
-        "L2": _("L2, never together"),
+        "L0": _("compositions: seen in both voices"),
+        "L1": _("compositions: seen in the other voice only"),
+        "L2": _("compositions: never seen together"),
         "short_text": _("short text"),
         "cataphora": _("pronoun first"),
         "distractor_only": _("names only ever distractors in training"),
@@ -256,16 +256,16 @@ def language_names() -> dict[str, str]:
 
 
 def level_names() -> dict[str, str]:
-    """Return the names of levels of compositions, by key."""
+    """Return what training showed of compositions, by level."""
     return {
         "set": _("set cues"),
-        "L0": _("L0, seen"),
-        "L1": _("L1, one voice seen"),
-        "L2": _("L2, never together"),
+        "L0": _("seen in both voices"),
+        "L1": _("seen in the other voice only"),
+        "L2": _("never seen together"),
         "unseen_names": _("names never seen"),
-        "short_text_L0": _("short texts, L0, seen"),
-        "short_text_L1": _("short texts, L1, one voice seen"),
-        "short_text_L2": _("short texts, L2, never together"),
+        "short_text_L0": _("short texts: seen in both voices"),
+        "short_text_L1": _("short texts: seen in the other voice only"),
+        "short_text_L2": _("short texts: never seen together"),
     }
 
 

@@ -11,7 +11,7 @@ from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
 from anaphora.analysis.scores.measures.effects import Effects
 from anaphora.analysis.scores.measures.factors import FactorValue, value_order
 from anaphora.analysis.scores.measures.maps import MapScores
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.locale.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import (
     Mark,
@@ -84,10 +84,7 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
         _("share (%)"),
         (0.0, 1.0),
         points=True,
-        key=[
-            (_("candidate accuracy"), style.ANTECEDENT, "D"),
-            (pgettext("figure", "mass on the antecedent"), style.INK, "o"),
-        ],
+        key=[(_("candidate accuracy"), style.ANTECEDENT, "D"), (_("weight on the antecedent"), style.INK, "o")],
     )
 
 

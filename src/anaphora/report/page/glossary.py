@@ -32,10 +32,10 @@ def glossary() -> list[tuple[str, str, str]]:
             _("after Clark et al. 2019, section 4.3"),
         ),
         (
-            _("mass, lift"),
+            _("weight on the antecedent, lift"),
             _(
-                "Mass is the weight on all the antecedent’s words together; lift is the mass divided by that of even "
-                "attention, so that 1 means nothing special."
+                "The weight is that on all the antecedent’s words together (its mass); lift is this weight divided by "
+                "that of even attention, so that 1 means nothing special."
             ),
             "",
         ),
@@ -74,8 +74,8 @@ def glossary() -> list[tuple[str, str, str]]:
         (
             _("p, Holm’s correction"),
             _(
-                "How often luck alone would do at least as well. The more questions are asked the more often one "
-                "succeeds by luck; the correction makes up for that."
+                "How often chance alone would do at least as well. The more questions are asked, the more often one "
+                "succeeds by chance; the correction makes up for that."
             ),
             _("Holm 1979"),
         ),
@@ -146,7 +146,7 @@ def glossary() -> list[tuple[str, str, str]]:
         ),
         (
             _("kappa"),
-            _("Agreement of the head’s candidate with the model’s own answer beyond luck: 0 none, 1 full."),
+            _("Agreement of the head’s candidate with the model’s own answer beyond chance: 0 none, 1 full."),
             _("Cohen 1960"),
         ),
         (

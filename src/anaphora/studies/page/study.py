@@ -113,7 +113,9 @@ def write_study_page(
                 [
                     (
                         _("measured on"),
-                        _("{split} split, heads chosen on dev").format(split=label(split_names(), study.split)),
+                        _("{split} split, heads chosen on the development split").format(
+                            split=label(split_names(), study.split)
+                        ),
                     )
                 ]
                 if seconds

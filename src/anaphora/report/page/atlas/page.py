@@ -166,8 +166,8 @@ def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
         _("{corpus}: every head of every model"),
         _(
             "Candidate accuracy on development sentences, where heads are chosen, all on one scale: white is chance, "
-            "blue above it, brown below. The chosen head is framed; the best of many heads is good partly by luck, so "
-            "its number here tends to be higher than the one above."
+            "blue above it, brown below. The chosen head is framed; the best of many heads is good partly by chance, "
+            "so its number here tends to be higher than the one above."
         ),
         _grid_elements(entries, corpus),
     )
@@ -315,7 +315,7 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
         ),
         _(
             "Untrained models have the same shape and random weights, and choose their head in the same way: what they "
-            "reach is luck. A head matters where it is above them, above chance and above every shortcut."
+            "reach is chance. A head matters where it is above them, above chance and above every shortcut."
         ),
         _(
             "Masked language models answer at a mask in the pronoun's place, and are not asked where the pronoun is "

@@ -33,7 +33,7 @@ def knockout_section(run: ReportRun) -> Section:
             _("edge knocked out"),
             _("items"),
             _("task accuracy lost, points"),
-            _("mass removed, %"),
+            _("weight removed, %"),
         ]
         elements = [
             FigureElement(name="knockout", figure=figure, alt=clauses(summary)),
@@ -298,7 +298,13 @@ def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
         for name, languages in (evidence.perturbations or {}).items()
         for group in kind_groups(languages)
     ]
-    columns = [_("taken away at test time"), _("language, cue"), _("task, %"), _("candidate, %"), _("chance, %")]
+    columns = [
+        _("taken away at test time"),
+        _("language, cue"),
+        _("task accuracy, %"),
+        _("candidate accuracy, %"),
+        _("chance, %"),
+    ]
     title = _("The same model on a sample of the items, without what decides")
     return [TableElement(title=title, columns=columns, rows=rows, texts=2)] if rows else []
 

@@ -32,11 +32,11 @@ def levels_section(run: ReportRun) -> Section | None:
         title=_("Does it hold for combinations that training never showed?"),
         explanation=_(
             "In compositions the predicate, the state and the voice (active or passive; in Chinese, who comes "
-            "first) together say who is meant, and no two of them do. L0: predicate and state were seen together "
-            "in both voices. L1: in one voice alone, and the other is tested. L2: never together, though each with "
-            "others. An octad counts where the head is right on each of its sentences. Beside them is the best of "
-            "a closed list of shortcuts, learned on the whole training split; one that is wrong more often than "
-            "right has learned what training showed of L1."
+            "first) together say who is meant, and no two of them do. Training showed predicate and state together "
+            "in both voices, in the other voice only, or never together, though each with others. An octad, the "
+            "sentences of one predicate with two states, counts if the head is right on each of them. The best "
+            "shortcut is that of a closed list, learned on the whole training split; one that is wrong more often "
+            "than right repeats the answers of the other voice."
         ),
         elements=[
             table,

@@ -64,8 +64,8 @@ def scoreboard_section(run: ReportRun) -> Section:
         title=_("What does the pronoun attend to?"),
         explanation=_(
             "Task accuracy is how often the model names the antecedent; candidate accuracy is how often the chosen "
-            "head gives the antecedent more weight than every other candidate. Ticks mark what luck, the best shortcut "
-            "and untrained models reach."
+            "head gives the antecedent more weight than every other candidate. Ticks mark what chance, the best "
+            "shortcut and untrained models reach."
         ),
         elements=elements,
     )
@@ -75,18 +75,18 @@ def _score_columns() -> list[str]:
     """Return the heads of the columns of `_score_row` and then of `_further_row`."""
     return [
         _("items"),
-        _("task, %"),
-        _("candidate, %"),
-        _("quad, %"),
-        _("among all words, %"),
-        _("mass, %"),
-        _("lift, times"),
-        _("mass per token, %"),
-        _("reciprocal rank"),
-        _("MAS"),
-        _("kappa"),
-        _("candidate to pronoun, %"),
-        _("p, corrected"),
+        _("task accuracy, %"),
+        _("candidate accuracy, %"),
+        _("quads right, %"),
+        _("most weight of all words, %"),
+        _("weight on the antecedent, %"),
+        _("lift: times an even share"),
+        _("weight per token, %"),
+        _("reciprocal rank, 0 to 1"),
+        _("attention score (MAS), 0 to 1"),
+        _("kappa, up to 1"),
+        _("candidate accuracy the other way, %"),
+        _("p after correction"),
     ]
 
 
@@ -173,7 +173,7 @@ def baselines_section(run: ReportRun) -> Section:
         elements.append(TableElement(title=_("Baselines"), columns=columns, rows=rows))
     return Section(
         name="baselines",
-        title=_("What do luck and shortcuts reach?"),
+        title=_("What do chance and shortcuts reach?"),
         explanation=_(
             "Rules that look at no attention: the nearest candidate, the first, the subject, the words as a bag, and "
             "so on. In a balanced corpus position and favourite words get no further than chance. Where a cue picks "
@@ -211,7 +211,13 @@ def maps_section(run: ReportRun) -> Section:
                 for name, _unit, group, value, _mass in rows
             ]
         )
-        columns = [_("map"), _("unit"), _("language, cue"), _("candidate accuracy, %"), _("mass, %")]
+        columns = [
+            _("map"),
+            _("unit"),
+            _("language, cue"),
+            _("candidate accuracy, %"),
+            _("weight on the antecedent, %"),
+        ]
         elements = [
             FigureElement(name="maps", figure=figure, alt=summary),
             TableElement(title=_("The numbers"), columns=columns, rows=rows, texts=3, folded=True),
@@ -251,9 +257,9 @@ def factors_section(run: ReportRun) -> Section:
                 _("language"),
                 _("value"),
                 _("items"),
-                _("task, %"),
-                _("candidate, %"),
-                _("mass, %"),
+                _("task accuracy, %"),
+                _("candidate accuracy, %"),
+                _("weight on the antecedent, %"),
                 _("chance, %"),
             ]
             elements += [
@@ -262,7 +268,7 @@ def factors_section(run: ReportRun) -> Section:
             ]
     worst = [row for language in evidence.languages for row in _worst_templates(evidence, language)]
     if worst:
-        columns = [_("template"), _("language"), _("items"), _("task, %"), _("candidate, %")]
+        columns = [_("template"), _("language"), _("items"), _("task accuracy, %"), _("candidate accuracy, %")]
         elements.append(
             TableElement(title=_("The templates where the head does worst"), columns=columns, rows=worst, texts=2)
         )
