@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
@@ -15,6 +15,7 @@ from anaphora.data.example import Example
 from anaphora.settings.cue_types import COMPOSITION, SET_CUE_TYPES
 from anaphora.settings.data import ControlledCorpus
 from experiments.shipped.items import generated_items
+from experiments.shipped.resolved import running_text
 from experiments.shipped.running_text import running_items
 from experiments.shipped.settings import Row, TrainingItems
 
@@ -23,9 +24,15 @@ _TYPES = [*SET_CUE_TYPES, "causality", "winograd", "binding", COMPOSITION]
 
 
 def write_items(settings: TrainingItems) -> None:
-    """Write all items to a file, whole or not at all; the same settings and texts give the same file."""
+    """Write all items to a file, whole or not at all, and their texts to another if asked; all draws have one seed."""
     rows = (*generated_items(settings), *running_items(settings), *controlled_items(settings))
-    write_text(Path(settings.output), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_text(Path(settings.output), _lines(rows))
+    if settings.as_text:
+        write_text(Path(settings.as_text), _lines(running_text(rows)))
+
+
+def _lines(rows: Iterable[Row]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def controlled_items(settings: TrainingItems) -> Iterator[Row]:

@@ -18,6 +18,7 @@ class TrainingItems:
     """Pronoun items of both languages: generated pairs, repeated nouns of running text, and the built-in corpus."""
 
     output: str = "items.jsonl"  # file that is written
+    as_text: str | None = None  # file of their texts to pre-train on, half of them with the antecedent for the pronoun
     pairs: int = 60_000  # number of pairs in each language
     dev_share: float = 0.01  # share of the pairs that goes to the dev split
     seed: int = 0  # of all random draws

@@ -16,6 +16,7 @@ from experiments.shipped.items import Items
 from experiments.shipped.lexicon import ANIMAL, PERSON, THING, Noun, load
 from experiments.shipped.mixture import write_items
 from experiments.shipped.phrases import NEUTER, PRONOUNS, Frame, Participant
+from experiments.shipped.resolved import resolved
 from experiments.shipped.settings import TrainingItems
 
 SHARES = {"gender": 1.0, "number": 1.0, "animacy": 1.0, "selection": 1.0, "role": 1.0}
@@ -112,3 +113,33 @@ def test_a_wording_agrees_with_a_plural(wording: str, text: str) -> None:
 
 def _without_marks(text: str) -> str:
     return "".join(character for character in text if character >= " ")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "pronoun", "antecedent", "expected"),
+    [
+        ("en", "The spoon lay in the soup. It was hot.", "It", "soup", "The spoon lay in the soup. The soup was hot."),
+        ("en", "The cats saw Ann. Their tails rose.", "Their", "cats", "The cats saw Ann. The cats' tails rose."),
+        ("en", "The cats saw Ann, and she left.", "she", "Ann", "The cats saw Ann, and Ann left."),
+        ("en", "The cats saw Ann. We met her.", "her", "Ann", "The cats saw Ann. We met her."),
+        ("zh", "勺子在汤里，它的味道很好。", "它", "汤", "勺子在汤里，汤的味道很好。"),
+    ],
+)
+def test_a_resolved_text_names_the_antecedent(
+    language: str, text: str, pronoun: str, antecedent: str, expected: str
+) -> None:
+    def span(word: str) -> list[int]:
+        return [text.index(word), text.index(word) + len(word)]
+
+    row = {"text": text, "pronoun": span(pronoun), "candidates": [span(antecedent)], "antecedents": [0]}
+    assert resolved({**row, "language": language}) == expected
+
+
+def test_every_second_training_text_is_resolved(tmp_path: Path) -> None:
+    items, texts = tmp_path / "items.jsonl", tmp_path / "texts.jsonl"
+    write_items(TrainingItems(output=str(items), as_text=str(texts), pairs=30, dev_share=0.2, controlled=0))
+    training = [row for row in map(json.loads, items.read_text("utf-8").splitlines()) if row["split"] == "train"]
+    written = [row["text"] for row in map(json.loads, texts.read_text("utf-8").splitlines())]
+    assert written[1::2] == [row["text"] for row in training][1::2]
+    assert written[::2] == [resolved(row) for row in training][::2]
+    assert written[::2] != [row["text"] for row in training][::2]
