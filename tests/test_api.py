@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from anaphora.api.row import positions_of
 from anaphora.base.errors import UserError
 from anaphora.report.figures.sheet import NotebookFigure
 from anaphora.runs.directory import RunFiles, save_weights
+from anaphora.runs.shipped import SHIPPED
 from anaphora.settings.model.prediction import Label
 
 ROOT = Path(__file__).parent.parent
@@ -332,24 +332,14 @@ def test_a_run_that_labels_texts_names_its_prediction_head_when_it_is_asked_for_
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_notebook_runs_and_is_stored_without_output(
-    path: Path, scored: OpenRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_notebook_runs_with_the_run_inside_the_package_and_is_stored_without_output(path: Path) -> None:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     codes = [cell for cell in cells if cell["cell_type"] == "code"]
     assert len(codes) > 5 and not any(cell["outputs"] or cell["execution_count"] for cell in codes)
-    opened: list[str] = []
-    original: Callable[[Any], OpenRun] = anaphora.load
-
-    def load(directory: str) -> OpenRun:
-        opened.append(directory)
-        return original(scored.run.directory)
-
-    monkeypatch.setattr("anaphora.api.load", load)
     names: dict[str, Any] = {}
     for cell in codes:
         exec("".join(cell["source"]), names)
-    assert opened == ["outputs/demo"]
+    assert names["run"].run.name == SHIPPED
     assert isinstance(names["attention"], SentenceAttention)
 
 
@@ -362,7 +352,7 @@ def test_a_notebook_installs_the_package_in_colab_and_nowhere_else(path: Path, m
     assert commands == []
     monkeypatch.setitem(sys.modules, "google.colab", sys)
     exec("".join(first["source"]), {})
-    assert commands == [["--quiet", "git+https://github.com/OWNER/anaphora"], ["anaphora", "demo"]]
+    assert commands == [["--quiet", "git+https://github.com/OWNER/anaphora"]]
 
 
 def test_both_notebooks_do_the_same() -> None:
