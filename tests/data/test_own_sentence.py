@@ -8,7 +8,7 @@ import pytest
 from anaphora.api.row import positions_of
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
-from anaphora.data.example import shared_items
+from anaphora.data.example import shared_questions
 from anaphora.data.own_sentence import example_from_query, find_span
 from anaphora.runs.directory import Run
 
@@ -113,8 +113,9 @@ def test_an_item_in_two_splits_is_known_in_the_other_encoding_of_its_accents() -
         unicodedata.normalize("NFD", composed.text), "she", [unicodedata.normalize("NFD", "Zoé")]
     )
     assert composed.pronoun != decomposed.pronoun
-    assert shared_items([decomposed], [composed]) == 1
-    assert shared_items([decomposed], [example_from_query("Zoé said that he left.", "he", ["Zoé"])]) == 0
+    assert shared_questions([decomposed.question], [composed.question]) == 1
+    other = example_from_query("Zoé said that he left.", "he", ["Zoé"])
+    assert shared_questions([decomposed.question], [other.question]) == 0
 
 
 def test_a_chinese_comma_separates_candidates() -> None:

@@ -6,12 +6,16 @@ import dataclasses
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from anaphora.base.errors import UserError
+from anaphora.data.example import Example, sample_quads
+from anaphora.data.store import Corpus
+from anaphora.data.stored_examples import questions_of
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import corpus_of, evaluation_splits
 from anaphora.settings.data import ExternalCorpus
@@ -116,3 +120,23 @@ def test_a_stopped_run_is_not_resumed_on_another_file(
     (stopped / "config.yaml").write_text(config.replace(data, str(tmp_path / "changed.jsonl")), encoding="utf-8")
     status, _, err = script("train", f"resume={stopped}")
     assert status != 0 and "no longer gives the training items of run" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("items", [None, 24])
+def test_the_training_split_of_a_command_is_decoded_only_when_it_is_read(
+    run: Run, items: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = corpus_of(run).examples("train")
+    decoded: list[str] = []
+    stored = Corpus.examples
+
+    def noted(corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
+        decoded.append(split)
+        return stored(corpus, split, numbers)
+
+    monkeypatch.setattr(Corpus, "examples", noted)
+    splits = evaluation_splits(run, "test", items=items)
+    questions = questions_of(splits.training)
+    assert "train" not in decoded and len(splits.training) == len(questions)
+    assert list(splits.training) == (sample_quads(training, items) if items else training)
+    assert questions == [example.question for example in splits.training] and decoded.count("train") == 1

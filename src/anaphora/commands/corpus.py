@@ -67,6 +67,7 @@ def _describe(settings: CorpusDescription) -> None:
     from anaphora.data.controlled.describe import corpus_table as describe_table
     from anaphora.data.corpora.word_classes import UNKNOWN_FORM
     from anaphora.data.store import load as load_corpus
+    from anaphora.data.stored_examples import questions_of
     from anaphora.report.terminal import print_phrase
 
     started = time.perf_counter()
@@ -96,7 +97,8 @@ def _describe(settings: CorpusDescription) -> None:
             ),
             count=unknown,
         )
-    for (earlier, known), (later, items) in combinations(splits.items(), 2):
+    questions = {name: questions_of(examples) for name, examples in splits.items()}
+    for (earlier, known), (later, items) in combinations(questions.items(), 2):
         print_shared_items(items, later, known, earlier)
     rows: list[dict[str, Any]] = []
     if splits["test"]:

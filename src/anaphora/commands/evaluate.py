@@ -118,6 +118,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     from anaphora.analysis.scores.strata import template_rows
     from anaphora.commands.parts.shared import head_of_settings
     from anaphora.commands.parts.tables import print_accuracy, print_shared_items
+    from anaphora.data.stored_examples import questions_of
     from anaphora.report.terminal import print_phrase, print_undecided
     from anaphora.runs.items import encode, evaluation_splits
 
@@ -151,7 +152,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     print_undecided(answers)
     calibrate_answers(run, settings, data)
     if material.split != "train" and settings.data in (None, run.config.data):
-        print_shared_items(material.measured, material.split, material.training, "train")
+        print_shared_items(questions_of(material.measured), material.split, questions_of(material.training), "train")
     print_phrase(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
 
 

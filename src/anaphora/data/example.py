@@ -14,6 +14,8 @@ from anaphora.data.offsets import check_offsets, fitting_unit
 
 Span = tuple[int, int]
 """First and past-the-last character of a stretch of text, counted in code points from 0."""
+Question = tuple[str, int]
+"""A text and the first character of its pronoun."""
 _OLDER_MINIMAL_PAIR = "twin"
 _COUNTS = tuple(str(count) for count in range(1, 10))
 _LONGEST_NUMBER = 9  # digits of a distance or a place in a text
@@ -112,6 +114,11 @@ class Example:
         return [self.pronoun, *(span for mentions in self.candidates for span in mentions)]
 
     @property
+    def question(self) -> Question:
+        """Return the text and the first character of the pronoun."""
+        return self.text, self.pronoun[0]
+
+    @property
     def distance(self) -> int | None:
         """Return the number of words between antecedent and pronoun by the factor `distance`; None if unknown."""
         written = self.factors.get("distance", "")
@@ -187,18 +194,18 @@ def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
     return members
 
 
-def shared_items(examples: Iterable[Example], others: Iterable[Example]) -> int:
-    """Count the examples about the same pronoun of the same text as one of the others.
+def shared_questions(questions: Iterable[Question], others: Iterable[Question]) -> int:
+    """Count the questions about the same pronoun of the same text as one of the others.
 
     A letter with its accent is the same whether it is one character or two.
     """
 
-    def question(example: Example) -> tuple[str, int]:
-        start, _ = example.pronoun
-        return normalize("NFC", example.text), len(normalize("NFC", example.text[:start]))
+    def composed(question: Question) -> Question:
+        text, start = question
+        return normalize("NFC", text), len(normalize("NFC", text[:start]))
 
-    known = set(map(question, others))
-    return sum(question(example) in known for example in examples)
+    known = set(map(composed, others))
+    return sum(composed(question) in known for question in questions)
 
 
 def to_record(example: Example) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import atomic_directory, check_writable, file_digest, read_json, remove_leftovers, write_json
 from anaphora.data.corpora.division import ReadingReport, Splits, fold_numbers, group_key
 from anaphora.data.corpora.readers import reader_of
-from anaphora.data.example import Example
+from anaphora.data.example import Example, Question
 from anaphora.data.parquet import write_parquet
 from anaphora.data.records import columns_of, decoded, rows_of, schema_of
 from anaphora.data.text import Text
@@ -78,6 +78,19 @@ class Corpus:
             raise UserError("this corpus holds pronoun questions, and no plain or labelled texts")
         columns = (table if numbers is None else rows_of(table, numbers)).to_pydict()
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+    def questions(self, split: str, numbers: Sequence[int] | None = None) -> list[Question]:
+        """Return the text and the first character of the pronoun of a split's examples, or of those with these numbers.
+
+        Raises:
+            UserError: there is no such split.
+        """
+        from pyarrow import compute
+
+        table = self._table(split).select(["text", "pronoun"])
+        chosen = table if numbers is None else rows_of(table, numbers)
+        starts = compute.list_element(chosen.column("pronoun"), 0)
+        return list(zip(chosen.column("text").to_pylist(), starts.to_pylist(), strict=True))
 
     def groups(self, split: str) -> list[str]:
         """Return the group of every item of a split."""

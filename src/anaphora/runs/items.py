@@ -9,9 +9,10 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import is_hub
-from anaphora.data.example import Example, sample_quads
+from anaphora.data.example import Example, sample_groups
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
+from anaphora.data.stored_examples import StoredExamples
 from anaphora.runs.directory import Run, other_training_items, training_record
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
@@ -21,8 +22,8 @@ from anaphora.settings.model.encoder import check_length
 class EvaluationSplits:
     """The examples of a command by split."""
 
-    training: list[Example]
-    development: list[Example]
+    training: Sequence[Example]
+    development: Sequence[Example]
     measured: list[Example]
     split: str
 
@@ -90,13 +91,16 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
         )
     corpus = load_corpus(data) if data else corpus_of(run)
     limit = items or run.config.trainer.limit_items
-    splits = {}
-    for name in ("train", "dev", split):
-        examples = corpus.examples(name)
-        splits[name] = sample_quads(examples, limit) if limit else examples
-    if not splits[split]:
+
+    def stored(name: str) -> StoredExamples:
+        return StoredExamples(corpus, name, sample_groups(corpus.groups(name), limit) if limit else None)
+
+    # Few commands read the training split, which is many times as large as the others.
+    others = {name: stored(name) for name in ("train", "dev")}
+    measured = list(others.get(split) or stored(split))
+    if not measured:
         raise UserError(f"split ({split}) holds no items")
-    return EvaluationSplits(splits["train"], splits["dev"], splits[split], split)
+    return EvaluationSplits(others["train"], others["dev"], measured, split)
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:

@@ -14,7 +14,7 @@ from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
 from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX
 from anaphora.base.console import console, print_table
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
-from anaphora.data.example import Example, shared_items
+from anaphora.data.example import Question, shared_questions
 from anaphora.report.numbers import NOT_MEASURED, format_percent, format_range
 from anaphora.report.stored import stored_sentence
 from anaphora.report.terminal import print_phrase, typed_names
@@ -41,9 +41,9 @@ def _empty_table(
 
 
 @in_language_of_messages
-def print_shared_items(items: Sequence[Example], split: str, others: Sequence[Example], other: str) -> None:
+def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Question], other: str) -> None:
     """Say how many items of a split are in another one too; nothing if there is none."""
-    if shared := shared_items(items, others):
+    if shared := shared_questions(items, others):
         names = {"split": label(split_names(), split), "other": label(split_names(), other)}
         print_phrase(
             N_("in two splits: {shared} of {items} items of {split} are in {other} too (same text and pronoun)"),
