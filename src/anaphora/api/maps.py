@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from anaphora.analysis.maps.words import attending_layers, word_map
-from anaphora.analysis.results.scores import Head, existing_head
+from anaphora.analysis.results.scores import Head
 from anaphora.api.html import AttentionPage, weight_table
-from anaphora.api.row import Row, marked_words, positions_of, text_units
+from anaphora.api.row import Row, marked_words, positions_of, requested_head, text_units
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
@@ -64,6 +64,8 @@ class SentenceAttention:
         example: the pronoun and its candidates, if they were given.
         unread: the parts of the text that the model's vocabulary does not have. The model reads its unknown token
             there, or nothing, so weights on them say little.
+        second_start: of a pair of texts, which are one string in `text`, where the second one starts; None if there is
+            one text.
     """
 
     text: str
@@ -75,6 +77,19 @@ class SentenceAttention:
     is_decoder: bool = False
     example: Example | None = None
     unread: tuple[str, ...] = ()
+    second_start: int | None = None
+
+    @property
+    def segments(self) -> tuple[int, ...]:
+        """Return which text of a pair each word is of, 0 or 1; a special token is of the text before it.
+
+        With one text all words are of text 0.
+        """
+        segments: list[int] = []
+        for start, end in self.spans:
+            is_second = start < end and self.second_start is not None and start >= self.second_start
+            segments.append(int(is_second) if start < end else segments[-1] if segments else 0)
+        return tuple(segments)
 
     @property
     def axes(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
@@ -148,6 +163,25 @@ class SentenceAttention:
         words, spans = tuple(self.words[place] for place in kept), tuple(self.spans[place] for place in kept)
         return replace(self, words=words, spans=spans, weights=scaled)
 
+    def between(self, attending: int, attended: int) -> SentenceAttention:
+        """Return the maps with the weights from one text of a pair to the other, or to itself; other weights are 0.
+
+        Args:
+            attending: the text whose words attend, 0 for the first and 1 for the second.
+            attended: the text whose words are attended to.
+
+        Raises:
+            UserError: the maps are of one text, or a number is neither 0 nor 1.
+        """
+        if self.second_start is None:
+            raise UserError("between: these maps are of one text; anaphora.attention(..., second=...) reads a pair")
+        for name, number in (("attending", attending), ("attended", attended)):
+            if number not in (0, 1):
+                raise UserError(f"{name} ({number!r}) must be 0, the first text, or 1, the second")
+        segments = np.array(self.segments)
+        kept = (segments == attending)[:, None] & (segments == attended)
+        return replace(self, weights=np.where(kept, self.weights, np.float32(0)))
+
     def window(self, mention: str | int, around: int = 20) -> SentenceAttention:
         """Return the part of the maps around a mention, for instance for a picture of a long text.
 
@@ -215,6 +249,8 @@ class SentenceAttention:
         written = file_name("path", path)
         file_ending("path", written, *PAGE_ENDINGS)
         entry = attention_entry(self.text, self.words, self.spans, self.weights, self.example)
+        if self.second_start is not None:
+            entry["segments"] = list(self.segments)
         with spoken_in(language):
             decoder = self._beside_the_last_word() if self.is_decoder else None
             write_attention_page(written, entry, self.chosen, decoder, self.unread)
@@ -349,30 +385,3 @@ def labelled_attention(
         maps = word_map(maps, tokens.words)
     unread = tuple(dict.fromkeys(text[start:end] for start, end in tokens.unread))
     return SentenceAttention(text, words, spans, maps, chosen, model, is_decoder, example, unread)
-
-
-def requested_head(
-    layer: int | None, head: int | None, chosen: Head | None, layers: Sequence[int], heads: int, model: str
-) -> Head:
-    """Return the requested head; a layer or head that is None is the chosen one's.
-
-    Args:
-        layer, head: as the user gave them.
-        chosen: the head that was chosen on a development split, if one was.
-        layers: the numbers of the layers that have attention.
-        heads: how many heads each of them has.
-        model: the name of the model, for messages.
-
-    Raises:
-        UserError: there is no such head, or none was chosen and none is given.
-    """
-    if chosen is None and (layer is None or head is None):
-        raise UserError(
-            f"{model}: no head has been chosen on a development split; give layer= and head= (rank() orders heads by "
-            "their weight on an edge, scripts/score.py chooses the head of a run)"
-        )
-    requested = Head(
-        chosen.layer if layer is None and chosen is not None else whole_number("layer", layer),
-        chosen.head if head is None and chosen is not None else whole_number("head", head),
-    )
-    return existing_head(requested, layers, heads)

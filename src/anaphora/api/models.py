@@ -12,8 +12,10 @@ from anaphora.api.maps import SentenceAttention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import one_text
 from anaphora.base.device import Device, torch_device
+from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.data.own_sentence import optional_example
+from anaphora.data.tokens.tokenizer import BETWEEN_TEXTS
 from anaphora.runs.directory import load as load_run
 from anaphora.runs.shipped import run_folder
 from anaphora.runs.warm_start import holds_run
@@ -33,6 +35,7 @@ def attention(
     antecedent: str | None = None,
     by: str = "word",
     words: str | Sequence[str] | None = None,
+    second: str | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     device: Device | None = None,
 ) -> SentenceAttention:
@@ -54,22 +57,32 @@ def attention(
         words: the words of the text, if tokens are to be merged to these words instead of those that blanks, marks
             and, in Chinese, the tokenizer divide: a list, or the text with blanks between its words, such as
             "小红 推 了 小明". They must spell the text.
+        second: the second text of a pair, for a model of `transformers` whose tokenizer separates two texts. Both are
+            one string in `text`, with a blank between them; `between` chooses from which to which.
         tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
         device: where a model that is opened by its name computes; by default on the processor.
 
     Raises:
         UserError: there is no such model, a word is not in the text, there are candidates and no pronoun, the words do
-            not spell the text, or the model cannot read the text, for instance because it is too long.
+            not spell the text, or the model cannot read the text, for instance because it is too long, or one of two.
     """
     one_text("text", text)
-    example = optional_example(text, pronoun, candidates, antecedent)
+    if second is not None:
+        one_text("second", second)
+    joined = text if second is None else f"{text}{BETWEEN_TEXTS}{second}"
+    example = optional_example(joined, pronoun, candidates, antecedent)
     opened = open_any(model, tokenizer, device)
     if isinstance(opened, OpenRun):
+        if second is not None:
+            raise UserError(
+                f"second ({second[:40]!r}): {opened.name} is a run, which reads one text; write both in text"
+            )
         return opened.attention(text, pronoun, candidates, antecedent=antecedent, by=by, words=words)
-    tokens, maps = opened.maps(text)
-    return labelled_attention(
-        text, tokens, maps, by=by, own_words=words, model=opened.name, is_decoder=opened.is_decoder, example=example
+    tokens, maps = opened.maps(text, second)
+    labelled = labelled_attention(
+        joined, tokens, maps, by=by, own_words=words, model=opened.name, is_decoder=opened.is_decoder, example=example
     )
+    return labelled if second is None else replace(labelled, second_start=len(joined) - len(second))
 
 
 def open_any(

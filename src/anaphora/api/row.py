@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from anaphora.analysis.maps.words import word_columns, word_labels
-from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.api.html import weight_table
 from anaphora.base.checks import at_least, one_of, whole_number
 from anaphora.base.errors import UserError
@@ -174,3 +174,30 @@ def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[
         key = word if word >= 0 else -1 - position
         merged[key] = (merged[key][0], span[1]) if key in merged else span
     return list(merged.values())
+
+
+def requested_head(
+    layer: int | None, head: int | None, chosen: Head | None, layers: Sequence[int], heads: int, model: str
+) -> Head:
+    """Return the requested head; a layer or head that is None is the chosen one's.
+
+    Args:
+        layer, head: as the user gave them.
+        chosen: the head that was chosen on a development split, if one was.
+        layers: the numbers of the layers that have attention.
+        heads: how many heads each of them has.
+        model: the name of the model, for messages.
+
+    Raises:
+        UserError: there is no such head, or none was chosen and none is given.
+    """
+    if chosen is None and (layer is None or head is None):
+        raise UserError(
+            f"{model}: no head has been chosen on a development split; give layer= and head= (rank() orders heads by "
+            "their weight on an edge, scripts/score.py chooses the head of a run)"
+        )
+    requested = Head(
+        chosen.layer if layer is None and chosen is not None else whole_number("layer", layer),
+        chosen.head if head is None and chosen is not None else whole_number("head", head),
+    )
+    return existing_head(requested, layers, heads)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from anaphora.analysis.maps.capture import text_maps, whole_maps
 from anaphora.analysis.results.scores import Head
-from anaphora.api.maps import SentenceAttention, labelled_attention, requested_head
+from anaphora.api.maps import SentenceAttention, labelled_attention
+from anaphora.api.row import requested_head
 from anaphora.base.checks import file_name, one_of, one_text
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError

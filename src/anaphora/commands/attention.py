@@ -45,6 +45,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
     # A word of the text ("it:2" for the second "it"), or its characters as "start:end"; by default its last
     # third-person pronoun.
     pronoun: str | None = None
+    second: str | None = None  # the second text of a pair, of a model of transformers, for a page or a table
     by: str = "word"  # `word`, or `token` to keep the subwords of a word apart; for a page or a table
     # The text with blanks between its words, as in "小红 推 了 小明", if tokens are to be merged to these words; by
     # default blanks, marks and, in Chinese, the tokenizer divide them. For a page or a table.
@@ -66,8 +67,13 @@ class AttentionQuery(RunHead, SentenceOrItems):
             self._check_page()
             return
         one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
-        if self.by != "word" or not self.special or self.words is not None:
-            given = "words" if self.words is not None else "special (false)" if self.by == "word" else f"by ({self.by})"
+        of_pages = {
+            "second": self.second is not None,
+            "words": self.words is not None,
+            f"by ({self.by})": self.by != "word",
+            "special (false)": not self.special,
+        }
+        if given := next((name for name, is_given in of_pages.items() if is_given), None):
             raise ValueError(
                 f"{given} is for a page or a table; give text=... and an output that ends in .html or .parquet"
             )
@@ -109,7 +115,8 @@ def show_text(settings: AttentionQuery, text: str) -> None:
     candidates = split_names(settings.candidates)
     question = (settings.run, settings.pronoun, candidates, settings.antecedent)
     words = [] if settings.words is None else [settings.words]
-    view = (settings.by, settings.special, settings.interface_language, *words)
+    second = [] if settings.second is None else [settings.second]
+    view = (settings.by, settings.special, settings.interface_language, *words, *second)
     path = Path(settings.output or f"attention_{name_of_sentence(text, *question, *view)}.html")
     check_writable(path)
     maps = read_attention(
@@ -120,6 +127,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
         antecedent=settings.antecedent,
         by=settings.by,
         words=settings.words,
+        second=settings.second,
         device=settings.trainer,
     )
     if not settings.special:

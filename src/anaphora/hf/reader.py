@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,7 +36,7 @@ from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
 from anaphora.hf.tokens import TextReader
 from anaphora.hf.verification.checks import check_rows, row_tolerance
-from anaphora.hf.verification.forward import eager_maps, padded_inputs, reading_mode, run_model
+from anaphora.hf.verification.forward import eager_maps, padded, padded_inputs, reading_mode, run_model
 from anaphora.hf.verification.placing import placed, tokens_with_sink
 from anaphora.hf.verification.probe import Probe
 from anaphora.hf.verification.reading import MapReading
@@ -109,13 +110,13 @@ class TransformersModel:
         """Return how many tokens a text may have; None if the model sets no limit."""
         return self._limits.tokens
 
-    def tokenize(self, text: str) -> TokenizedText:
-        """Tokenize a text with the model's special tokens; [MASK] becomes the model's mask, if it has one.
+    def tokenize(self, text: str, second: str | None = None) -> TokenizedText:
+        """Tokenize a text, or a pair, with the model's special tokens; [MASK] becomes the model's mask, if it has one.
 
         Raises:
-            UserError: it is empty, or longer than the model can hold.
+            UserError: it is empty, longer than the model can hold, or one of two that the tokenizer does not separate.
         """
-        tokens = self._texts.read(text)
+        tokens = self._texts.read(text, second)
         self._limits.check(text, tokens)
         return tokens
 
@@ -127,9 +128,9 @@ class TransformersModel:
     def _limits(self) -> Limits:
         return Limits.measured(self.model, self.tokenizer, self.name)
 
-    def maps(self, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-        """Return every attention map of a text: its T tokens and (L, H, T, T), attending token first."""
-        tokens = self.tokenize(text)
+    def maps(self, text: str, second: str | None = None) -> tuple[TokenizedText, NDArray[np.float32]]:
+        """Return every attention map of a text or a pair: its T tokens and (L, H, T, T), attending token first."""
+        tokens = self.tokenize(text, second)
         return self.labels(tokens), self.token_maps(tokens)
 
     def labels(self, tokens: TokenizedText) -> TokenizedText:
@@ -320,8 +321,16 @@ class TransformersModel:
         return digest.hexdigest()[:16]
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
-        """Return the model's input: ids and mask, (B, T) each."""
-        return padded_inputs([one.ids for one in tokens], self.tokenizer.pad_token_id or 0, self.model.device)
+        """Return the model's input: ids, mask, and of pairs the types if the model has any, (B, T) each."""
+        device = self.model.device
+        inputs = padded_inputs([one.ids for one in tokens], self.tokenizer.pad_token_id or 0, device)
+        if self._has_types and any(one.types for one in tokens):
+            inputs["token_type_ids"] = padded([one.types or [0] * len(one.ids) for one in tokens], 0, device)
+        return inputs
+
+    @cached_property
+    def _has_types(self) -> bool:
+        return "token_type_ids" in inspect.signature(self.model.forward).parameters
 
 
 def open_model(

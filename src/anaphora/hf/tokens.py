@@ -9,7 +9,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
 from anaphora.data.tokens.pieces import BlankPieces, PieceCheck, unread_stretches
-from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.data.tokens.tokenizer import BETWEEN_TEXTS, TokenizedText
 from anaphora.data.tokens.words import word_numbers
 
 if TYPE_CHECKING:
@@ -33,31 +33,55 @@ class TextReader:
         written = getattr(backend.model, "unk_token", None)
         self._unknown = {tokenizer.unk_token_id, None if written is None else backend.token_to_id(written)} - {None}
 
-    def read(self, text: str) -> TokenizedText:
+    def read(self, text: str, second: str | None = None) -> TokenizedText:
         """Return a text's tokens, the model's special tokens around them; [MASK] is the model's mask, if it has one.
 
         A token that stands for no visible character, such as the blank that some tokenizers put before a text, is a
         special token, although the tokenizer may give it the place of the first character.
 
+        Args:
+            text: what is read.
+            second: the second text of a pair; places are those in both, with `BETWEEN_TEXTS` between them.
+
         Raises:
-            UserError: the text is empty, or a token has the place of other characters.
+            UserError: a text is empty, a token has the place of other characters, or the tokenizer puts nothing between
+                two texts.
         """
         mask = self.tokenizer.mask_token or _MASK
+        texts = [text] if second is None else [text, second]
         encoding = self.tokenizer(
-            text.replace(_MASK, mask), return_offsets_mapping=True, truncation=False, verbose=False
+            *(one.replace(_MASK, mask) for one in texts), return_offsets_mapping=True, truncation=False, verbose=False
         )
         ids, names = encoding["input_ids"], encoding.tokens()
-        places = _places_before_replacing(text, mask)
+        owners = [0] * len(ids) if second is None else encoding.sequence_ids()
+        text, starts = BETWEEN_TEXTS.join(texts), (0, len(text) + len(BETWEEN_TEXTS))
+        places = [_places_before_replacing(one, mask) for one in texts]
         spans = [
-            self._visible_part(text, name, places[start], places[end])
-            for name, (start, end) in zip(names, encoding["offset_mapping"], strict=True)
+            (0, 0)
+            if owner is None
+            else self._visible_part(text, name, *(starts[owner] + places[owner][place] for place in span))
+            for name, owner, span in zip(names, owners, encoding["offset_mapping"], strict=True)
         ]
         self._check_pieces(text, names, spans)
-        if not any(start < end for start, end in spans):
+        filled = {owner for owner, (start, end) in zip(owners, spans, strict=True) if start < end}
+        if 0 not in filled:
             raise UserError(N_("text: it is empty"))
+        if second is not None:
+            self._check_pair(second, owners, 1 in filled)
         special = tuple(name for name, (start, end) in zip(names, spans, strict=True) if start == end)
         unread = unread_stretches(text, ids, spans, self._unknown)
-        return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread)
+        types = () if second is None else tuple(encoding.get("token_type_ids", ()))
+        return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread, types)
+
+    def _check_pair(self, second: str, owners: Sequence[int | None], has_second: bool) -> None:
+        """Check that the second of two texts has tokens, apart from those of the first."""
+        if not has_second:
+            raise UserError(N_("second: it is empty"))
+        if None not in owners[owners.index(0) : owners.index(1)]:
+            raise UserError(
+                f"second ({second[:40]!r}): the tokenizer ({type(self.tokenizer).__name__}) puts nothing between two "
+                "texts, so the model reads them as one; write both in text"
+            )
 
     def _visible_part(self, text: str, token: str, start: int, end: int) -> tuple[int, int]:
         """Return the characters of a token without blanks at either end; (0, 0) where it stands for none."""

@@ -19,6 +19,8 @@ from anaphora.data.example import overlapping
 from anaphora.data.tokens.pieces import BlankPieces, unread_stretches
 from anaphora.data.tokens.words import word_numbers
 
+BETWEEN_TEXTS = " "
+"""What stands between the two texts of a pair, where they are one string."""
 _STRETCH = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
 
 
@@ -42,6 +44,7 @@ class TokenizedText:
         words: T word numbers; -1 for a special token.
         special: what the vocabulary calls the special tokens, in their order; () if unknown.
         unread: the character spans that the vocabulary does not have; the model reads [UNK] there, or nothing.
+        types: of a pair of texts, T numbers that tell the model which of them a token is of; () if it gets none.
     """
 
     ids: tuple[int, ...]
@@ -49,6 +52,7 @@ class TokenizedText:
     words: tuple[int, ...]
     special: tuple[str, ...] = ()
     unread: tuple[tuple[int, int], ...] = ()
+    types: tuple[int, ...] = ()
 
     def covering(self, span: tuple[int, int]) -> list[int]:
         """Return the tokens that share a character with a span."""

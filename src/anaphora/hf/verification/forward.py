@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 Inputs = Mapping[str, Tensor]
 
 
-def padded_inputs(texts: Sequence[Sequence[int]], padding: int, device: torch.device) -> Inputs:
+def padded_inputs(texts: Sequence[Sequence[int]], padding: int, device: torch.device) -> dict[str, Tensor]:
     """Return the ids and the mask, (B, T) each, of texts that are padded at their ends."""
-    length = max(map(len, texts))
-    ids = [[*text, *[padding] * (length - len(text))] for text in texts]
-    mask = [[1] * len(text) + [0] * (length - len(text)) for text in texts]
-    return {"input_ids": torch.tensor(ids, device=device), "attention_mask": torch.tensor(mask, device=device)}
+    mask = padded([[1] * len(text) for text in texts], 0, device)
+    return {"input_ids": padded(texts, padding, device), "attention_mask": mask}
+
+
+def padded(rows: Sequence[Sequence[int]], padding: int, device: torch.device) -> Tensor:
+    """Return rows of numbers that are padded at their ends, (B, T)."""
+    length = max(map(len, rows))
+    return torch.tensor([[*row, *[padding] * (length - len(row))] for row in rows], device=device)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@
 
   // What is seen; all of it stands in the address, so that a view has a link.
   const view = { s: sentences[0].id, map: "raw", layer: data.head.layer ?? 0, head: data.head.head ?? 0, word: null, to: null,
-                 special: true, colours: "whole", q: "", language: "", kind: "", result: "" };
+                 special: true, between: "", colours: "whole", q: "", language: "", kind: "", result: "" };
   let shown = null;   // {sentence, names, shape, bytes} of the map that is drawn
   let hovered = null; // word under the pointer
   let cell = null;    // [row, column] of the map under the pointer
@@ -35,6 +35,7 @@
     view.to = view.word === null ? null : whole("to");
     if (COLOURS.includes(asked.get("colours"))) view.colours = asked.get("colours");
     view.special = asked.get("special") !== "drop";
+    view.between = /^[01]{2}$/.test(asked.get("between")) ? asked.get("between") : "";
     for (const name of ["q", "language", "kind", "result"]) view[name] = asked.get(name) ?? "";
     return true;
   }
@@ -44,6 +45,7 @@
     if (view.word !== null && view.to !== null) parts.set("to", view.to);
     if (view.colours !== "whole") parts.set("colours", view.colours);
     if (!view.special) parts.set("special", "drop");
+    if (view.between) parts.set("between", view.between);
     for (const name of ["q", "language", "kind", "result"]) if (view[name]) parts.set(name, view[name]);
     return "#view&" + parts.toString();
   }
@@ -142,6 +144,9 @@
       if (!special.has(column)) { line[column] = weight; left += weight; }
     }
     if (left > 0 && left < all) for (let column = 0; column < count; column++) line[column] *= all / left;
+    // Of a pair of texts, the weights from one of them to the other, or to itself.
+    if (sentence.segments && view.between) for (let column = 0; column < count; column++)
+      if (`${sentence.segments[row]}${sentence.segments[column]}` !== view.between) line[column] = 0;
     return line;
   }
   function table(layer, head) {
@@ -152,6 +157,8 @@
   const roleOf = (sentence, word) => word === sentence.pronoun ? "pronoun"
     : sentence.antecedents.some((entry) => entry.includes(word)) ? "antecedent"
     : sentence.distractors.some((entry) => entry.includes(word)) ? "other" : "";
+  // The first word of the second of two texts.
+  const secondText = (sentence) => sentence.segments ? sentence.segments.indexOf(1) : -1;
   // Where nobody says who is meant, all of them are candidates and none is the other one.
   const otherName = (sentence) => say(sentence.antecedents.length ? "other" : "candidate");
   const quoted = (sentence, places) => `“${(Array.isArray(places) ? places : [places]).map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " ")}”`;
@@ -183,6 +190,8 @@
     at("keep-special").checked = view.special;
     at("keep-special").disabled = !sentence.special.length;
     at("colours").value = view.colours;
+    at("between").value = view.between;
+    at("between").parentElement.hidden = !sentence.segments;
     at("other-name").textContent = otherName(sentence);
     at("antecedent-name").hidden = !sentence.antecedents.length;
     at("other-name").hidden = !sentence.distractors.length;
@@ -328,12 +337,13 @@
   });
   at("choose-map").addEventListener("change", () => { view.map = at("choose-map").value; show(); });
   at("keep-special").addEventListener("change", () => { view.special = at("keep-special").checked; show(); });
+  at("between").addEventListener("change", () => { view.between = at("between").value; show(); });
   at("colours").addEventListener("change", () => { view.colours = at("colours").value; show(); });
 
   // ---- words
   let rowWords = new Map(), columnWords = new Map(), drawn = null, top = 1;
   function word(tag, place) {
-    const { sentence } = shown, made = element(tag, "word " + roleOf(sentence, place));
+    const { sentence } = shown, made = element(tag, "word " + roleOf(sentence, place) + (place === secondText(sentence) ? " second" : ""));
     made.lang = sentence.language;
     made.append(sentence.words[place], element("small"));
     made.dataset.word = place;
@@ -502,6 +512,15 @@
       });
     }
     const order = new Map(words.map((place, n) => [place, n])), chosen = order.get(selected());
+    const border = words.findIndex((place) => sentence.segments?.[place] === 1);
+    if (border > 0) {
+      pen.lineWidth = 2;
+      pen.strokeStyle = "#1d2330";
+      pen.beginPath();
+      pen.moveTo(0, tall + border * size); pen.lineTo(wide, tall + border * size);
+      pen.moveTo(margin + border * size, 0); pen.lineTo(margin + border * size, high);
+      pen.stroke();
+    }
     pen.lineWidth = 1.5;
     pen.strokeStyle = "#1d2330";
     if (chosen !== undefined) {
