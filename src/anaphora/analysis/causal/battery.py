@@ -104,14 +104,20 @@ class CausalTests:
         knockouts: dict[str, dict[str, KnockedOut | None]] = {}
         for name, heads in scopes.items():
             self.progress(_(_KNOCKOUT_STAGES[name]))
-            others = [head for head in self.all_heads if head not in heads]
             knockouts[name] = {
-                kind: None if kind == "matched_heads" and len(others) < len(heads) else self._cut(kind, heads, others)
-                for kind in ("gold", "distractor", "cue", *MATCHED_EDGES)
+                kind: self.knocked_out(kind, heads) for kind in ("gold", "distractor", "cue", *MATCHED_EDGES)
             }
             knockouts[name]["value_zeroing"] = self.zeroed("gold", heads)
         knockouts["head"]["value_zeroing_others"] = self.zeroed("other_keys", [self.head])
         return knockouts
+
+    def knocked_out(self, kind: str, heads: Sequence[Head]) -> KnockedOut | None:
+        """Knock out one kind of edges in some heads; None if it needs more other heads than there are."""
+        others = [head for head in self.all_heads if head not in heads]
+        if kind == "matched_heads" and len(others) < len(heads):
+            return None
+        edges, mass = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
+        return KnockedOut(self.is_right(self.subject.knocked_out(edges)), mass, self._has_edge(edges))
 
     def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
         """Zero the values along one kind of the pronoun's edges in some heads; other weights of a row stay the same."""
@@ -235,10 +241,6 @@ class CausalTests:
         if every <= EVERY_HEAD_UP_TO:
             return list(range(1, every + 1))
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
-
-    def _cut(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> KnockedOut:
-        edges, mass = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
-        return KnockedOut(self.is_right(self.subject.knocked_out(edges)), mass, self._has_edge(edges))
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats]:
         """Return the edges of all items as arrays, and the weight on them, (N,), mean over an item's heads."""

@@ -1,0 +1,137 @@
+"""Measure the parts of the study, each into a file of its own, so that an interrupted run goes on where it stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+
+from anaphora.analysis.results.scores import Head
+from anaphora.api.models import open_any
+from anaphora.base.console import say
+from anaphora.base.files import read_json, write_json
+from anaphora.base.language import LANGUAGES
+from anaphora.hf.reader import TransformersModel
+from experiments.pointing_heads import edges, rows
+from experiments.pointing_heads.items import (
+    CORPORA,
+    DEVELOPMENT,
+    READINGS,
+    Reading,
+    controlled,
+    corpus,
+    everyday,
+    training_items,
+)
+from experiments.pointing_heads.rows import Part, accuracy_of, chosen_head
+from experiments.pointing_heads.settings import SECOND, PointingHeads
+
+KINDS_OF_COPY = ("untrained", "shuffled")
+GAP = "gap"
+
+
+class Study:
+    """The parts of the study by name: those of development first, then those that their heads are measured in."""
+
+    def __init__(self, settings: PointingHeads) -> None:
+        self.settings = settings
+        self.folder = Path(settings.output) / "parts"
+        self.everyday = cache(partial(everyday, settings))
+        self.corpus = cache(partial(corpus, settings))
+
+    def plan(self) -> Iterator[tuple[str, Callable[[], Part]]]:
+        """Yield each part's name and what measures it."""
+        for model, languages in DEVELOPMENT.items():
+            for language in languages:
+                yield f"development-{model}-{language}", partial(self._development, model, language)
+        for reading in READINGS:
+            yield f"everyday-{reading.name}", partial(self._everyday, reading)
+            yield f"vector-{reading.name}", partial(self._vector, reading)
+            yield f"probe-{reading.name}", partial(self._probe, reading)
+        for model, corpora in CORPORA.items():
+            for name in corpora:
+                yield f"corpus-{model}-{name}", partial(self._corpus, model, name)
+            for language in DEVELOPMENT[model]:
+                yield f"controlled-{model}-{language}", partial(self._controlled, model, language)
+        for language in LANGUAGES:
+            yield f"shortcuts-{language}", partial(self._shortcuts, language)
+        yield "likelihoods", self._likelihoods
+        for seed in range(self.settings.copies):
+            for model in CORPORA:
+                for kind in KINDS_OF_COPY:
+                    yield f"copy-{model}-{kind}-{seed}", partial(self._copy, model, kind, seed)
+
+    def measure(self) -> None:
+        """Measure the parts that are asked for and not there yet."""
+        asked = tuple(self.settings.parts) or ("",)
+        for name, part in self.plan():
+            path = self.folder / f"{name}.json"
+            if name.startswith(asked) and not path.exists():
+                say(f"measuring {name}")
+                write_json(path, part())
+
+    def _development(self, model: str, language: str) -> Part:
+        return rows.development_part(self._model(model), self.everyday(language, "dev"))
+
+    def _everyday(self, reading: Reading) -> Part:
+        heads, measured = self._heads(reading.model, reading.chosen_in), self.everyday(reading.language, "measured")
+        return rows.everyday_part(self._model(reading.model), heads, measured)
+
+    def _shortcuts(self, language: str) -> Part:
+        return rows.shortcuts_part(training_items(self.settings, language), self.everyday(language, "measured"))
+
+    def _vector(self, reading: Reading) -> Part:
+        head = self._heads(reading.model, reading.chosen_in)[0]
+        return edges.vector_part(self._model(reading.model), head, self.everyday(reading.language, "measured"))
+
+    def _probe(self, reading: Reading) -> Part:
+        head, measured = self._heads(reading.model, reading.chosen_in)[0], self.everyday(reading.language, "measured")
+        splits = ("dev", "test") if self.settings.measured == SECOND else ("dev",)  # nothing that is measured
+        fitted_on = [example for split in splits for example in self.everyday(reading.language, split)]
+        return edges.probe_part(self._model(reading.model), head, fitted_on, measured)
+
+    def _corpus(self, model: str, name: str) -> Part:
+        return rows.corpus_part(self._model(model), self._heads(model, "en")[0], self.corpus(name))
+
+    def _controlled(self, model: str, language: str) -> Part:
+        return rows.corpus_part(self._model(model), self._heads(model, "en")[0], controlled(self.settings, language))
+
+    def _likelihoods(self) -> Part:
+        development, measured = self.everyday("en", "dev"), self.everyday("en", "measured")
+        return edges.likelihoods_part(self._model("smollm2"), development, measured)
+
+    def _copy(self, name: str, kind: str, seed: int) -> Part:
+        """Choose a head of a copy as that of the model was chosen, and measure it on everyday sentences and corpora."""
+        copied = rows.copy_of(self._model(name), kind, seed)
+        chosen = {
+            language: chosen_head(rows.development_part(copied, self.everyday(language, "dev")))
+            for language in DEVELOPMENT[name]
+        }
+        accuracy = {
+            reading.name: accuracy_of(copied, chosen[reading.chosen_in], self.everyday(reading.language, "measured"))
+            for reading in READINGS
+            if reading.model == name
+        }
+        corpora = [
+            corpus
+            for corpus in CORPORA[name]
+            if seed < (self.settings.gap_copies if corpus == GAP else self.settings.few_copies)
+        ]
+        accuracy |= {corpus: accuracy_of(copied, chosen["en"], self.corpus(corpus)) for corpus in corpora}
+        return {"accuracy": accuracy, "heads": {language: [head.layer, head.head] for language, head in chosen.items()}}
+
+    def _model(self, name: str) -> TransformersModel:
+        """Return a model; it stays open while others are asked for."""
+        opened = open_any(f"{self.settings.models}/{name}")
+        if not isinstance(opened, TransformersModel):
+            raise TypeError(f"{name} is a run, and no model of transformers")
+        return opened
+
+    def _heads(self, model: str, language: str) -> list[Head]:
+        part = read_json(self.folder / f"development-{model}-{language}.json", {"ranked": [[int]]})
+        return [Head(*head) for head in part["ranked"]]
+
+
+def stored_parts(output: str) -> dict[str, Part]:
+    """Return what was measured, by the names of the parts."""
+    return {path.stem: read_json(path, dict) for path in sorted((Path(output) / "parts").glob("*.json"))}

@@ -1,0 +1,207 @@
+"""What a head's rows say of sentences as they are, and of sentences that were changed.
+
+N items, L layers, H heads, T tokens, M candidates.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.baselines.accuracy import shortcut_correctness, unfitted_correctness
+from anaphora.analysis.scores.heads import HeadScores, head_accuracy, ranked_heads, score_records, strongest_candidates
+from anaphora.analysis.scores.statistics import permutation_p
+from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.hf.reader import TransformersModel
+from experiments.pointing_heads.items import FORM_TYPES, exchanged, with_noun
+
+Part = dict[str, Any]
+"""What was measured, ready for JSON; None stands for what does not exist of an item."""
+
+PERMUTATIONS = 100_000
+"""So many that the least p stays below 0.05 after its correction for 144 heads and three readings."""
+RULES = ("nearest", "first", "longest")
+
+
+def chosen_head(part: Part) -> Head:
+    """Return the head that development chose."""
+    return Head(*part["ranked"][0])
+
+
+def development_part(model: TransformersModel, examples: Sequence[Example]) -> Part:
+    """Rank the heads of a model on development sentences."""
+    scores = score_records(model.records(examples))
+    return {
+        "items": len(scores.examples),
+        "ranked": [[head.layer, head.head] for head in ranked_heads(scores)[:10]],
+        "grid": percent(head_accuracy(scores)),
+    }
+
+
+def everyday_part(model: TransformersModel, heads: Sequence[Head], examples: Sequence[Example]) -> Part:
+    """Measure the best and the second best head on everyday sentences, with all that claims compare them with."""
+    scores = score_records(model.records(examples))
+    if len(scores.examples) != len(examples):
+        raise ValueError(f"{len(examples) - len(scores.examples)} everyday sentences cannot be scored")
+    best, second = heads[:2]
+    of_pair: dict[str, list[str]] = {}
+    for example in examples:
+        of_pair.setdefault(example.minimal_pair, []).append(_asked(example))
+    others = [next((one for one in of_pair[each.minimal_pair] if one != _asked(each)), "") for each in examples]
+    of_form = [each.factors.get("type") in FORM_TYPES for each in examples]
+    nouns = [
+        with_noun(each, other) if form else None for each, other, form in zip(examples, others, of_form, strict=True)
+    ]
+    swapped = [exchanged(each) if form else None for each, form in zip(examples, of_form, strict=True)]
+    picks = strongest_candidates(scores)[:, best.layer, best.head]
+    return {
+        **items_part(scores),
+        "right": listed(scores.candidate_accuracy[:, best.layer, best.head]),
+        "mass": listed(scores.antecedent_mass[:, best.layer, best.head]),
+        "second": listed(scores.candidate_accuracy[:, second.layer, second.head]),
+        "grid": percent(head_accuracy(scores)),
+        "p": permutation_p(scores, best, draws=PERMUTATIONS),
+        "heads": int(np.prod(scores.shape)),
+        "neighbours": neighbours(model, best, examples),
+        "noun": of_changed(model, nouns, lambda changed: changed.candidate_accuracy[:, best.layer, best.head]),
+        "stays": of_changed(
+            model,
+            swapped,
+            lambda changed: _stays_with_word(
+                picks[[number for number, one in enumerate(swapped) if one is not None]],
+                strongest_candidates(changed)[:, best.layer, best.head],
+            ),
+        ),
+    }
+
+
+def shortcuts_part(training: Sequence[Example], examples: Sequence[Example]) -> Part:
+    """Measure rules of position and shortcuts that are fitted on training items."""
+    shortcuts = shortcut_correctness(training, examples)
+    left_out = ("chance", "subject", "most_mentioned")  # everyday sentences do not tell candidates apart by these
+    return {
+        "fitted_on": len(training),
+        "shortcuts": {
+            name: listed(right)
+            for name, right in shortcuts.items()
+            if name not in left_out and not np.isnan(right).any()
+        },
+    }
+
+
+def corpus_part(model: TransformersModel, head: Head, examples: Sequence[Example]) -> Part:
+    """Measure a head on a corpus, beside rules of position."""
+    scores = score_records(model.records(examples))
+    rules = unfitted_correctness(scores.examples)
+    return {
+        **items_part(scores),
+        "right": listed(scores.candidate_accuracy[:, head.layer, head.head]),
+        "chance": listed(scores.chance),
+        "shortcuts": {name: listed(rules[name]) for name in RULES},
+        "dropped": scores.dropped,
+    }
+
+
+def items_part(scores: HeadScores) -> Part:
+    """Return what tells the items apart."""
+    return {
+        "group": [each.group or f"alone {number}" for number, each in enumerate(scores.examples)],
+        "type": [each.factors.get("type", "") for each in scores.examples],
+        "kind": [each.factors.get("kind", "") for each in scores.examples],
+        "distance": [_distance(each) for each in scores.examples],
+    }
+
+
+def copy_of(model: TransformersModel, kind: str, seed: int) -> TransformersModel:
+    """Return an untrained copy of a model, or one in which the numbers of each weight matrix are shuffled."""
+    if kind == "untrained":
+        return model.untrained(seed)
+    shuffled, random = copy.deepcopy(model.model), np.random.default_rng(seed)
+    with torch.no_grad():
+        for parameter in shuffled.parameters():
+            if parameter.ndim > 1:
+                random.shuffle(parameter.numpy().reshape(-1))
+    return replace(model, model=shuffled, language_model=None)
+
+
+def accuracy_of(model: TransformersModel, head: Head, examples: Sequence[Example]) -> float:
+    """Return the candidate accuracy of a head in %, every item counting the same."""
+    scores = score_records(model.records(examples))
+    return round(100 * float(scores.candidate_accuracy[:, head.layer, head.head].mean(dtype=np.float64)), 2)
+
+
+def neighbours(model: TransformersModel, head: Head, examples: Sequence[Example]) -> dict[str, list[float | None]]:
+    """Return whether the head picks the antecedent from the words before and after the pronoun and the last word."""
+    right: dict[str, list[float | None]] = {"before": [], "after": [], "last": []}
+    for example in examples:
+        tokens, maps = model.maps(example.text)
+        rows = maps[head.layer, head.head]
+        for name, places in other_words(example, tokens).items():
+            if not places:
+                right[name].append(None)
+                continue
+            record = AttentionRecord.of(example, tokens, rows[places].mean(axis=0)[None, None])
+            right[name].append(round(float(score_records([record]).candidate_accuracy[0, 0, 0]), 4))
+    return right
+
+
+def other_words(example: Example, tokens: TokenizedText) -> dict[str, list[int]]:
+    """Return the tokens of the words before and after the pronoun and of the last word, if there are such words."""
+    of_word: dict[int, list[int]] = {}
+    for place, (word, (start, end)) in enumerate(zip(tokens.words, tokens.spans, strict=True)):
+        if word >= 0 and any(sign.isalnum() for sign in example.text[start:end]):
+            of_word.setdefault(word, []).append(place)
+    own = {tokens.words[place] for place in tokens.covering(example.pronoun)}
+    before = [word for word in of_word if word < min(own)]
+    after = [word for word in of_word if word > max(own)]
+    ends = {"before": before[-1:], "after": after[:1], "last": [word for word in of_word if word not in own][-1:]}
+    return {name: of_word[words[0]] if words else [] for name, words in ends.items()}
+
+
+def of_changed(
+    model: TransformersModel, examples: Sequence[Example | None], measure: Callable[[HeadScores], NDArray[np.floating]]
+) -> list[float | None]:
+    """Return a measure of changed sentences; None where an item has none."""
+    there = [number for number, example in enumerate(examples) if example is not None]
+    values: list[float | None] = [None] * len(examples)
+    changed = [example for example in examples if example is not None]
+    if changed:
+        for number, value in zip(there, listed(measure(score_records(model.records(changed)))), strict=True):
+            values[number] = value
+    return values
+
+
+def listed(values: NDArray[np.floating]) -> list[float]:
+    """Return numbers as a list, with four digits."""
+    return [round(float(value), 4) for value in values]
+
+
+def percent(grid: NDArray[np.floating]) -> list[list[float]]:
+    """Return shares, (L, H), in % as lists."""
+    return [[round(100 * float(value), 2) for value in row] for row in grid]
+
+
+def _stays_with_word(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return 1 where the head picks the same word in its new place, -1 where it picks the same place, (N,)."""
+    word: NDArray[np.float32] = (before[:, :2] * after[:, 1::-1]).sum(axis=1)
+    place: NDArray[np.float32] = (before[:, :2] * after[:, :2]).sum(axis=1)
+    return word - place
+
+
+def _asked(example: Example) -> str:
+    return example.text[slice(*example.pronoun)]
+
+
+def _distance(example: Example) -> int:
+    """Return the characters between the pronoun and the nearest mention of an antecedent."""
+    spans = [span for number in example.antecedents for span in example.candidates[number]]
+    return min(max(start - example.pronoun[1], example.pronoun[0] - end) for start, end in spans)

@@ -1,0 +1,47 @@
+"""What is read and how much of it: the settings, which import nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from anaphora.base import checks
+from experiments.shipped.settings import SENTENCES
+
+SECOND, FIRST = "second", "first"
+"""The sets of everyday sentences that can be measured: the claims are about the second; the first tries the code."""
+
+
+@dataclass(kw_only=True)
+class PointingHeads:
+    """Heads of published encoders, chosen on development sentences and measured on others."""
+
+    models: str = MISSING  # folder with the models, in the folders e5, minilm and smollm2
+    data: str = MISSING  # folder with the corpora: gap, ontogum, litbank_coref, xwino and cluewsc2020
+    sentences: str = SENTENCES  # folder with the everyday sentences
+    measured: str = SECOND  # which set of everyday sentences is measured: second or first
+    output: str = "outputs/pointing_heads"  # folder for what is measured; parts that are there are not measured again
+    parts: list[str] = field(default_factory=list)  # beginnings of the names of parts to measure; none for all
+    items: int = 400  # number of items of each corpus at most, as whole groups
+    training_items: int = 20_000  # number of items in each language that shortcuts are fitted on
+    copies: int = 20  # number of untrained copies, and of copies with shuffled weights, on everyday sentences
+    gap_copies: int = 20  # the same on GAP
+    few_copies: int = 3  # the same on the other corpora
+
+    def __post_init__(self) -> None:
+        checks.one_of("measured", self.measured, (SECOND, FIRST))
+        checks.at_least("items", self.items, 1)
+        checks.at_least("training_items", self.training_items, 1)
+        checks.between("copies", self.copies, 0, 1000)
+        checks.between("gap_copies", self.gap_copies, 0, self.copies)
+        checks.between("few_copies", self.few_copies, 0, self.copies)
+
+
+@dataclass(kw_only=True)
+class Pages:
+    """The page of the study, its tables and its pictures, from what was measured."""
+
+    output: str = "outputs/pointing_heads"  # folder with what was measured
+    folder: str = "docs/results"  # folder for the page in each language
+    pictures: str = "docs/images"  # folder for the pictures
