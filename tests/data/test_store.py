@@ -232,6 +232,7 @@ def test_an_empty_split_stays_empty(dpr_file: Path) -> None:
     for _ in range(2):
         loaded = store.load(Dpr(path=str(dpr_file), dev_share=0.0, test_share=0.25))
         assert [len(loaded.examples(split)) for split in ("train", "dev", "test")] == [6, 0, 2]
+        assert loaded.examples("dev", []) == []
     assert loaded.words == ()
 
 

@@ -102,7 +102,7 @@ def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
             runs.append([number, number + 1])
     there = pyarrow.concat_tables([table.slice(0, 0), *(table.slice(first, end - first) for first, end in runs)])
     # A slice keeps the values of the whole table behind it, which `decoded` would go through.
-    return there.take(list(range(len(there))))
+    return there.take(pyarrow.array(range(len(there)), pyarrow.int64()))
 
 
 def decoded(table: pyarrow.Table) -> list[Example]:
