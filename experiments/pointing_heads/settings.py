@@ -34,8 +34,8 @@ class PointingHeads:
         checks.at_least("items", self.items, 1)
         checks.at_least("training_items", self.training_items, 1)
         checks.between("copies", self.copies, 0, 1000)
-        checks.between("gap_copies", self.gap_copies, 0, self.copies)
-        checks.between("few_copies", self.few_copies, 0, self.copies)
+        checks.between("gap_copies", self.gap_copies, 0, self.copies + 1)
+        checks.between("few_copies", self.few_copies, 0, self.copies + 1)
 
 
 @dataclass(kw_only=True)
