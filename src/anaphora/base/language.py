@@ -48,7 +48,7 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
     letters = text if text.isascii() else _BEHIND_LETTER.sub(_as_letter_before, text)
     for match in _WORD.finditer(letters):
         start, end = match.span()
-        if not match[0].isascii():
+        if not (match[0].isascii() or CHINESE_CHARACTER.match(match[0])):
             for place in range(start + 1, end):
                 if _changes_script(letters[place - 1], letters[place]):
                     yield start, place
@@ -64,6 +64,9 @@ def is_inside_word(text: str, place: int) -> bool:
     """
     if not 0 < place < len(text):
         return False
+    if text[place - 1 : place + 1].isascii():
+        before, after = text[place - 1], text[place]
+        return before.isalnum() and after.isalnum() and before.isdecimal() == after.isdecimal()
     last = place - 1
     while last > 0 and _is_mark(text[last]):
         last -= 1

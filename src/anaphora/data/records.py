@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from anaphora.data.example import Example, to_record
+from anaphora.data.example import Example
 from anaphora.data.offsets import cut_words
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 ITEM_COLUMNS = {
     "text": "the sentence or passage",
     "language": "en or zh",
@@ -75,19 +76,25 @@ def schema_of(settings: data_settings.Data) -> datasets.Features:
     return text_schema() if isinstance(settings, data_settings.TextCorpus) else example_schema()
 
 
+def table_of(items: Sequence[Example] | Sequence[Text], features: datasets.Features) -> pyarrow.Table:
+    """Return items as a table with these columns."""
+    import pyarrow
+
+    return pyarrow.table(columns_of(items), schema=features.arrow_schema)
+
+
 def columns_of(items: Sequence[Example] | Sequence[Text]) -> dict[str, list[Any]]:
     """Return items as columns of plain values."""
-    records = [_record(item) for item in items]
-    return {name: [record[name] for record in records] for name in records[0]}
+    columns = {field.name: [getattr(item, field.name) for item in items] for field in dataclasses.fields(items[0])}
+    if "factors" in columns:
+        columns["factors"] = [_written_factors(item) for item in items if isinstance(item, Example)]
+    return columns
 
 
-def _record(item: Example | Text) -> dict[str, Any]:
-    if isinstance(item, Text):
-        return {column.name: getattr(item, column.name) for column in dataclasses.fields(item)}
-    factors = dict(item.factors)
-    if parts := cut_words(item.text, item.spans):  # so that the item can be read as own data
-        factors["word_parts"] = ",".join(map(str, parts))
-    return {**to_record(item), "factors": json.dumps(factors, ensure_ascii=False)}
+def _written_factors(item: Example) -> str:
+    """Return the factors as JSON, with the starts of cut words, so that the item can be read as own data."""
+    parts = cut_words(item.text, item.spans)
+    return _AS_JSON({**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors))
 
 
 def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:

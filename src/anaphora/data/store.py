@@ -26,7 +26,7 @@ from anaphora.data.corpora.division import ReadingReport, Splits, fold_numbers, 
 from anaphora.data.corpora.readers import reader_of
 from anaphora.data.example import Example, Question
 from anaphora.data.parquet import write_parquet
-from anaphora.data.records import columns_of, decoded, rows_of, schema_of
+from anaphora.data.records import decoded, rows_of, schema_of, table_of
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
 from anaphora.settings.data import SPLITS
@@ -305,9 +305,7 @@ def _write(
 
     with atomic_directory(directory) as draft:
         # An empty dataset can be stored but not loaded again; `_open` puts it back.
-        stored = {
-            name: Dataset.from_dict(columns_of(splits[name]), features=features) for name in SPLITS if splits[name]
-        }
+        stored = {name: Dataset(table_of(splits[name], features)) for name in SPLITS if splits[name]}
         with _without_progress_bars():
             DatasetDict(stored).save_to_disk(draft)
         about = {"rows": report.rows, "dropped": list(map(list, report.dropped)), "words": list(words)}

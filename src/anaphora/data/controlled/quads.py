@@ -6,9 +6,10 @@ A policy by position only, or by entity only, is right in exactly 1/m of a quad.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TypeVar
 
 from anaphora.base.errors import UserError
@@ -67,7 +68,7 @@ class QuadGenerator:
         self.test_asides = test_asides
         self.lexicon = lexicon
         self.holdout = holdout
-        self._used: Counter[tuple[str, Hashable]] = Counter()
+        self._used: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)  # by split and word
 
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
@@ -173,10 +174,11 @@ class QuadGenerator:
 
     def _draw(self, options: Sequence[Option], split: str, chance: random.Random) -> Option:
         """Draw one of the words that the split has used least, so that word counts are balanced."""
-        uses = [self._used[split, option] for option in options]
+        used = self._used[split]
+        uses = list(map(used.get, options, repeat(0)))
         least = min(uses)
         rarest = chance.choice([option for option, count in zip(options, uses, strict=True) if count == least])
-        self._used[split, rarest] += 1
+        used[rarest] = least + 1
         return rarest
 
     def _selection(self, count: int, split: str, chance: random.Random) -> list[Entity]:

@@ -334,36 +334,35 @@ def render(
     at, count = 0, 0
     blank = language == "en"
     start = True
-
-    def put(token: str) -> Span:
-        nonlocal at, count, start
-        if blank:
-            if start:
-                token = token[0].upper() + token[1:]
-            if at and token[0] not in ",;:.?!'":
-                text.append(" ")
-                at += 1
-        start = token in _STOPS
-        text.append(token)
-        span = (at, at + len(token))
-        at = span[1]
-        if token not in _CLOSERS:
-            count += 1
-        return span
-
     for token in tokens:
-        if token[0] != "{":
-            put(token)
-        elif token[1] == "p":
-            index = int(token[2:-1])
-            pronoun_spans[index] = put(pronouns[index])
-            pronoun_words[index] = count
+        slot = token[1:-1] if token[0] == "{" else ""
+        if not slot:
+            written = [token]
+        elif slot[0] == "p":
+            written = [pronouns[int(slot[1:])]]
         else:
-            index = int(token[1:-1])
-            for word in mentions[index].determiner.split():
-                put(word)
-            slots[index].append(put(mentions[index].head))
-            slot_words[index].append(count)
+            mention = mentions[int(slot)]
+            written = [*mention.determiner.split(), mention.head]
+        for word in written:
+            if blank:
+                if start:
+                    word = word[0].upper() + word[1:]
+                if at and word[0] not in ",;:.?!'":
+                    text.append(" ")
+                    at += 1
+            start = word in _STOPS
+            text.append(word)
+            at += len(word)
+            if word not in _CLOSERS:
+                count += 1
+        if not slot:
+            continue
+        span = (at - len(text[-1]), at)
+        if slot[0] == "p":
+            pronoun_spans[int(slot[1:])], pronoun_words[int(slot[1:])] = span, count
+        else:
+            slots[int(slot)].append(span)
+            slot_words[int(slot)].append(count)
     return RenderedSentence(
         text="".join(text),
         slot_spans=tuple(map(tuple, slots)),
