@@ -19,6 +19,7 @@ from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.sheet import (
     FRAMED_ROLES,
+    NARROWEST_TITLE,
     ROLE_COLOURS,
     CandidateWords,
     Heading,
@@ -138,6 +139,7 @@ def pronoun_row_figure(
     distractors: CandidateWords,
     title: str,
     attending: str = "pronoun",
+    room: float = style.DOUBLE_COLUMN,
 ) -> Figure:
     """Return the pronoun's attention in its sentence: words shaded by weight, a bar with its value over each.
 
@@ -151,6 +153,7 @@ def pronoun_row_figure(
         distractors: the other candidates.
         title: stands above the sentence.
         attending: the role of the word whose row this is, one of `FRAMED_ROLES`.
+        room: width in inches after which the sentence goes on in the next line.
 
     Raises:
         UserError: no words, weights of another shape or not finite, an index outside the sentence.
@@ -160,14 +163,14 @@ def pronoun_row_figure(
     margin, tallest, foot = 0.15, 0.45, 0.42
     caption = (
         _("attention weight of the pronoun (shading, bars); below each candidate, the sum over its words")
-        if attending == "pronoun"
+        if attending == "pronoun" and room > style.PHONE
         else _("attention weight (shading, bars)")
     )
-    lines = strip.lines(style.DOUBLE_COLUMN - 2 * margin, least=0.27)
+    lines = strip.lines(room - 2 * margin, least=0.27)
     top = scale_end(float(strip.weights.max()))
     rises = [max(float(strip.weights[index]) for index, _, _ in line.places) / top * tallest + 0.2 for line in lines]
     content = max(*(line.length for line in lines), scale_width(caption))
-    heading = Heading(wrapped_title(title, content), strip.roles)
+    heading = Heading(wrapped_title(title, content, min(NARROWEST_TITLE, room - 2 * margin)), strip.roles)
     width = max(content, heading.width)
     height = heading.height + sum(rises) + sum(strip.height(line) for line in lines) + foot
     sheet = Sheet(width + 2 * margin, height)

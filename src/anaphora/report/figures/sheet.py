@@ -226,18 +226,18 @@ _BREAKABLE = re.compile(
 )
 """What stays on one line of a title: a word with the numbers after it and their unit, a Chinese character, or the layer
 or number of a head in Chinese, each with its punctuation."""
-_NARROWEST_TITLE = 3.4
+NARROWEST_TITLE = 3.4
 """Inches: a title above a small figure is wider than the figure rather than on ever more lines."""
 
 
-def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3) -> str:
-    """Return a title in lines of at most `room` inches, broken at blanks or Chinese characters.
+def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3, least: float = NARROWEST_TITLE) -> str:
+    """Return a title in lines of at most `room` or `least` inches, broken at blanks or Chinese characters.
 
     The lines of a sentence are about as long as one another, so that no word is left over on the last.
     """
     lines = []
     for sentence in title.split("\n"):
-        width = max(room, _NARROWEST_TITLE)
+        width = max(room, least)
         of_sentence = _lines_within(sentence, width)
         while len(of_sentence) > 1 and len(narrower := _lines_within(sentence, width - 0.1)) == len(of_sentence):
             of_sentence, width = narrower, width - 0.1

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from anaphora.report.figures.fonts import font_families, name_undrawn
 
 DOUBLE_COLUMN = 7.0
+"""Width in inches of a figure over both columns of a paper."""
+PHONE = 3.0
+"""Width in inches of a figure that a page shows on a phone, without scrolling."""
 
 INK = "#1d2330"
 MUTED = "#667080"

@@ -11,6 +11,7 @@ from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SU
 from anaphora.analysis.results.scores import Groups
 from anaphora.base.locale.translation import _, pgettext, spoken_language
 from anaphora.report.figures.maps import pronoun_row_figure
+from anaphora.report.figures.style import DOUBLE_COLUMN, PHONE
 from anaphora.report.groups import Group, kind_groups
 from anaphora.report.headline import group_name, headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
@@ -18,10 +19,10 @@ from anaphora.report.page.elements import FigureElement, PageElement, ReportRun,
 from anaphora.report.page.packing import unpack_map
 from anaphora.report.titles import attention_title
 from anaphora.report.wording import (
+    clauses,
     group_label,
     head_choice_names,
     head_name,
-    joined_sentences,
     label,
     language_name,
     listed,
@@ -101,13 +102,42 @@ def run_headline(evidence: Evidence) -> str:
 
 
 def verdict_sentence(evidence: Evidence) -> str:
-    """Return the verdicts in words, one sentence for all groups with the same one; empty if there are none."""
+    """Return the verdicts in one sentence; empty if there are none."""
     of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))
     if of_layer == of_head:
-        parts = [(_("for the layer and for the head alone"), of_layer)]
+        scopes = [(_("for the layer and for the head alone"), of_layer)]
     else:
-        parts = [(_("for the layer"), of_layer), (_("for the head alone"), of_head)]
+        scopes = [(_("for the layer"), of_layer), (_("for the head alone"), of_head)]
+    scopes = [(scope, by_verdict) for scope, by_verdict in scopes if by_verdict]
+    if len(scopes) == 1 and len(scopes[0][1]) == 1:
+        scope, by_verdict = scopes[0]
+        ((result, groups),) = by_verdict.items()
+        return _uniform_verdict(result).format(groups=listed(groups), scope=scope)
     texts = {
+        SUPPORTED: _("supported in {groups}"),
+        NOT_SUPPORTED: _("not supported in {groups}"),
+        NOT_CONTROLLED: _("not yet controlled in {groups}"),
+    }
+    verdicts = [
+        _("{verdicts}, {scope}").format(
+            scope=scope,
+            verdicts=pgettext("clauses", ", ").join(
+                texts[result].format(groups=listed(groups)) for result, groups in by_verdict.items()
+            ),
+        )
+        for scope, by_verdict in scopes
+    ]
+    if not verdicts:
+        return ""
+    sentence = _(
+        "{verdicts}: the claim that pronouns attend to their antecedents and that the model’s answer depends on it."
+    ).format(verdicts=clauses(verdicts))
+    return sentence[0].upper() + sentence[1:]
+
+
+def _uniform_verdict(result: str) -> str:
+    """Return the sentence on groups that all have one verdict."""
+    return {
         SUPPORTED: _(
             "Supported in {groups}, {scope}: pronouns attend to their antecedents, and the model’s answer depends on "
             "it."
@@ -120,14 +150,7 @@ def verdict_sentence(evidence: Evidence) -> str:
             "Not yet controlled in {groups}, {scope}: whether the model’s answer depends on attention to the "
             "antecedent stays open until the control models are trained."
         ),
-    }
-    return joined_sentences(
-        [
-            texts[result].format(groups=listed(groups), scope=scope)
-            for scope, by_verdict in parts
-            for result, groups in by_verdict.items()
-        ]
-    )
+    }[result]
 
 
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
@@ -165,19 +188,26 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
     )
 
 
-def opening_picture(run: ReportRun) -> FigureElement | None:
-    """Return the pronoun's row of the chosen head in the first sentence, one in the page's language if there is any."""
+def opening_pictures(run: ReportRun) -> list[FigureElement]:
+    """Return the pronoun's row of the chosen head in the first sentence, for a wide screen and for a phone.
+
+    The sentence is one in the page's language if there is any; without sentences there are no pictures.
+    """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:
-        return None
+        return []
     first, head = sentences[0], run.evidence.head
     weights = unpack_map(first["maps"]["raw"])[head.layer, head.head, first["pronoun"]]
     roles = first["antecedents"], first["distractors"]
     title = attention_title(first["words"], weights, [first["pronoun"]], *roles, head.position)
-    figure = pronoun_row_figure(first["words"], weights, first["pronoun"], *roles, title)
-    return FigureElement(
-        name="opening", figure=figure, alt=_("{title}: {text}").format(title=title, text=first["text"])
-    )
+    return [
+        FigureElement(
+            name=name,
+            figure=pronoun_row_figure(first["words"], weights, first["pronoun"], *roles, title, room=room),
+            alt=_("{title}: {text}").format(title=title, text=first["text"]),
+        )
+        for name, room in (("on-screen", DOUBLE_COLUMN), ("on-phone", PHONE))
+    ]
 
 
 def run_facts(run: ReportRun) -> list[tuple[str, str]]:

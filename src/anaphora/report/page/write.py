@@ -33,7 +33,7 @@ from anaphora.report.page.opening import (
     comparison_section,
     control_commands,
     cue_kinds,
-    opening_picture,
+    opening_pictures,
     run_facts,
     run_headline,
     verdict_sentence,
@@ -93,9 +93,9 @@ def write_report(
         for number, of_run in enumerate(figures.values())
         for name, figure in of_run.items()
     }
-    shown = opening_picture(first)
-    if shown:
-        pictures[0, shown.name] = inline_figure(shown.figure, "opening-")
+    shown = opening_pictures(first)
+    for picture in shown:
+        pictures[0, picture.name] = inline_figure(picture.figure, f"{picture.name}-")
     # The page begins with a sentence of its own language.
     explored = sorted(first.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     write_page(
