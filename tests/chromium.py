@@ -19,6 +19,18 @@ _HARNESS = """<pre id="seen"></pre><script>(async (given) => {
   const seen = await use().catch((problem) => ({ problem: String(problem.stack) }));
   at("seen").textContent = JSON.stringify(seen);
 })(GIVEN)</script>"""
+SMALL_TEXTS = """
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), small = [];
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement, text = texts.currentNode.textContent.trim();
+    if (!text || element.closest("script, style, template, noscript, #seen")) continue;
+    if (!element.getClientRects().length) continue;
+    let size = parseFloat(getComputedStyle(element).fontSize);
+    if (element.closest("svg")) { const way = element.getScreenCTM(); size *= Math.hypot(way.a, way.b); }
+    if (size < 11) small.push(`${text}: ${size.toFixed(1)} px`);
+  }
+"""
+"""Statements that leave in `small` every visible text below 11 px."""
 
 
 def in_browser(page: str, body: str, given: dict[str, Any], folder: Path, *options: str) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: what every command has in common. It reads the settings, checks them, runs, reports a mistake.
+"""The command line, common to all commands: read the settings, check them, run, report a mistake.
 
 A command is a file of `commands`: the function that has the file's name, and the settings that it takes.
 """
@@ -100,7 +100,7 @@ class Command:
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
     def run(self, settings: Any) -> Any:
-        """Check that what the settings name is there, say which run is opened, and work."""
+        """Check that the files of the settings exist, print which run is opened, and do the work."""
         refuse_missing(settings)
         say_which_run(settings)
         return self.work(settings)
@@ -150,7 +150,7 @@ def main() -> None:
 
 
 def overview() -> str:
-    """Return what `anaphora --help` prints: every command with what it does."""
+    """Return the text of `anaphora --help`: every command with its purpose."""
     lines = ["usage: anaphora COMMAND [setting=value ...]", "", "commands:"]
     lines += [f"  {name:<19}{command.description.splitlines()[0]}" for name, command in COMMANDS.items()]
     return "\n".join([*lines, "", "The settings of one command: anaphora COMMAND --help"])
@@ -180,14 +180,14 @@ def run_command(name: str) -> None:
 
 
 def prepare_process() -> None:
-    """Set what holds for a whole process: how it collects garbage, how its threads wait, what it prints as escapes."""
+    """Configure the process: garbage collection, waiting of threads, characters printed as escapes."""
     collect_garbage_rarely()
     wait_passively()
     escape_what_a_terminal_lacks()
 
 
 def collect_garbage_rarely() -> None:
-    """Let Python look for cyclic garbage less often, and not at the end of the process.
+    """Collect cyclic garbage less often, and not at the end of the process.
 
     A million objects that come with torch stay until the end. Looking through them again and again takes a third of
     the time of a short command.
@@ -204,7 +204,7 @@ def escape_what_a_terminal_lacks() -> None:
 
 
 def help_of(command: Command, topics: Sequence[str] = ()) -> str:
-    """Return what `--help` prints of a command; after `--help all` or `--help optimizer`, the settings of that name."""
+    """Return the help of a command; after `--help all` or `--help optimizer`, the settings of that name."""
     if topics:
         return "\n\n".join(settings_below(command.schema, topic) for topic in topics)
     groups = default_groups(command.name) if command.is_composed else None
@@ -229,7 +229,7 @@ def _run_composed(command: Command) -> None:
 
 
 def _run_hydra(command: Command) -> None:
-    """Give the command line to Hydra: a sweep, or one of Hydra's own options."""
+    """Pass the command line to Hydra: a sweep, or one of Hydra's own options."""
     from hydra import main as hydra_main
 
     from anaphora.settings.compose import is_sweep_job, sweep_failures
@@ -256,7 +256,7 @@ def _run_hydra(command: Command) -> None:
 
 
 def register_commands() -> None:
-    """Tell Hydra the settings of every command that it composes."""
+    """Register the settings of every command that Hydra composes."""
     from anaphora.settings.compose import register_configs
 
     register_configs({name: command.schema for name, command in COMMANDS.items() if command.is_composed})
@@ -288,7 +288,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Refuse to run a command in several processes that each of them would do whole.
+    """Reject several processes for a command that each of them would run in full.
 
     Raises:
         UserError: torchrun or srun started several, and the command trains no run, or a sweep of them.
@@ -304,7 +304,7 @@ def check_processes(name: str) -> None:
 
 
 def run_job(command: Command, composed: DictConfig) -> Any:
-    """One job of a sweep: where it fails, that is written down, and the others go on.
+    """Run one job of a sweep; if it fails, record the failure, and let the others continue.
 
     Returns:
         What the command returns; infinity where it failed, the worst value for a sampler that minimises. Optuna ends
@@ -327,7 +327,7 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
-    """A block that ends the process with one line: a user's mistake with exit status 2, an interrupt with 130."""
+    """End the process with one line after an error inside: status 2 for a user's mistake, 130 for an interrupt."""
     try:
         yield
         if sys.stdout is not None:
@@ -358,19 +358,19 @@ def user_errors_exit() -> Iterator[None]:
 
 
 def _user_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of a user's mistakes; that of Hydra only if it is loaded, for its import takes 0.05 s."""
+    """Return the classes of a user's mistakes; Hydra's only if it is loaded, because its import takes 0.05 s."""
     hydra_errors = sys.modules.get("hydra.errors")
     return (UserError, OmegaConfBaseException, *([hydra_errors.HydraException] if hydra_errors else []))
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, by what torch says: on a GPU it has a class for it, on a CPU a message."""
+    """Check whether memory ran out: torch raises a class of its own on a GPU, a plain error with a message on a CPU."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"MemoryError", "OutOfMemoryError"}) or "can't allocate memory" in str(error)
 
 
 def _raised_in(error: BaseException) -> str:
-    """The module that raised an error."""
+    """Return the module that raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import in_browser
+from chromium import CHROMIUM, SMALL_TEXTS, in_browser
 
 from anaphora.analysis.evidence.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SUPPORTED
@@ -18,23 +17,18 @@ from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.opening import control_commands, verdict_sentence
 from anaphora.report.page.write import write_report
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-SMALL_TEXTS = """
+LAYOUT = (
+    """
   document.querySelectorAll("details").forEach((folded) => { folded.open = true; });
   await pause(300);
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), small = [];
-  while (texts.nextNode()) {
-    const element = texts.currentNode.parentElement, text = texts.currentNode.textContent.trim();
-    if (!text || element.closest("script, style, template, noscript, #seen")) continue;
-    if (!element.getClientRects().length) continue;
-    let size = parseFloat(getComputedStyle(element).fontSize);
-    if (element.closest("svg")) { const way = element.getScreenCTM(); size *= Math.hypot(way.a, way.b); }
-    if (size < 11) small.push(`${text}: ${size.toFixed(1)} px`);
-  }
+"""
+    + SMALL_TEXTS
+    + """
   const wide = [...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth + 1);
   const pictures = [...document.querySelectorAll("header svg")].map((each) => each.getBoundingClientRect().width);
   return { small, wide: wide.map((each) => each.ariaLabel), pictures: pictures.filter((width) => width > 0) };
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +93,7 @@ def test_a_verdict_without_controls_names_the_commands_that_train_them(run: Repo
 @pytest.mark.parametrize("width", [1280, 500])
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_no_text_is_below_11_px_and_a_table_fits_a_screen_of_1280_px(html: str, width: int, tmp_path: Path) -> None:
-    seen = in_browser(html, SMALL_TEXTS, {"early": True}, tmp_path, f"--window-size={width},900")
+    seen = in_browser(html, LAYOUT, {"early": True}, tmp_path, f"--window-size={width},900")
     assert not seen["small"]
     (picture,) = seen["pictures"]
     if width == 1280:

@@ -82,7 +82,7 @@ class Batch:
 
     @property
     def right_answers(self) -> Tensor:
-        """Return (N, M + 1) which answers are right: the antecedents, or "none of them" (last) without antecedents."""
+        """Return which answers are right, (N, M + 1): the antecedents, or "none of them" (last) without antecedents."""
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def to(self, device: torch.device | str) -> Batch:

@@ -30,7 +30,7 @@ def whole_number(name: str, value: object) -> int:
 
 
 def plain_list(name: str, value: object) -> list[Any]:
-    """Return a list, array or tensor, which may hold others, as lists of plain numbers.
+    """Return a list, array or tensor, nested or not, as lists of plain numbers.
 
     Raises:
         UserError: it is none of these.
@@ -44,7 +44,7 @@ def plain_list(name: str, value: object) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return lists of plain numbers for arrays and lists of them, and anything else as it is."""
+    """Return arrays, and lists of them, as lists of plain numbers, and anything else unchanged."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value.tolist() if hasattr(value, "tolist") else value

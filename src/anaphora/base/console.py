@@ -15,7 +15,7 @@ _WIDEST_TABLE = 200  # characters
 
 
 def print_table(table: Table) -> None:
-    """Print a table uncut, also where the terminal is narrower: then the terminal wraps the lines."""
+    """Print a table at full width; a narrower terminal wraps its lines."""
     width = console.width
     console.width = max(width, _WIDEST_TABLE)
     try:
@@ -25,13 +25,13 @@ def print_table(table: Table) -> None:
 
 
 def say(message: str) -> None:
-    """Print one line for the user, without line breaks of our own, so that a log holds it as one line."""
+    """Print one line for the user without wrapping it, so that it is one line of a log too."""
     console.print(message, soft_wrap=True)
 
 
 @contextmanager
 def working(stage: str) -> Iterator[Callable[[str], None]]:
-    """Show what a command is doing; the function given out shows what comes next."""
+    """Show what a command is doing, and yield a function that shows the next step."""
     with console.status(stage) as status:
         yield status.update
 

@@ -49,7 +49,7 @@ def evaluation_device(device: str) -> Device:
 
 
 def refuse_missing_device(name: str) -> None:
-    """Check that this machine may have a device, without importing torch; `torch_device` decides finally.
+    """Check, without importing torch, that this machine may have a device; `torch_device` makes the final check.
 
     Raises:
         UserError: as `torch_device`.
@@ -76,7 +76,7 @@ def _may_have_cuda() -> bool:
 
 
 def torch_device(name: str) -> torch.device:
-    """Return the torch device of a name in `DEVICES`; `auto` is the first available of cuda, mps and cpu.
+    """Return the torch device for a name in `DEVICES`; `auto` is the first available of cuda, mps and cpu.
 
     Raises:
         UserError: this machine has no such device.

@@ -89,7 +89,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write readable JSON, whole or not at all; NaN and infinities are refused, for JSON has none."""
+    """Write readable JSON, whole or not at all; NaN and infinities raise an error because JSON has neither."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
@@ -145,7 +145,7 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
     Args:
         path: of the file.
         shape: what it must hold, see `shape_problem`.
-        way_out: what the message recommends where it is damaged.
+        way_out: the advice of the message about a damaged file.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -232,7 +232,7 @@ def check_writable(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked_directory(directory: Path) -> Iterator[None]:
-    """Hold a directory, so that no other process writes into it; made where it is missing, and removed if left empty.
+    """Lock a directory against other processes; create it if it is missing, and remove it if it stays empty.
 
     What a killed process left in it is removed first.
 
@@ -270,7 +270,7 @@ def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
 
 
 def _locked_file(directory: Path) -> int:
-    """Return the open lock file of a directory, locked; the directory is made where it is missing.
+    """Return the open lock file of a directory, locked; create the directory if it is missing.
 
     Raises:
         UserError: another process holds it.
@@ -337,7 +337,7 @@ def _remove_unless_owned(draft: Path) -> None:
 
 
 def _probe(handle: int) -> None:
-    """Write a little into an open file and take it back, so that a full disk shows."""
+    """Write a few bytes into an open file and remove them again, to detect a full disk."""
     os.write(handle, b"\0" * _PROBE_BYTES)
     os.fsync(handle)
     os.ftruncate(handle, 0)
@@ -372,7 +372,7 @@ def _nearest_folder(folder: Path) -> Path:
 
 
 def _missing_folders(folder: Path) -> list[Path]:
-    """Return the folder and those above it that are not there yet, the innermost first."""
+    """Return the folder and its parents that do not exist yet, the innermost first."""
     return [one for one in (folder, *folder.parents) if not one.exists()]
 
 

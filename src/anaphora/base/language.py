@@ -57,7 +57,7 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_inside_word(text: str, place: int) -> bool:
-    """Check whether a run of letters or a number goes on at a place of a text, as at place 3 of "Berlin".
+    """Check whether a character of a text continues a run of letters or a number, as character 3 of "Berlin" does.
 
     It does not go on where letters meet digits, where the script changes, and in a script without blanks, in which only
     a reader knows where a word ends. A mark is never apart from its letter.
@@ -89,7 +89,7 @@ def stands_alone(character: str) -> bool:
 
 
 def _as_letter_before(match: re.Match[str]) -> str:
-    """Return marks and joiners as copies of the letter before them, and all else as it is."""
+    """Return matched marks and joiners as copies of the letter before them, and the rest of the match unchanged."""
     letter = match.string[match.start() - 1 : match.start()]
     if not letter.isalnum() or CHINESE_CHARACTER.match(letter):
         return match[0]
@@ -114,13 +114,13 @@ def _is_without_blanks(character: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _script_of(character: str) -> str:
-    """Return the script of a letter, or "" for all that belongs to no script or to several."""
+    """Return the script of a letter; "" for a character of no script or of several."""
     named = _SCRIPT.match(unicodedata.name(character, "")) if character.isalpha() else None
     return named[1] if named else ""
 
 
 def split_names(names: Sequence[str]) -> list[str]:
-    """Split names at Chinese commas, "，" or "、", which Hydra takes for parts of a name."""
+    """Split names at Chinese commas, "，" or "、", which Hydra reads as parts of a name."""
     parts = [(name, part.strip()) for name in names for part in re.split("[，、]", name)]
     return [part for name, part in parts if part or name == part]
 

@@ -98,7 +98,7 @@ def measure_names() -> dict[str, str]:
         "candidate_accuracy": _("candidate accuracy"),
         "quad_accuracy": _("quad accuracy"),
         "minimal_pair_accuracy": _("minimal-pair accuracy"),
-        "antecedent_mass": _("antecedent mass"),
+        "antecedent_mass": _("weight on the antecedent"),
         "lift": _("lift"),
         "chance": _("chance"),
     }

@@ -59,7 +59,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
 
 
 def default_groups(command: str) -> dict[str, str | None]:
-    """Return what Hydra chooses for a command, each group with its default option: of train, demo and study."""
+    """Return the groups that Hydra composes for train, demo or study, each with its default option."""
     groups: dict[str, str | None] = {}
     for entry in yaml.safe_load((CONFIGS / f"{command}.yaml").read_text(encoding="utf-8"))["defaults"]:
         if isinstance(entry, dict):
@@ -75,7 +75,7 @@ def _depth(argument: str) -> int:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Return what an argument means: a text as it is typed, entries of a list, the settings of a variant."""
+    """Return the value of an argument: a text as typed, the entries of a list, or the settings of a variant."""
     hint = inner_type(kind, name)
     if value == "null" and hint is not None:
         if _is_optional(kind, name):

@@ -1,4 +1,4 @@
-"""Hydra composes what the typed settings describe, and runs sweeps; a mistake in either becomes one line."""
+"""Composition of the typed settings by Hydra, and sweeps; a mistake in either becomes one line."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
-    """Tell Hydra every group and option, and the schema of each file of `configs`, before anything is composed.
+    """Register every group and option, and the schema of each file of `configs`, before anything is composed.
 
     Args:
         schemas: settings by the file that they belong to; Hydra knows them as "<file>_schema".
@@ -62,7 +62,7 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
 
 
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """The arguments of a command line, with names of files in quotes where their signs mean something to Hydra.
+    """Return the arguments of a command line, with quotes around file names whose characters Hydra would interpret.
 
     To Hydra a comma makes two jobs of a name, 2024_10_05 is a number, and Chinese is no value at all. What it reads
     as one text, as null or as a list of texts stays as it is, and so does what is in quotes as a whole, and of paths a
@@ -121,7 +121,7 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
 
 
 def _bracketed(value: str, of_texts: bool) -> str:
-    """A list in brackets, and texts in quotes where Hydra reads something else; null, references and calls stay."""
+    """Return a list in brackets, its texts in quotes if Hydra would read them otherwise; null and references stay."""
     if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
         return value
     entries = ENTRY.findall(value[1:-1] if value[0] + value[-1] == "[]" else value)
@@ -133,7 +133,7 @@ def _as_text(entry: str) -> str:
 
 
 def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
-    """Whether Hydra reads the value of an argument as one of these kinds."""
+    """Check whether Hydra reads the value of an argument as one of these kinds."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
@@ -145,13 +145,13 @@ def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
 
 
 def _in_quotes(text: str) -> str:
-    """A text as Hydra reads it to the letter; it has no other escape than that of a quote."""
+    """Return a text in quotes, which Hydra reads literally; the only escape is that of a quote."""
     escaped = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), text)
     return '"' + escaped.replace("${", "\\${") + '"'
 
 
 def config_folder() -> Path:
-    """Where the configuration of the command that is running lies."""
+    """Return the folder of the configuration of the running command."""
     if not HydraConfig.initialized():
         return CONFIGS
     sources = HydraConfig.get().runtime.config_sources
@@ -159,7 +159,7 @@ def config_folder() -> Path:
 
 
 def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig:
-    """Return what Hydra composes for one run of a command, also inside another command that it runs."""
+    """Return the composed settings of one run of a command, also inside another command that Hydra runs."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
@@ -173,7 +173,7 @@ def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig
 
 
 def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
-    """The checked settings of a training run, as `scripts/train.py` would compose them.
+    """Return the checked settings of a training run, as `scripts/train.py` would compose them.
 
     Args:
         folder: of the configuration.
@@ -193,17 +193,17 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
 
 
 def is_sweep_job() -> bool:
-    """Whether the command that runs is one job of a sweep."""
+    """Check whether the running command is one job of a sweep."""
     return HydraConfig.initialized() and HydraConfig.get().mode is RunMode.MULTIRUN
 
 
 def job_overrides() -> list[str]:
-    """What sets the running job of a sweep apart."""
+    """Return the overrides that are specific to the running job of a sweep."""
     return [override for override in HydraConfig.get().overrides.task if not override.startswith(_WITHOUT_EFFECT)]
 
 
 def job_name(overrides: list[str]) -> str:
-    """The name of a job's run, which follows from its overrides: a job that is queued again finds its run.
+    """Return the name of a job's run, made from its overrides, so that a job that is queued again finds its run.
 
     It shows the last of them, each by the last part of its key, and ends with a digest of all.
     """
@@ -220,7 +220,7 @@ def job_name(overrides: list[str]) -> str:
 
 @contextmanager
 def sweep_failures(lines: list[str]) -> Iterator[None]:
-    """A block in which jobs may fail; however it ends, `lines` then holds a line for each that did."""
+    """Let jobs fail inside the block; after it, `lines` holds a line for each failed job."""
     # Below the working folder, which the machines of a cluster share, while each has a /tmp of its own. The first job
     # that fails makes it.
     place = Path.cwd() if os.access(Path.cwd(), os.W_OK) else Path(tempfile.gettempdir())
@@ -241,7 +241,7 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
 
 
 def note_failure(reason: str) -> None:
-    """Write down why the running job of a sweep failed."""
+    """Record why the running job of a sweep failed."""
     job = HydraConfig.get().job
     record = {"job": job.num, "overrides": ",".join(HydraConfig.get().overrides.task), "reason": reason}
     write_json(Path(os.environ[_FAILURES_FOLDER]) / f"{job.num}.json", record)

@@ -27,7 +27,7 @@ MAX_TRAINING_ASIDES = 3
 
 
 def role_cue_types(language: str) -> tuple[str, ...]:
-    """Return the types of role cue that are written in templates, those to be asked for by name included."""
+    """Return the types of role cue that are written in templates, including those that are used only if named."""
     return (*ROLE_CUE_TYPES[language], BINDING)
 
 

@@ -33,20 +33,20 @@ class Data:
         checks.at_least("data.seed", self.seed, 0)
 
     def build(self) -> tuple[Splits, ReadingReport]:
-        """Read the items by split, and count what was dropped; a missing or wrong file is a `UserError`."""
+        """Read the items by split, and count the dropped ones; a missing or wrong file raises a `UserError`."""
         if not self.reader:
             raise UserError(f"data.kind ({self.kind!r}) is not one that can be read")
         items: tuple[Splits, ReadingReport] = import_module(self.reader).read(self)
         return items
 
     def path_or_kind(self) -> str:
-        """What messages call it."""
+        """Return the name of the source in messages."""
         return str(getattr(self, "path", self.kind))
 
 
 @dataclass(kw_only=True)
 class NoData(Data):
-    """No examples at all: the data of published pretrained weights. No setting chooses it."""
+    """No examples: the data of published pretrained weights. No setting chooses it."""
 
     kind: str = "none"
 
@@ -86,7 +86,7 @@ class ControlledCorpus(Data):
 
 @dataclass(kw_only=True)
 class ExternalCorpus(Data):
-    """A file of one's own or a public corpus, divided by group."""
+    """A user's file or a public corpus, divided by group."""
 
     path: str = MISSING  # the file or folder; `~` is expanded
     dev_share: float = 0.1  # share of the groups that goes to the dev split
@@ -342,7 +342,7 @@ class PlainText(TextCorpus):
 
 @dataclass(kw_only=True)
 class SilverStandard(ExternalCorpus):
-    """Items made from plain English text, whose antecedents are found by rules and not checked; to train on first.
+    """Items made from plain English text, with antecedents found by rules and not checked; for a first training.
 
     `path`, `also` and `without` are those of data=plain_text. Given names and their gender are learned from
     the documents that have a `title` and are about a person: some must be.
@@ -388,7 +388,7 @@ class RottenTomatoes(LabelledText):
 
 @dataclass(kw_only=True)
 class AgNews(LabelledText):
-    """AG News topics (Zhang et al. 2015): the folder with train.tsv (or only dev.tsv, to train on) and test.tsv."""
+    """AG News topics (Zhang et al. 2015): the folder with train.tsv (or dev.tsv alone, for training) and test.tsv."""
 
     kind: str = "ag_news"
 

@@ -1,4 +1,4 @@
-"""What a training run is made of: data, vocabulary, model, task, optimizer, validation and trainer."""
+"""Settings of a training run: data, vocabulary, model, task, optimizer, validation and trainer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_WEIGHTS = 2e9
 
 @dataclass(kw_only=True)
 class MovedData:
-    """Where the files of a resumed run's data lie now; what is null lies where it lay.
+    """Present paths of a resumed run's data; null means that a path has not changed.
 
     On the command line, `data.path=`, `data.also=` and `data.without=` beside `resume=` mean these settings.
     """
@@ -34,7 +34,7 @@ class MovedData:
 
     @property
     def places(self) -> dict[str, str | list[str]]:
-        """The new places by the names that the settings of data have."""
+        """The new paths, by the names of the data settings."""
         return {one.name: place for one in fields(self) if (place := getattr(self, one.name)) is not None}
 
 
@@ -91,18 +91,18 @@ class Config:
 
     @property
     def steps(self) -> int:
-        """How many steps it trains."""
+        """The number of training steps."""
         return min(self.optimizer.steps, self.trainer.limit_steps or self.optimizer.steps)
 
     @property
     def has_validation_loss(self) -> bool:
-        """Whether its validations measure a loss; masked tokens alone have one on texts, not on items with pronouns."""
+        """Whether validations measure a loss; masked tokens alone have one on texts, not on items with pronouns."""
         no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
         return not no_answers or isinstance(self.data, data_settings.TextCorpus)
 
     @property
     def chooses_on_its_fold(self) -> bool:
-        """Whether a run of a fold keeps the weights that are best on the very fold that it would answer."""
+        """Whether a fold's run would keep the weights that are best on the fold that it is evaluated on."""
         folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
         return bool(folds) and self.validation.keep != "last"
 
@@ -118,7 +118,7 @@ class Config:
         return (layer, head) in trained
 
     def check_objective(self) -> None:
-        """Refuse, before a job of a sweep is trained, an objective that it will not measure.
+        """Reject, before a job of a sweep is trained, an objective that it does not measure.
 
         Raises:
             UserError: naming it, and the one that is measured.
@@ -130,7 +130,7 @@ class Config:
             )
 
     def check_model(self) -> None:
-        """Refuse a setting that names a part which the model has not.
+        """Reject a setting of a part that the model lacks.
 
         Raises:
             ValueError: naming the setting, the value and what is allowed.
@@ -205,7 +205,7 @@ class Config:
 
 
 def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:
-    """Refuse a task that needs other data than these."""
+    """Reject a task that needs other data."""
     head = f"task.prediction={task.prediction.kind}"
     if isinstance(data, data_settings.TextCorpus):
         if not isinstance(task.prediction, prediction_settings.NoPrediction | prediction_settings.Label):

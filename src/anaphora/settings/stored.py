@@ -16,7 +16,7 @@ from anaphora.settings.typed import construct
 
 
 def load_yaml(path: Path, missing: str) -> Any:
-    """What a YAML file holds, in OmegaConf's containers.
+    """Return the content of a YAML file in OmegaConf's containers.
 
     Args:
         path: of the file.
@@ -54,7 +54,7 @@ def read(path: Path) -> Config:
 
 
 def from_plain(plain: Mapping[str, Any], place: str) -> Config:
-    """The settings of a stored run from plain values; `place` is where they stand.
+    """Return the settings of a stored run from plain values; `place` names their source in messages.
 
     Raises:
         UserError: one is unknown or impossible, or refers to something else.
@@ -86,5 +86,5 @@ def to_plain(config: Config) -> dict[str, Any]:
 
 
 def dumps(config: Config) -> str:
-    """Settings as YAML text that `read` reads again."""
+    """Return settings as YAML text that `read` reads."""
     return OmegaConf.to_yaml(OmegaConf.create(to_plain(config)))

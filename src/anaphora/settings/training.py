@@ -1,4 +1,4 @@
-"""What a run is trained on and how, in the user's words. Imports nothing heavy."""
+"""Settings of training: task, optimizer, validation and trainer. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Supervision:
 
 @dataclass(kw_only=True)
 class Task:
-    """What the model predicts, and which losses train it."""
+    """The model's task, and the losses that train it."""
 
     prediction: Prediction = field(default=MISSING)
     masked_lm: float = 0.0  # share of the words that are masked for the masked-language-model loss
@@ -93,7 +93,7 @@ class ValueCurriculum:
             )
 
     def hidden_share(self, step: int, steps: int) -> float:
-        """The share of hidden states in the values at a step of so many, from 0 to exactly 1."""
+        """Return the share of hidden states in the values at a step, from 0 to exactly 1 from `end` on."""
         start, end = self.start * steps, self.end * steps
         if step >= end:
             return 1.0

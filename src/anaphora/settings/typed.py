@@ -1,4 +1,4 @@
-"""Every setting in one typed tree: registered for Hydra, checked before anything heavy is imported, Hydra too.
+"""The tree of typed settings: registered for Hydra, checked before anything heavy, Hydra included, is imported.
 
 A slot with variants (a position encoding, a corpus, a prediction head) takes a dataclass with a `kind`, which chooses
 it; `variants.register` adds one from outside the package.
@@ -33,7 +33,7 @@ _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy
 
 
 def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
-    """A composed configuration as typed, checked settings.
+    """Return a composed configuration as typed, checked settings.
 
     Raises:
         UserError: an unknown, missing or impossible setting, named by its path.
@@ -47,7 +47,7 @@ def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
 
 
 def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> Setting:
-    """Settings of one dataclass from plain values; variants are chosen by their `kind`.
+    """Return the settings of one dataclass from plain values; variants are chosen by their `kind`.
 
     Raises:
         UserError: naming the path, the value and what is allowed.
@@ -90,7 +90,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
 
 
 def _from_home(value: Any) -> Any:
-    """A path, or a list of paths, with the user's home in place of a leading ~; the shell puts it there only at times.
+    """Return a path or list of paths with a leading ~ replaced by the user's home; the shell does not always do so.
 
     Other users' homes (~name) stay as they are typed.
     """
@@ -149,7 +149,7 @@ def _is_of(hint: Any, value: Any) -> bool:
 
 
 def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
-    """Refuse words that no setting can mean, and a list that names something twice; numbers may stand there again."""
+    """Reject texts that are invalid for every setting, and lists with duplicates other than numbers."""
     words = value if isinstance(value, list) else [value]
     for word in words:
         if not isinstance(word, str):
@@ -179,7 +179,7 @@ MOST = 10**9
 
 
 def _check_number(number: Any, path: str) -> None:
-    """Refuse what no setting can mean: infinities, NaN, and whole numbers beyond every use."""
+    """Reject numbers that are invalid for every setting: infinities, NaN, and huge whole numbers."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         return
     if isinstance(number, float):
@@ -202,7 +202,7 @@ def _type_name(hint: Any) -> str:
 
 
 def leaf_settings(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Every leaf of nested settings with its dotted path."""
+    """Yield every leaf of nested settings with its dotted path."""
     for name, value in plain.items():
         leaf = f"{before}.{name}" if before else name
         if isinstance(value, Mapping):
@@ -212,7 +212,7 @@ def leaf_settings(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[
 
 
 def error_message(error: BaseException) -> str:
-    """Return a user's mistake in one line, whoever found it, with what is allowed if that is known."""
+    """Return an error about a setting in one line, with the allowed values if they are known."""
     message = one_line(error)
     if type(error).__name__ == "OverrideParseException" or message.startswith("Ambiguous value"):
         message = re.sub("^Lexer\\w+: (.*)", r"Error parsing override '\1'", message)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from chromium import CHROMIUM, in_browser
+from chromium import CHROMIUM, SMALL_TEXTS, in_browser
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, normalizers
 from untrained import random_run
@@ -351,6 +351,19 @@ def test_the_keyboard_is_enough_and_the_language_can_be_changed(run: Run, tmp_pa
     assert "“she” → “before”" in seen["cut"]
     assert "第 0 层第 0 头" in seen["chinese"] and seen["lang"] == "zh"
     assert seen["still"] == seen["marks"] == ["Anna", "Mary"] and seen["unlabelled"] == 0
+
+
+@browser
+@pytest.mark.parametrize("width", [1280, 500])
+def test_no_text_is_below_11_px(run: Run, width: int, tmp_path: Path) -> None:
+    body = 'await type("Anna met Mary before she left."); await click(word("Anna")); await click(word("Mary"));'
+    seen = use(
+        run,
+        f'{body} {SMALL_TEXTS} return {{ small, row: shown("row-title") }};',
+        tmp_path,
+        f"--window-size={width},900",
+    )
+    assert "she" in seen["row"] and not seen["small"]
 
 
 @browser

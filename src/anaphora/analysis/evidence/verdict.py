@@ -122,7 +122,7 @@ def _significance(cell: Significance | None, alpha: float) -> VerdictRow:
     return VerdictRow(
         rule=N_("significance"),
         question=N_(
-            "Does the head find the antecedent more often than luck would, after correction for all languages and "
+            "Does the head find the antecedent more often than chance would, after correction for all languages and "
             "kinds?"
         ),
         value=p,

@@ -1,4 +1,4 @@
-"""The language of the interface, and sentences in it: they stand in English in the code, in Chinese in zh.po.
+"""The language of the interface, and its sentences: English in the code, Chinese in zh.po.
 
 `python tests/catalogue.py` brings the Chinese catalogue up to date with the code.
 """
@@ -30,7 +30,7 @@ _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
 
 
 def interface_language() -> str:
-    """Return the language of the interface: that of the setting on the command line or of the variable, else English.
+    """Return the language of the interface, from the setting on the command line or the variable, else English.
 
     A setting that names both languages for pages names none for the terminal. The locale does not count: a log or a
     script that reads the output stays the same on every machine.
@@ -41,7 +41,7 @@ def interface_language() -> str:
 
 
 def environment_language(otherwise: str = "en") -> str:
-    """Return the language of pages, figures and progress if no setting names one: that of the variable, else English.
+    """Return the default language of pages, figures and progress, from the variable, else English.
 
     Args:
         otherwise: the language if the variable names none.
@@ -76,7 +76,7 @@ def spoken_language() -> str:
 
 
 def _(message: str) -> str:
-    """Translate a message into the language that is spoken.
+    """Translate a message into the current language.
 
     Values are filled in afterwards: `_("{count} jobs are submitted").format(count=3)`.
     """
@@ -84,7 +84,7 @@ def _(message: str) -> str:
 
 
 def pgettext(context: str, message: str) -> str:
-    """Translate a message of which Chinese needs another form here than elsewhere.
+    """Translate a message whose Chinese depends on the context.
 
     Args:
         context: where it is shown, as the catalogue names it.
@@ -94,7 +94,7 @@ def pgettext(context: str, message: str) -> str:
 
 
 def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
-    """Mark a message for the catalogue and return it as it is; it is translated where it is shown."""
+    """Mark a message for the catalogue and return it unchanged; it is translated where it is shown."""
     return message
 
 

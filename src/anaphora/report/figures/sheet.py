@@ -219,7 +219,8 @@ def scale_end(greatest: float) -> float:
 
 
 _BREAKABLE = re.compile(
-    r"第 \d+ [层头][，。？！；：、）”》]*\s*"
+    r"(?:layer|head) \d\S*\s*"
+    r"|第 \d+ [层头][，。？！；：、）”》]*\s*"
     r"|[（“《]*[\u3400-\u9fff][，。？！；：、）”》]*\s*"
     r"|[^\s\u3400-\u9fff]+(?: (?:%|\d)[^\s\u3400-\u9fff]*)*\s*"
     r"|\s+"

@@ -52,6 +52,8 @@ _PIXELS_PER_POINT = 1.7
 """CSS pixels that a point of a figure takes: its type of 8 points is then read like the text beside it."""
 _COMPRESS_FROM_BYTES = 1_000_000
 """Bytes of maps from which on a page carries them compressed."""
+_NUMBERED = re.compile(r"\b(layer|head) (\d)")
+"""The name of a layer or head, which is not broken."""
 _BREAK_IN_CHINESE = re.compile(rf"(?<={WIDE_CHARACTER.pattern})\n(?={WIDE_CHARACTER.pattern})")
 
 
@@ -225,4 +227,5 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     svg = opening + 'aria-hidden="true" focusable="false">' + svg[svg.index(">") + 1 :]
     # Lines of Chinese are one text again; others were broken at a blank.
     words = _BREAK_IN_CHINESE.sub("", title).replace("\n", " ")
+    words = _NUMBERED.sub(r"\1\u00a0\2", words)
     return InlineFigure(words, trusted_markup(svg))

@@ -1,1 +1,1 @@
-"""What the command line says of settings: the help of a command, and what was meant by a wrong argument."""
+"""Help on settings: the help of a command, and suggestions for a wrong argument."""

@@ -1,4 +1,4 @@
-"""The help of a command: what it does, an example, and its own settings with type, default and meaning."""
+"""The help of a command: its purpose, an example, and its settings with type, default and meaning."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Entry:
 
     @property
     def lines(self) -> list[str]:
-        """What the help shows of the setting."""
+        """Return the setting's lines in the help."""
         default = default_text(self.field)
         kind = "name" if self.hint in VARIANTS else _type_in_words(self.hint)
         kind += "" if default else ", required"
@@ -76,7 +76,7 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
 
 
 def listed_settings(schema: type[Any]) -> str:
-    """Return the settings of a command or program, each with its type, its default and what it means."""
+    """Return the settings of a command or program, each with its type, default and meaning."""
     return "\n".join(line for entry in _entries(schema) for line in entry.lines)
 
 
@@ -124,7 +124,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """Return the variants of a slot, and once each setting that one or several of them have."""
+    """Return the variants of a slot, and each of their settings once."""
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
@@ -175,7 +175,7 @@ _PLURALS = {str: "texts", int: "whole numbers", float: "numbers"}
 
 
 def default_text(one: dataclasses.Field[Any]) -> str:
-    """Return the default of a setting as a user types it; "" if the user has to give a value."""
+    """Return the default of a setting as a user types it; "" if a value is required."""
     value = one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
     if value is dataclasses.MISSING or value == MISSING:
         return ""
@@ -187,7 +187,7 @@ def default_text(one: dataclasses.Field[Any]) -> str:
 
 
 def comment_on(settings: type[Any], name: str) -> str:
-    """Return what a setting means: the comment behind its field or above it, in the class that declares it."""
+    """Return the meaning of a setting: the comment behind its field or above it, in the class that declares it."""
     for declaring in settings.__mro__:
         if name in inspect.get_annotations(declaring):
             return _comments(declaring).get(name, "")

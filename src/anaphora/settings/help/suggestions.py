@@ -1,4 +1,4 @@
-"""What a user meant by an argument that is no setting: the full key of a short one, the nearest name of a wrong one."""
+"""Suggestions for an argument that is no setting: the full key of a short one, the nearest name of a wrong one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_NAMED = 4
 
 
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:
-    """Check that arguments are settings and no others were meant.
+    """Check that every argument is a setting.
 
     What is wrong in a way that suggests nothing is left to what reads the arguments.
 
@@ -53,7 +53,7 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Refuse to name a model by `model=`, which elsewhere describes the parts of an encoder.
+    """Reject `model=` as the name of a model: elsewhere it describes the parts of an encoder.
 
     Raises:
         UserError: a command that reads models of any kind gets one under that name.
@@ -80,7 +80,7 @@ def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
 
 
 def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
-    """Return the settings that a user may have meant: those that end so, else those with nearly this name."""
+    """Return the settings that a user may have meant: those with this ending, else those with a similar name."""
     typed = typed.replace("-", "_")
     last = _last(typed)
     by_last: dict[str, list[str]] = {}
@@ -95,7 +95,7 @@ def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
-    """Return the name that is nearly the given one, None if there is none."""
+    """Return the most similar name, or None if none is similar."""
     close = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE)
     return close[0] if close else None
 

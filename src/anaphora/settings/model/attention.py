@@ -1,4 +1,4 @@
-"""Settings of what mixes the tokens of a layer: kinds of attention, and recurrent networks."""
+"""Settings of the token mixing of a layer: kinds of attention, and recurrent networks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Attention:
     projections: ClassVar[tuple[str, ...]] = PROJECTIONS
 
     def build(self, width: int) -> Mixer:
-        """Build the layer's attention, or what stands in its place."""
+        """Build the layer's attention, or the network in its place."""
         raise UserError(f"model.attention.kind ({self.kind!r}) is not one that this encoder can build")
 
 
@@ -102,7 +102,7 @@ class Uniform(Attention):
 
 @dataclass(kw_only=True)
 class ParameterFree(Attention):
-    """softmax(X X^T / sqrt(D)) X on the heads' slices of the features: attention with nothing to train."""
+    """softmax(X X^T / sqrt(D)) X on the heads' slices of the features: attention without trainable weights."""
 
     kind: str = "parameter_free"
     heads: int = 2  # number of heads in each layer

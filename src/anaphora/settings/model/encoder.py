@@ -1,4 +1,4 @@
-"""What an encoder is made of, in the user's words. Imports nothing heavy: a wrong setting is reported at once."""
+"""Settings of the encoder. Imports nothing heavy, so that a wrong setting is reported at once."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class SwiGlu(FeedForward):
 
 @dataclass(kw_only=True)
 class Norm:
-    """What keeps the features of a token at one scale, and where it stands; the variants are the subclasses."""
+    """Normalisation of a token's features, and its place in the block; the variants are the subclasses."""
 
     kind: str = MISSING
     placement: str = "pre"  # pre: at the start of the residual branch; post: after the sum
@@ -201,7 +201,7 @@ class Model:
 
 
 def check_length(chosen: Model, longest: int) -> None:
-    """Refuse texts of more tokens than the model has places for.
+    """Reject texts of more tokens than the model has positions.
 
     Raises:
         UserError: `longest` is above `model.position.max_length`.
@@ -213,6 +213,6 @@ def check_length(chosen: Model, longest: int) -> None:
 
 
 def about_weights(model: Model) -> float:
-    """About how many weights an encoder has, its vocabulary aside."""
+    """Return the approximate number of an encoder's weights without its vocabulary."""
     width = float(model.width)
     return model.layers * width * width * (4 + 2 * model.feed_forward.expansion)

@@ -147,5 +147,5 @@ def slots_of(prediction: Prediction) -> int:
 
 
 def reads_candidates(prediction: Prediction) -> bool:
-    """Whether answers are read off the candidates' own states, and so need no attention from the query to them."""
+    """Whether answers are read from the candidates' states, which needs no attention from the query to them."""
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)

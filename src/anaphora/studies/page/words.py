@@ -230,7 +230,7 @@ def _study_group_names() -> dict[str, str]:
 def _study_measure_names() -> dict[str, str]:
     """Return the names of columns of study.csv, by key."""
     return {
-        "antecedent_mass": _("mass on the antecedent"),
+        "antecedent_mass": _("weight on the antecedent"),
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
         "other_edges_points": _("all its others value-zeroed, points lost"),
         "patch_flips": _("row patched, flipped"),

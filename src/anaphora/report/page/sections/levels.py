@@ -34,9 +34,9 @@ def levels_section(run: ReportRun) -> Section | None:
             "In compositions the predicate, the state and the voice (active or passive; in Chinese, who comes "
             "first) together say who is meant, and no two of them do. Training showed predicate and state together "
             "in both voices, in the other voice only, or never together, though each with others. An octad, the "
-            "sentences of one predicate with two states, counts if the head is right on each of them. The best "
-            "shortcut is that of a closed list, learned on the whole training split; one that is wrong more often "
-            "than right repeats the answers of the other voice."
+            "sentences of one predicate with two states (with set cues, a quad), counts if the head is right on each "
+            "of them. The best shortcut is that of a closed list, learned on the whole training split; one that is "
+            "wrong more often than right repeats the answers of the other voice."
         ),
         elements=[
             table,
