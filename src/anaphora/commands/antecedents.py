@@ -1,4 +1,4 @@
-"""Heads as antecedent selectors from end to end: a stored model, a corpus, the table, and the files that hold it.
+"""Heads as antecedent selectors, from a stored model and a corpus to tables and files.
 
 Example: anaphora antecedents run=outputs/demo data=litbank data.path=litbank/coref/tsv
 """
@@ -121,7 +121,7 @@ def _select(
 
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
-    """Print the tables of what `antecedents.json` holds, and what they show of the best head."""
+    """Print the tables of `antecedents.json`, and a sentence on the best head."""
     from rich.table import Table
 
     from anaphora.base.console import console, print_table

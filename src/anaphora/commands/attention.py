@@ -97,7 +97,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
 
 def attention(settings: AttentionQuery) -> None:
-    """Write the page or the table and name the heads in which the pronoun attends to each candidate most, or draw."""
+    """Write the page or table and print each candidate's strongest heads, or draw pictures."""
     if settings.draws:
         draw_pictures(settings)
     else:

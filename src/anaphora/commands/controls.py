@@ -1,4 +1,4 @@
-"""The evidence on a run: what is measured beyond its scores, the controls that have to be trained, and the report.
+"""The evidence on a run: trained controls, the measures beyond its scores, and the report.
 
 Example: anaphora controls run=outputs/demo
 """
@@ -85,7 +85,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
 
 
 def control_settings(run: Run, control: str, device: str | None) -> Config:
-    """Return the settings with which a control of a run is trained; they go by the run's own, whatever its recipe."""
+    """Return the settings of a control: those of the run with one change, whatever its recipe."""
     from anaphora.analysis.evidence import controls
 
     config = controls.control_config(run.config, control)

@@ -137,7 +137,7 @@ def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
 
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
-    """Report for which languages no verdict can be supported, and the group of own items without `kind`."""
+    """Report the languages in which no verdict can be supported, and the group of own items without `kind`."""
     from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
     from anaphora.report.terminal import print_phrase
     from anaphora.report.wording import language_name
@@ -238,7 +238,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _terms(data: Data) -> str:
-    """Return what is known of the licence of a corpus; the files that it was made from may be other than published."""
+    """Return the known licence of a corpus; its source files may have another than the published ones."""
     from anaphora.data.corpora.readers import origin_of
 
     if isinstance(data, ControlledCorpus):
@@ -249,7 +249,7 @@ def _terms(data: Data) -> str:
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
-    """Yield the settings of a corpus as one types them, its kind first; of a path the last part alone."""
+    """Yield the settings of a corpus as typed, its kind first; only the last part of a path."""
     yield "kind", data.kind
     for one in fields(data):
         value = getattr(data, one.name)
@@ -259,7 +259,7 @@ def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
 
 @in_language_of_messages
 def print_reading(counted: str, count: int, report: ReadingReport, seconds: float, data: Data) -> None:
-    """Print where a corpus comes from, on what terms, how much of it was read in what time, and what was dropped.
+    """Print the origin and licence of a corpus, the number of items and the seconds of reading, and what was dropped.
 
     Args:
         counted: the message that counts what was read, marked by `N_`.

@@ -1,4 +1,4 @@
-"""The demonstration: train if need be, then everything that is measured of a run, ending with the report.
+"""The demonstration: train if necessary, measure the run, and write the report.
 
 Example: anaphora demo name=smoke trainer=smoke data.train_items=300 data.test_items=60
 """
@@ -16,7 +16,7 @@ from anaphora.settings.run import Config
 
 
 def demo(config: Config) -> float | None:
-    """Train if need be, extract, measure, report, and end with the headline table and where everything lies.
+    """Train if necessary, extract, measure, write the report, and print the headline table and the paths.
 
     Returns:
         For a job of a sweep the run's objective, which the sampler minimises.

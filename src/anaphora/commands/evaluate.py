@@ -1,4 +1,4 @@
-"""Answer the items of a split by one run, or by several runs beside shortcuts and linear models.
+"""Evaluation of the answers of one run, or of several runs, shortcuts and linear models.
 
 Several runs of one recipe (seeds or folds) answer other data, or their own; runs that label texts answer their own.
 
@@ -33,7 +33,7 @@ _OF_A_HEAD = ("candidate_accuracy", "antecedent_mass")
 
 @dataclass(kw_only=True)
 class Evaluation(RunHead):
-    """The answers of a run with one of its heads beside them, or those of several runs beside shortcuts."""
+    """The answers of a run and the choices of one of its heads, or the answers of several runs and of shortcuts."""
 
     # Several runs of one recipe instead, such as `outputs/dpr_*`; `data` are what they answer, by default their own.
     runs: list[str] = field(default_factory=list)
@@ -303,7 +303,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
 
 
 def _training_split_key(run: Run) -> tuple[str, int]:
-    """Return what the training splits of runs of one recipe differ in."""
+    """Return the settings of data in which runs of one recipe differ."""
     return run.config.data.kind, int(getattr(run.config.data, "fold", 0))
 
 

@@ -29,7 +29,7 @@ _DEFAULT_OUTPUT = "outputs/explain"
 
 @dataclass(kw_only=True)
 class Explanation:
-    """A calculation to walk through: an example, matrices of one's own, or a sentence of a trained run."""
+    """A calculation to walk through: an example, the user's matrices, or a sentence in a trained run."""
 
     example: str | None = None  # a built-in example; `list` lists them
     matrices: str | None = None  # instead, a YAML file with matrices of your own

@@ -50,7 +50,7 @@ class Export:
 
 
 def export(settings: Export) -> Path:
-    """Write a run in the format that is wanted.
+    """Write a run in the requested format.
 
     Raises:
         UserError: the folder holds something already, or a part of the model has no counterpart in the format.
@@ -76,7 +76,7 @@ def _write_page(settings: Export, path: Path) -> None:
 
 
 def _write_folder(settings: Export, folder: Path) -> None:
-    """Create a folder that is still empty."""
+    """Write a run as a folder, which must be new or empty."""
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.runs.directory import load
 
@@ -145,7 +145,7 @@ def _evidence(run: Run) -> Evidence | None:
 
 
 def _measured(run: Run) -> Path:
-    """Return where the scores of a run stand: those that were taken here, else those that came with it."""
+    """Return the file of a run's scores: those measured here, else those shipped with it."""
     from anaphora.analysis.evidence.storage import metrics_path
 
     here = run.directory

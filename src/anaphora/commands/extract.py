@@ -31,7 +31,7 @@ _WEIGHT_BYTES = 4
 
 @dataclass(kw_only=True)
 class Extraction(SentenceOrItems):
-    """What to write of the attention of a run: the rows of pronouns, or of the words of plain text."""
+    """Attention of a run to write: the rows of pronouns, or of the words of plain text."""
 
     # For texts without pronoun questions: the words whose rows are written; by default all words.
     words: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Extraction(SentenceOrItems):
 
     @property
     def part(self) -> tuple[int, int]:
-        """Return which part of how many, from 1: (1, 1) is all."""
+        """Return the number of the part, from 1, and the number of parts: (1, 1) is all."""
         number, count = (self.shard or "1/1").split("/")
         return int(number), int(count)
 
@@ -90,7 +90,7 @@ def extract(settings: Extraction) -> None:
 
 
 def _name(settings: Extraction) -> str:
-    """Return what the file of a split or of one sentence is called."""
+    """Return the file name of a split or of one sentence."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.text is None:
@@ -202,7 +202,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
-    """Return what decides which numbers the file holds; None for a sentence, which takes no time."""
+    """Return the settings and digests that determine the file's numbers; None for a sentence, which takes no time."""
     from anaphora.runs.digests import analysis_code_digest, model_digest
 
     if not selection.fingerprint:
@@ -220,7 +220,7 @@ def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extra
 
 
 class _Progress:
-    """How far an extraction is, how long it may take, and how much memory it took."""
+    """The progress of an extraction, its remaining time, and its peak memory."""
 
     def __init__(self) -> None:
         self.bytes_before = _resident_bytes()
@@ -231,7 +231,7 @@ class _Progress:
         self.total, self.done, self.begun = total, 0, time.perf_counter()
 
     def done_and_left(self) -> tuple[str, str]:
-        """Return how many items are done, and about how long the others take."""
+        """Return the number of finished items, and an estimate of the remaining time."""
         from anaphora.base.console import format_duration
 
         left = self.seconds() / max(self.done, 1) * (self.total - self.done)
@@ -250,7 +250,7 @@ class _Progress:
 
 
 def _resident_bytes() -> int:
-    """Return the memory that this process has now; 0 if the system does not tell."""
+    """Return the current memory of this process; 0 if the system does not report it."""
     pages = Path("/proc/self/statm")
     if not pages.exists():
         return 0
@@ -260,7 +260,7 @@ def _resident_bytes() -> int:
 
 
 def _peak_bytes() -> int:
-    """Return the most memory that this process ever had; 0 if the system does not tell."""
+    """Return the peak memory of this process; 0 if the system does not report it."""
     if not find_spec("resource"):
         return 0
     import resource

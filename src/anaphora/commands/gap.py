@@ -32,7 +32,7 @@ DEFAULT_FOLDS = 10
 
 @dataclass(kw_only=True)
 class NameDecisions:
-    """Two yes-or-no decisions an item: is this name, is that name, what the pronoun means (GAP)?"""
+    """Two yes-or-no decisions for each item: does the pronoun mean this name, does it mean that name (GAP)?"""
 
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
     weights: str | None = None  # pretrained weights, or a run, whose heads are read without fine-tuning
@@ -173,7 +173,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Return the rows of some runs' decisions, (S, W, N, M)."""
+    """Return the table rows of the decisions of S runs, (S, W, N, M)."""
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {
@@ -183,7 +183,7 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
 
 
 def _print_exchange_gain(evaluation: GapEvaluation) -> None:
-    """Print what the mean over both ways changes."""
+    """Print how the mean over both orders of the names changes the scores."""
     from anaphora.analysis.tasks.gap import f1_difference
     from anaphora.report.terminal import print_phrase
 
@@ -241,7 +241,7 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's decisions: (W, N, 2), once and, where names are exchanged too, both ways.
+    """Return a run's decisions, (W, N, 2): as the names stand and, if requested, also with the names exchanged.
 
     Who bears which name is no cue to the antecedent, so the mean over both is the answer that does not depend on it.
     """

@@ -1,4 +1,4 @@
-"""Show what a run reads into sentences: on a page in the browser, or one sentence in the terminal.
+"""Show a run's attention and answers: on a page in the browser, or for one sentence in the terminal.
 
 Example: anaphora look text="Anna thanked Emma because she had helped." pronoun=she
 """
@@ -48,7 +48,7 @@ class LivePage:
 
 
 def look(settings: LivePage) -> None:
-    """Serve the page on this machine's own address and open it; print a sentence where one is given or no display is.
+    """Serve the page on this machine's own address and open it; print a given sentence, or one if there is no display.
 
     Raises:
         UserError: there is no such model, a word is not in the text, or the port is taken.
@@ -85,7 +85,7 @@ def look(settings: LivePage) -> None:
 
 
 def has_display() -> bool:
-    """Return whether a browser can show a window here: elsewhere than on a Mac or Windows, a display must be named."""
+    """Check whether a browser can open a window: except on a Mac or Windows, the environment must name a display."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 

@@ -84,7 +84,7 @@ class Report(EvidencePlan):
                 raise UserError(f"{name} ({value}) has no effect on {what}; leave it out")
 
     def check_atlas(self) -> None:
-        """Check what an atlas can be asked for."""
+        """Check the settings of an atlas."""
         one_of("split", self.split, ("train", "test"))
         one_of("interface_language", self.interface_language, LANGUAGES)
         self.sources()
@@ -188,7 +188,7 @@ def atlas(settings: Report) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Return where the numbers of a run go: into its directory, or below `output` where that cannot be written."""
+    """Return the folder for a run's numbers: its directory, or one below `output` if the directory is read-only."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say
 

@@ -64,7 +64,7 @@ def score(settings: Scoring) -> Measurement:
 
 
 def score_transformers(settings: Scoring) -> Measurement:
-    """Return the same of a model of `transformers`, with the causal tests where it can be asked."""
+    """Return the scores of a model of `transformers`, with the causal tests if it answers questions."""
     from anaphora.analysis.evidence.storage import write_measurement
     from anaphora.api.models import open_any
     from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on

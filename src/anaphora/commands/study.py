@@ -11,7 +11,7 @@ from anaphora.studies.plan import StudyPlan
 
 
 def study(plan: StudyPlan) -> None:
-    """Compose the jobs from the configuration of the command that is running, and work through them.
+    """Compose the jobs from the configuration of the running command, and run them.
 
     Raises:
         FailedRunsError: runs of those that `only` names have failed; the page is written all the same.

@@ -222,7 +222,7 @@ def _why_nothing(settings: data_settings.Data, report: ReadingReport) -> str:
 
 
 def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> None:
-    """Reject what a reader from outside returns where it is not examples (or texts) by split."""
+    """Reject the result of an external reader unless it is examples (or texts) by split."""
     wanted = Text if isinstance(settings, data_settings.TextCorpus) else Example
     if not isinstance(splits, Mapping) or sorted(splits) != sorted(SPLITS):
         raise UserError(f"{option}: build must return items by split ({', '.join(SPLITS)}), and a ReadingReport")

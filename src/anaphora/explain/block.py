@@ -30,7 +30,7 @@ def token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
 
 
 class BlockSteps:
-    """The steps of one block, in the order in which they are added: its attention, then its feed-forward network."""
+    """The steps of one block in order: its attention, then its feed-forward network."""
 
     def __init__(self, block: Block, labels: tuple[str, ...]) -> None:
         self.block, self.labels = block, labels
@@ -44,7 +44,7 @@ class BlockSteps:
         return token_matrix(name, values, self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """Return the steps from the block's input to the sum with what attention gives.
+        """Return the steps from the block's input to its sum with the output of attention.
 
         Returns:
             The sum, and what the heads mix, side by side: (1, T, W).

@@ -1,4 +1,4 @@
-"""One's own matrices step by step, in float64."""
+"""A user's matrices step by step, in float64."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from anaphora.model.attention import attend, masked_softmax, merge_heads, split_
 
 
 def walk_through_calculation(calculation: Calculation, head: int = 0, row: str | None = None) -> Walkthrough:
-    """Return the walk-through of one's own matrices, in the language of the enclosing `spoken_in`.
+    """Return the walk-through of a user's matrices, in the language of the enclosing `spoken_in`.
 
     Raises:
         UserError: there is no such head or row.

@@ -153,7 +153,7 @@ def _has_answers(run: Run, example: Example | None) -> bool:
 
 
 def _question_notes(run: Run, example: Example, names_choice: bool, is_readable: bool) -> tuple[str, ...]:
-    """Return notes on which pronoun was found, and on what an answer needs."""
+    """Return notes on the pronoun that was found, and on what the answer lacks."""
     notes = [pronoun_note(example.text, example.pronoun)] if names_choice else []
     can_answer = is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
     if can_answer and not _has_answers(run, example):
@@ -169,7 +169,7 @@ def _chosen_head_note(
     answer: str,
     is_supervised: bool,
 ) -> str:
-    """Return whether the head whose steps these are points where the answer is."""
+    """Return whether the explained head attends most to the model's answer."""
     weights = next(step for step in steps if step.name == "weights").result.values
     row = weights[tokens.covering(example.pronoun)].mean(axis=0)
     names = [example.words(number) for number in range(len(example.candidates))]

@@ -36,7 +36,7 @@ def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
 
 
 def _page_words() -> dict[str, str]:
-    """Return what the page and its script say, by the names that they have for it."""
+    """Return the phrases of the page and its script, by name."""
     return {
         "colon": _(": "),
         "comma": _(", "),
@@ -63,7 +63,7 @@ def _page_words() -> dict[str, str]:
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:
-    """Return a matrix as the page's script reads it, with as many figures as it can show."""
+    """Return a matrix as the page's script reads it, rounded to the digits that it can show."""
     figures = max(7, digits + 3)
     rounded = [float(f"{value:.{figures}g}") for value in part.values.ravel().tolist()]
     values = np.array(rounded).reshape(part.values.shape).tolist()

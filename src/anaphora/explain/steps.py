@@ -21,7 +21,7 @@ _LARGE_SCORE = 100.0
 
 @dataclass(frozen=True)
 class MatrixLabels:
-    """What rows and columns are called.
+    """The labels of rows and columns.
 
     Attributes:
         queries, tokens: the rows that attend and those attended to.

@@ -32,7 +32,7 @@ _BAR_WIDTH = 30
 
 
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
-    """Print the model's answer, where there is one, and the words and candidates to which the row gives most."""
+    """Print the model's answer, if any, and the words and candidates with the most weight in the row."""
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]
     for step in answers:

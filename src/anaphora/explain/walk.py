@@ -55,7 +55,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Erratum:
-    """A mistake of a published calculation: what is printed there, and what is right."""
+    """A mistake in a published calculation: the printed value and the correct one."""
 
     published: str
     right: str
@@ -79,7 +79,7 @@ class Step:
 
     @property
     def result(self) -> Matrix:
-        """Return what the step ends with."""
+        """Return the last matrix of the step."""
         last = self.parts[-1]
         assert isinstance(last, Matrix)
         return last

@@ -65,7 +65,7 @@ class EditPoint:
     Attributes:
         softmax, product: the two operations.
         scores, weights: the order of the rows in each.
-        columns: those of the softmax that are tokens; a sink has the other.
+        columns: those of the softmax that are tokens, as opposed to a sink.
         turned: whether the weights are the second factor, with a column for each query.
     """
 

@@ -107,7 +107,7 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first of the row numbers that a table was asked for, if they number the tokens of a text."""
+    """Return the first row number of a look-up in a table, if the row numbers are the positions of a text's tokens."""
     if not rows.dim() or rows.shape[-1] < count:
         return None
     numbers = rows.reshape(-1, rows.shape[-1]).cpu()

@@ -36,7 +36,7 @@ def print_phrase(message: str, **values: Any) -> None:
 
 @in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
-    """Say of how many items a model cannot tell a right from a wrong answer; nothing if there are none."""
+    """Print the number of items with equal scores for a right and a wrong answer; nothing if there are none."""
     if answers is not None and answers.undecided.any():
         print_phrase(
             N_(

@@ -12,8 +12,8 @@ from anaphora.settings.training import DECIDE_RESULTS
 def same_settings(stored: Config, wanted: Config) -> bool:
     """Check whether two runs have the same settings, apart from output folder and device.
 
-    A run whose file names no precision was trained with the default of its device, as which it is read. Labels that
-    nobody named are those of the data, which training writes into the run's settings.
+    A run whose file names no precision counts as trained with the default of its device. Labels that the user did not
+    name are those of the data; training writes them into the run's settings.
     """
     stored = _without_labels_of_the_data(stored, wanted)
     here = wanted.trainer

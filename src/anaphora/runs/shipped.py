@@ -53,7 +53,7 @@ def shipped_folder() -> Path:
 
 
 def run_folder(name: str) -> Path:
-    """Return the folder that the name of a run on this machine leads to; it need not exist.
+    """Return the folder of a run on this machine by its name; it need not exist.
 
     Raises:
         UserError: the run inside the package is named, and this installation has none.

@@ -80,7 +80,7 @@ class ChosenHead:
 
     @property
     def position(self) -> Head:
-        """Return which head it is."""
+        """Return the layer and the number of the head."""
         return Head(self.layer, self.head)
 
 

@@ -51,7 +51,7 @@ class Answers:
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
-        """Return the answers to all items from those to some, each part with the numbers of its items."""
+        """Return the answers to all items from those to parts of them, each part with the numbers of its items."""
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
         whole = cls.joined(answers)

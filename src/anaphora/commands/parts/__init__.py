@@ -1,1 +1,1 @@
-"""What several commands share: settings, and how files are read and written."""
+"""Parts shared by several commands: settings, and reading and writing of files."""

@@ -1,4 +1,4 @@
-"""Models side by side: every model's heads on the same items, read where they are measured already, and one page."""
+"""Models side by side: every model's heads on the same items, with stored measurements re-used, and one page."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class AtlasPlan:
 
 
 def draw_atlas(plan: AtlasPlan) -> Path:
-    """Measure what is not measured yet, write the page and its table, and print a row for each model.
+    """Measure what is missing, write the page and its table, and print a row for each model.
 
     Raises:
         UserError: a model or a corpus cannot be read.
@@ -128,7 +128,7 @@ def atlas_entry(
 def with_tasks(
     entry: AtlasEntry, model: Model, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
 ) -> AtlasEntry:
-    """Return the same with what one kind of corpus has: antecedents picked on documents, name decisions on GAP."""
+    """Return the entry with the measures of its kind of corpus: antecedents on documents, name decisions on GAP."""
     source = plan.sources[entry.corpus]
     folder, about = _folder(plan, entry.model, entry.corpus), _provenance(model, splits, plan)
     if isinstance(source, CoreferenceCorpus):
@@ -170,7 +170,7 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
 
 
 def _folder(plan: AtlasPlan, model: str, corpus: str) -> Path:
-    """Return where what is measured of a model on a corpus is kept."""
+    """Return the folder of a model's measurements on a corpus."""
     return plan.folder / model.strip("/").replace("/", "--") / corpus
 
 
@@ -196,7 +196,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return the same from what an earlier atlas wrote."""
+    """Return the entry from the files of an earlier atlas."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

@@ -1,4 +1,4 @@
-"""Coreference clusters by a model's answers: the mentions of a document, linked to those that they mean."""
+"""Coreference clusters from a model's answers: each mention of a document linked to its antecedent."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _span(mention: Mention) -> Span:
 
 
 def _merge(clusters: dict[Span, list[Span]], one: Span, other: Span) -> None:
-    """Let the mentions of two clusters share one."""
+    """Merge the clusters of two mentions."""
     kept, added = clusters[other], clusters[one]
     if kept is added:
         return

@@ -1,4 +1,4 @@
-"""The pages of a report, with figures and tables: on runs whose evidence is known, and on records from elsewhere."""
+"""The pages of a report, with figures and tables, on runs with known evidence and on models from elsewhere."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
-    """Remove the figures of an earlier report that the new one has not; where a page on another split is, all stay.
+    """Remove the figures of an earlier report that the new one lacks; keep all if a page on another split is there.
 
     Args:
         folder: of the pages.
@@ -242,7 +242,7 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """Return how far the runs' rows are apart, printed too; empty for one run, or where their items or words differ."""
+    """Return and print the divergence of the runs' rows; empty for one run, or if their items or words differ."""
     if len(evidence) < 2:
         return []
     try:

@@ -1,4 +1,4 @@
-"""What several commands read: the items of a run's split, or one sentence. Imports nothing heavy."""
+"""Settings of the input of several commands: the items of a run's split, or one sentence. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Check that no setting lacks the one that it belongs to and so has no effect.
+    """Check that no setting is without effect because another one is missing.
 
     Args:
         text: the sentence; None if the command reads something else.

@@ -1,4 +1,4 @@
-"""What several commands take from a stored run, and where their files go."""
+"""Access of several commands to a stored run, and the places of their files."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Return where the scores of a run lie that a command names; of a published one, where they were taken here."""
+    """Return the file of the scores of a run; for a published run, the file of those measured here."""
     return results_folder(run) if run == SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """Return the head that a command names, if it does.
+    """Return the head that a command names; None if it names none.
 
     Raises:
         UserError: the run has no such head.
@@ -88,7 +88,7 @@ def head_of_settings(settings: RunHead, run: Run) -> Head | None:
 
 
 def print_unread(unread: UnreadMentions | None) -> None:
-    """Print which pronouns and candidates the model reads as unknown, if there are any."""
+    """Print the pronouns and candidates that the model reads as unknown, if any."""
     if unread is not None:
         say(
             _("{items} of {all} items have a pronoun or candidate that is not in the vocabulary: {words}").format(
@@ -112,7 +112,7 @@ def asks_alike(run: Run, settings: RunItems) -> bool:
 
 
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Check that what is measured on other data is not written among the files on the run's own data.
+    """Check that measurements on other data are not written among those on the run's own data.
 
     Published weights have no data of their own, and those of the run inside the package are not here.
 
@@ -152,7 +152,7 @@ def check_folder_name(output: str) -> None:
 
 @contextmanager
 def held_output(output: str | None, default: Path, model: Run | str, place: str = "outputs/other") -> Iterator[Path]:
-    """Lock the output folder from before the work until the files are written, unless it is the run that is read.
+    """Lock the output folder until the files are written, unless it is that of the run.
 
     Args:
         output: what the command names.
@@ -187,7 +187,7 @@ class TableFile:
 
     @classmethod
     def checked(cls, name: str | None) -> TableFile:
-        """Return the file, asked before any work whether it can be written.
+        """Return the file, after checking that it can be written.
 
         Raises:
             UserError: it cannot, or its name does not end in .csv.
@@ -198,14 +198,14 @@ class TableFile:
         return cls(name)
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the rows and say where they are."""
+        """Write the rows and print the path."""
         if self.name:
             write_csv(Path(self.name), rows)
             say(_("table {path}").format(path=self.name))
 
 
 def load_runs(names: Sequence[str], device: Device) -> list[Run]:
-    """Return every run that the names and patterns stand for.
+    """Return every run that matches the names and patterns.
 
     Raises:
         UserError: a pattern stands for none, a run is named twice, or one cannot be read.
@@ -241,7 +241,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 
 
 def is_of_transformers(name: str) -> bool:
-    """Return whether the library reads it: any model that is no run of ours, where the library is installed."""
+    """Check whether `transformers` reads the model: it is no run of this package, and the library is installed."""
     if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
@@ -257,7 +257,7 @@ def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
 
 
 def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | TransformersModel]:
-    """Return each model under the name that a page shows: its directory's, or all that was written where two share one.
+    """Return each model by its name on a page: that of its directory, or the whole argument if two share a name.
 
     Raises:
         UserError: there is no such model, or one is named twice.

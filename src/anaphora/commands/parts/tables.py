@@ -42,7 +42,7 @@ def _empty_table(
 
 @in_language_of_messages
 def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Question], other: str) -> None:
-    """Say how many items of a split are in another one too; nothing if there is none."""
+    """Print how many items of a split are also in another; nothing if there are none."""
     if shared := shared_questions(items, others):
         names = {"split": label(split_names(), split), "other": label(split_names(), other)}
         print_phrase(
@@ -55,7 +55,7 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
 
 @in_language_of_messages
 def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print what `accuracy_rows` gives."""
+    """Print the rows of `accuracy_rows`."""
     title = _("{run}: task accuracy, {split} split").format(run=run, split=label(split_names(), split))
     table = _empty_table(title, rows[0], rows[0].keys() - {"items", "accuracy"}, box.HEAVY_HEAD)
     for row in rows:
@@ -65,7 +65,7 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
 
 @in_language_of_messages
 def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration]) -> None:
-    """Print how far confidence and accuracy are apart, without the temperatures and with them."""
+    """Print the calibration error, without the temperatures and with them."""
     title = _("{run}: expected calibration error, {split} split").format(run=run, split=label(split_names(), split))
     table = Table(title=title, title_justify="left")
     table.add_column(_("language"))
@@ -79,7 +79,7 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
-    """Print the perplexity of so many masked tokens."""
+    """Print the perplexity and the number of masked tokens."""
     print_phrase(
         N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
         run=run,
@@ -91,7 +91,7 @@ def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> No
 
 @in_language_of_messages
 def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print what `accuracy_by_label` gives; its first row is of all texts."""
+    """Print the rows of `accuracy_by_label`; the first is of all texts."""
     title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(
         run=run, split=label(split_names(), split)
     )
@@ -110,7 +110,7 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 @in_language_of_messages
 def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
-    """Print what `accuracy_by_policy` gives of so many runs on a split."""
+    """Print the rows of `accuracy_by_policy` on a split, with the number of runs."""
     title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
         data=data, split=label(split_names(), split), runs=runs
     )
@@ -189,7 +189,7 @@ def _row_name(name: str, runs: Collection[str]) -> str:
 
 @in_language_of_messages
 def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
-    """Print rows without the columns that are empty; a heading has a word a line.
+    """Print rows without empty columns; each word of a heading has its own line.
 
     Args:
         title: above the table.
@@ -232,7 +232,7 @@ def value_cell(column: str, value: Any) -> str:
 
 
 def policy_name(name: str) -> str:
-    """Return what a model, a shortcut or another rule that answers is called."""
+    """Return the name of a model, a shortcut or another rule that answers."""
     if name.endswith(OWN_FOLDS_SUFFIX):
         return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
     named = shortcut_names() | _policy_names()
@@ -240,7 +240,7 @@ def policy_name(name: str) -> str:
 
 
 def _policy_names() -> dict[str, str]:
-    """Return what models and rules that answer are called, by name, next to shortcuts and baselines."""
+    """Return the names of models and rules that answer, shortcuts and baselines among them, by key."""
     return {
         "chance": _("chance"),
         "model": _("model"),
@@ -253,7 +253,7 @@ def _policy_names() -> dict[str, str]:
 
 
 def file_column_names() -> dict[str, str]:
-    """Return what the columns of files are called in the tables of the terminal, by name."""
+    """Return the headings of the terminal's tables by column of the files."""
     return {
         "this_run": _("this run"),
         "worst_template": _("worst template"),

@@ -1,8 +1,8 @@
 """Predicates, states and parts of sentences (composition.toml), and short texts (short_text.toml), read and checked.
 
 A predicate's class says which states are a reason for what its agent does, and which for what happens to its patient.
-Every predicate shares its states with others that they pick the other participant of, so that predicate, state and
-voice decide together and no two of them do.
+Every predicate shares its states with others for which they pick the other participant, so that predicate, state
+and voice decide together and no two of them do.
 """
 
 from __future__ import annotations

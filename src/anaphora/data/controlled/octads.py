@@ -121,8 +121,8 @@ class OctadPlanner:
 def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random) -> Iterator[SentencePlan]:
     """Yield sentence plans without end, with the place of a third person.
 
-    Of a place each line is as likely as another, whatever the number of its texts: one with many would crowd out the
-    others' constructions.
+    All lines of a place are equally likely, whatever the number of their texts, so that a line with many texts does not
+    displace the constructions of the others.
     """
     while True:
         drawn = chance.random()

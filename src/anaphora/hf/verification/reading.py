@@ -34,6 +34,6 @@ class MapReading:
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """Return the arguments of the forward pass with which the model returns its maps, if it is to do so."""
+        """Return the arguments of the forward pass; if maps are needed, those with which the model returns them."""
         is_returned = self.implementation != interface.NAME and self.points is None
         return {"output_attentions": True} if is_returned else {}

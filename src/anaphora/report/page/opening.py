@@ -154,7 +154,7 @@ def _uniform_verdict(result: str) -> str:
 
 
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
-    """Return the languages by their verdict; kinds of cue apart only where those of a language differ."""
+    """Return the languages by their verdict; kinds of cue are separate only if their verdicts differ."""
     groups: dict[str, list[str]] = {}
     for language, kinds in (verdicts or {}).items():
         results = {kind: cell.verdict for kind, cell in kinds.items()}

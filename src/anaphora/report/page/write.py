@@ -227,5 +227,5 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     svg = opening + 'aria-hidden="true" focusable="false">' + svg[svg.index(">") + 1 :]
     # Lines of Chinese are one text again; others were broken at a blank.
     words = _BREAK_IN_CHINESE.sub("", title).replace("\n", " ")
-    words = _NUMBERED.sub(r"\1\u00a0\2", words)
+    words = _NUMBERED.sub("\\1\u00a0\\2", words)
     return InlineFigure(words, trusted_markup(svg))

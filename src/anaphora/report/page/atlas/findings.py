@@ -24,7 +24,7 @@ from anaphora.report.wording import (
 
 
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield the findings on one corpus, all of whose models are given."""
+    """Yield the findings on one corpus, from the entries of all models."""
     for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
         yield from _head_findings(entries, code)
     yield from _antecedent_findings(entries)
