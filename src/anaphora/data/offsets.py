@@ -64,7 +64,7 @@ _CUTS = "cuts a word"
 
 
 def _problem(text: str, span: _Span, word_parts: Collection[int]) -> str:
-    """Return what is wrong with a span that lies in the text; "" if nothing is."""
+    """Return the fault of a span inside the text; "" if it has none."""
     start, end = span
     if text[start].isspace() or text[end - 1].isspace():
         return "starts or ends at a blank"

@@ -171,7 +171,7 @@ def written_span(text: str, span: Span) -> str:
 
 
 def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
-    """Yield wherever some words stand in a text as whole words, in any case.
+    """Yield the spans of some words in a text, as whole words in any case.
 
     A word ends where `is_inside_word` says so: at a blank or a sign, where the script changes, and anywhere in Chinese.
     A letter with its accents is the same however it is encoded, in one character or in several.
@@ -190,7 +190,7 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text with its letters apart from their accents, and where each character of it stands in the text.
+    """Return a text with its accents as separate characters, and the place of each character in the text.
 
     Returns:
         the text in NFD; and for each of its characters, and for its end, the place in the given text, None for one that

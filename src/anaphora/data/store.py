@@ -261,7 +261,7 @@ def _decontaminated(
 def _with_fold_as_dev(
     splits: Mapping[str, Sequence[Any]], settings: data_settings.ExternalCorpus, folds: int
 ) -> dict[str, list[Any]]:
-    """Return one fold of what is not test as the dev split, the others as the train split."""
+    """Return one fold of the items outside the test split as the dev split, the others as the train split."""
     rest = [*splits["train"], *splits["dev"]]
     parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
     for item, number in zip(rest, fold_numbers(rest, folds, settings.seed), strict=True):
@@ -270,7 +270,7 @@ def _with_fold_as_dev(
 
 
 def files_read(settings: data_settings.Data) -> dict[str, Path]:
-    """Return the files that decide what the corpus holds, by name; none of them is opened.
+    """Return the files that determine the content of the corpus, by name, without opening them.
 
     Raises:
         UserError: nothing is at a path of the settings, or nothing of a format that its reader knows.
@@ -283,7 +283,7 @@ def files_read(settings: data_settings.Data) -> dict[str, Path]:
 
 
 def _fingerprint(settings: data_settings.Data) -> str:
-    """A hash of everything that decides what is read; a change of code counts, so no version needs to be kept."""
+    """Return a hash of everything that determines the items, code included, so that no version number is needed."""
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
     total.update(source_of(settings).encode())
     # What a reader from outside imports of this package is not known, so all code that reads data counts.
@@ -336,7 +336,7 @@ def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Cor
 
 
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of every file of a corpus in the cache, by its name there, and of what is known about it."""
+    """Return the digest of every file of a corpus in the cache, by name, and of its description."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}

@@ -14,7 +14,7 @@ UNKNOWN_WORD = "\ufffd"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Text:
-    """A text, a paragraph a line, and its label where it has one.
+    """A text, with one paragraph per line, and its label if it has one.
 
     Raises:
         UserError: a field is empty or not allowed; the message names field, value and what is allowed.

@@ -1,4 +1,4 @@
-"""The third-person pronouns of English and Chinese, and where they stand in a text.
+"""The third-person pronouns of English and Chinese, and their places in a text.
 
 Whoever types a sentence need not name its pronoun: the last one is asked about, since the most candidates stand before
 it. The page without Python finds the same ones with the same pattern.

@@ -1,4 +1,4 @@
-"""Heads as antecedent selectors for the terminal and as a figure; both read what `antecedents.json` holds."""
+"""Heads as antecedent selectors for the terminal and as a figure; both read `antecedents.json`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
-    """Return what a field of choice allows one to say of pronouns: their best head against the nearest mention."""
+    """Return a sentence on the best head for pronouns in a field of choice, against the nearest mention."""
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if _find(subset_rows, "nearest", "mentions", "pronoun") else "all"
     nearest, head = _find(subset_rows, "nearest", "mentions", column), _find(subset_rows, "best head", field, column)

@@ -78,7 +78,7 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """Return the card of a corpus as Markdown; by its head `datasets` knows the splits.
+    """Return the card of a corpus as Markdown; its metadata tell `datasets` the splits.
 
     Args:
         settings: what made the corpus, by the name of each setting.

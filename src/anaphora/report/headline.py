@@ -207,7 +207,7 @@ def _upper_bound(value: float | None, ends: Interval | None) -> float:
 
 
 def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:
-    """Return how often the head picks the antecedent in some groups, and what that shows."""
+    """Return a sentence on how often the head picks the antecedent in some groups, and on what that shows."""
     shares = [share_text(group.cell.candidate_accuracy) for group in groups]
     if len(groups) > 1:
         shares = [
@@ -275,7 +275,7 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 
 
 def _bar_name(name: str) -> str:
-    """Return what a baseline is called in a sentence."""
+    """Return the name of a baseline in a sentence."""
     bars = {
         "all_candidates": _("chance"),
         "random_init": _("the mean of untrained models"),

@@ -20,7 +20,7 @@ def format_count(number: float | None) -> str:
 
 
 def format_number(value: float | None, digits: int, span: Sequence[float] | None = None) -> str:
-    """Return a number with so many decimals, with its interval."""
+    """Return a number with a number of decimals, and its interval."""
     if value is None:
         return NOT_MEASURED
     return with_minus(f"{value:.{digits}f}") + _interval_after(span, digits)
@@ -74,7 +74,7 @@ def format_range(low: float | None, high: float | None) -> str:
 
 
 def format_spread(spread: Spread | None) -> str:
-    """Return a median in percent with the lowest and highest; alone where all are the same as it is written."""
+    """Return a median in percent with the lowest and highest, or alone if all are equal as printed."""
     if spread is None:
         return NOT_MEASURED
     median = format_percent(spread.median)
@@ -96,7 +96,7 @@ def format_p_value(value: float | None) -> str:
 
 
 def _interval_after(span: Sequence[float] | None, digits: int) -> str:
-    """Return the ends of an interval as they stand after its number."""
+    """Return the ends of an interval as written after its number."""
     return f" [{', '.join(with_minus(f'{end:.{digits}f}') for end in span)}]" if span else ""
 
 

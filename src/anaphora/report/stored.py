@@ -23,7 +23,7 @@ _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
 
 
 def stored_sentence(text: str) -> str:
-    """Return a sentence of a file; one that the catalogue lacks as it is."""
+    """Return a translated sentence of a file; unchanged if the catalogue lacks it."""
     if best := _BEST.fullmatch(text):
         baseline = label(baseline_names(), best["baseline"].replace(" ", "_"))
         share = f"{100 * float(best['share']):.1f}"
@@ -36,7 +36,7 @@ def stored_sentence(text: str) -> str:
 
 
 def observed_text(text: str) -> str:
-    """Return what a file says was observed of a control: its accuracies, and what they mean if not as expected."""
+    """Return a control's stored observation: its accuracies, and their meaning if they are not as expected."""
     checks = list(_CHECK.finditer(text))
     if not checks:
         return stored_sentence(text)

@@ -1,4 +1,4 @@
-"""Tables of what was measured, for the terminal and for the page."""
+"""Tables of measures, for the terminal and for the page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _lost(knockout: Knockout, edge: str) -> str:
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
-    """Return a row for every language and kind of cue: what the chosen head alone carries."""
+    """Return a row for every language and kind of cue: the effects of the chosen head alone."""
     columns = [
         _("language, cue"),
         _("antecedent’s edge\nvalue-zeroed, points"),
@@ -114,7 +114,7 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a row for every language and kind of cue: where the weight of a forbidden edge goes."""
+    """Return a row for every language and kind of cue: the destinations of a forbidden edge's weight."""
     names = {
         "distractors": _("distractors"),
         "cue": _("cue"),

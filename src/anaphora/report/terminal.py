@@ -1,4 +1,4 @@
-"""What a command prints of the scores, of the verdict, and of several runs side by side."""
+"""Terminal output on scores, on the verdict, and on several runs side by side."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def print_undecided(answers: Answers | None) -> None:
 
 @in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
-    """Print what the rules give for every language and kind of cue, and the rows that fail or are open."""
+    """Print the verdict for every language and kind of cue, and the rules that fail or are open."""
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
     for group in kind_groups(evidence.verdict_at_head):
@@ -73,7 +73,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 
 @in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
-    """Print the headline table, the sentence that says what it shows, and what was left out."""
+    """Print the headline table, the sentence on what it shows, and the items that were left out."""
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)
@@ -94,13 +94,13 @@ def print_headline(evidence: Evidence) -> None:
 
 @in_language_of_messages
 def print_causal(evidence: Evidence) -> None:
-    """Print what the causal tests cost in answers, where there are any."""
+    """Print the answers lost in the causal tests, if there are any."""
     print_text_table(causal_table(evidence))
 
 
 @in_language_of_messages
 def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> None:
-    """Print what the trained controls of a run show, and whether that was expected."""
+    """Print the results of a run's trained controls, and whether they are as expected."""
     console.print(_controls_table(run, split, measured))
     for name, control in measured.items():
         message = {
@@ -226,7 +226,7 @@ def print_text_table(table: TableElement) -> None:
 
 
 def typed_names() -> dict[str, str]:
-    """Return what controls, languages and kinds of cue are called in a table: in English as they are typed."""
+    """Return the names of controls, languages and kinds of cue in a table: in English, as typed in settings."""
     return {
         "uniform": _("uniform"),
         "frozen_query_key": _("frozen_query_key"),

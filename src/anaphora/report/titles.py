@@ -1,4 +1,4 @@
-"""What the titles of figures say.
+"""Titles of figures.
 
 Where a title would else name a thing, it says what is seen, in one sentence computed from the data. A head is not
 praised for what chance, untrained models or shortcuts reach too, and of one sentence only that sentence is spoken of.
@@ -267,7 +267,7 @@ def _attended_units(
 
 
 def _mention(words: Sequence[str], places: Sequence[int]) -> str:
-    """Return the words of a mention where it stands first, shortened to what a title has room for."""
+    """Return the words of a mention at its first place, shortened to fit a title."""
     first = [place for number, place in enumerate(places) if place == places[0] + number]
     text = ("" if is_chinese(words[first[0]]) else " ").join(words[place] for place in first)
     if _is_too_wide(text):

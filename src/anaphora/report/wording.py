@@ -1,4 +1,4 @@
-"""What measures, heads, groups and the like are called, and how sentences list them, in the language of the page.
+"""Names of measures, heads, groups and the like, and their lists in sentences, in the language of the page.
 
 Each function here translates when it is called, for a page and its figures may be made in two languages by one process.
 """
@@ -12,7 +12,7 @@ from anaphora.base.locale.translation import _, pgettext, spoken_language
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return what a name of the evidence is called; one that `names` lacks is written with blanks."""
+    """Return the label of a key of the evidence; a key that `names` lacks is written with blanks."""
     return names.get(name, name.replace("_", " "))
 
 
@@ -52,7 +52,7 @@ def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
 
 
 def value_label(value: str) -> str:
-    """Return what a value of a factor is called; numbers from one to another stand on either side of a dash."""
+    """Return the label of a factor's value; numbers from one to another stand on either side of a dash."""
     ends = re.fullmatch(r"(\d+)-(\d+)", value)
     return _("{low}–{high}").format(low=ends[1], high=ends[2]) if ends else label(factor_value_names(), value)
 
@@ -80,7 +80,7 @@ def kind_names() -> dict[str, str]:
 
 
 def short_measure_names() -> dict[str, str]:
-    """Return what measures are called where there is little room, by name."""
+    """Return short names of measures, by key."""
     return {
         "task_accuracy": _("task accuracy"),
         "candidate_accuracy": _("candidate accuracy"),
@@ -256,7 +256,7 @@ def language_names() -> dict[str, str]:
 
 
 def level_names() -> dict[str, str]:
-    """Return what training showed of compositions, by level."""
+    """Return labels of what training showed of compositions, by level."""
     return {
         "set": _("set cues"),
         "L0": _("seen in both voices"),

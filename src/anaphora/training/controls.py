@@ -15,7 +15,7 @@ AGREEMENT_TYPES = ("gender", "number", "animacy")
 
 
 def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
-    """Replace the labels of a split as `task.labels` says; the examples keep the true ones."""
+    """Replace the labels of a split according to `task.labels`; the examples keep the true ones."""
     match labels:
         case "shuffled":
             shuffle_labels(data, seed)

@@ -47,7 +47,7 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 
 
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
-    """Return what one rank computes of a batch; a rank without a row takes the first one with weight 0."""
+    """Return the part of a batch for one rank; a rank without a row takes the first one with weight 0."""
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
     if not len(share.ids):

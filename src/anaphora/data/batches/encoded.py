@@ -33,7 +33,7 @@ class RaggedArray:
 
     @classmethod
     def joined(cls, flat: NDArray[Any], lengths: Indices) -> RaggedArray:
-        """Return lists that stand one after the other in an array already."""
+        """Return lists that are already concatenated in an array."""
         array = cls(())
         array.flat, array.lengths, array.starts = flat, lengths, lengths.cumsum() - lengths
         return array
@@ -56,7 +56,7 @@ class RaggedArray:
 
 
 class EncodedSplit:
-    """A split as flat arrays: the tokens of every item, and where its pronoun and candidates stand.
+    """A split as flat arrays: the tokens of every item, and the positions of its pronoun and candidates.
 
     Args:
         examples: the items.

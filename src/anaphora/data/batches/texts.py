@@ -71,7 +71,7 @@ class EncodedTexts(EncodedSplit):
             self.gold[number, labels.index(text.label)] = True
 
     def subsample(self, most: int) -> None:
-        """Keep at most so many chunks, evenly spread."""
+        """Keep at most `most` chunks, evenly spread."""
         if len(self) <= most:
             return
         kept = np.arange(most) * len(self) // most

@@ -137,7 +137,7 @@ def load(language: str, folder: Path) -> CompositionContent:
 
 
 def load_texts(language: str, folder: Path) -> Mapping[str, Lines]:
-    """Return the short texts of `folder`/<language's folder>/short_text.toml by split: lines, and what each stands for.
+    """Return the short texts of `folder`/<language's folder>/short_text.toml by split: lines, and the texts of each.
 
     Raises:
         UserError: naming file, entry and what is allowed.

@@ -205,7 +205,7 @@ def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
 def _proven_ends(
     path: Path, parsed: Sequence[tuple[str, Mapping[str, Any], str, Sequence[Sequence[str]]]], setting: str
 ) -> str:
-    """Return where spans end: [n, n] is empty if ends are exclusive, [.., words] goes too far if they are inclusive.
+    """Return where spans end: [n, n] is empty if ends are exclusive, [.., words] is out of range if they are inclusive.
 
     Raises:
         UserError: the spans prove neither, or both.

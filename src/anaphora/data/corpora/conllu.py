@@ -70,7 +70,7 @@ def conllu_files(path: str, needed: str) -> tuple[list[Path], dict[Path, str]]:
 
 
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
-    """Yield the documents of a file, each with what was lost in it.
+    """Yield the documents of a file, each with its counts of lost mentions.
 
     Args:
         path: of the file.
@@ -315,7 +315,7 @@ class _DocumentBuilder:
             yield -1 if governor is None else governor
 
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
-        """Return the document and what was lost in it; `undeclared` is the part of a bracket that is the entity."""
+        """Return the document and its lost mentions; `undeclared` is the part of a bracket that is the entity."""
         self.end_sentence()
         name = f"{corpus}/{self.name}"
         holds_place = placeholders(self.words, self.tags)

@@ -40,7 +40,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class ReadingReport:
-    """How many rows of a corpus were read, and which were dropped for what reason."""
+    """The number of rows read from a corpus, and of those dropped, by reason."""
 
     rows: int
     dropped: tuple[tuple[str, str], ...] = ()  # (where, reason)
@@ -137,7 +137,7 @@ def occurrences(words: str, text: str) -> list[Span]:
 
 
 def whole_number(written: str) -> int | None:
-    """Return what some text says if it is a whole number of 0 or more, in the digits 0 to 9; None if it is not."""
+    """Return the value of a text that is a whole number of at least 0 in the digits 0 to 9; None for any other."""
     return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else None
 
 

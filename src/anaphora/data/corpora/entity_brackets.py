@@ -62,7 +62,7 @@ Brackets = Sequence[Bracket | None]
 
 @dataclass(frozen=True)
 class BracketFields:
-    """What `# global.Entity` declares.
+    """The declaration `# global.Entity`.
 
     Attributes:
         where: file and line of the declaration.
@@ -96,7 +96,7 @@ class BracketFields:
 
 
 def parse_fields(where: str, written: str) -> BracketFields:
-    """Read what stands after `# global.Entity =`.
+    """Parse the value of `# global.Entity =`.
 
     Raises:
         UserError: no part is the entity.

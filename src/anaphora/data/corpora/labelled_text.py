@@ -1,4 +1,4 @@
-"""Texts with a label each -> Texts: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a file of one's own, or the hub.
+"""Texts with a label each -> Texts: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub.
 
 A row without a label is dropped. So is a training text that stands in dev or test too, or a second time in training:
 ChnSentiCorp repeats a quarter of its development texts there. And so is a dev text that stands in test too.
@@ -207,7 +207,7 @@ def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
 
 
 def _cells(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the cells by column of a file's rows; `cell_text` gives what a cell of a .tsv file says."""
+    """Yield the cells by column of a file's rows; `cell_text` returns the text of a cell of a .tsv file."""
     match path.suffix.lower():
         case ".tsv":
             yield from _tab_separated(path, cell_text)

@@ -66,7 +66,7 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def files(settings: PlainText) -> dict[str, Path]:
-    """Return the files that are read, by name and in their order; what comes from the hub has none.
+    """Return the files that are read, by name and in order; none for a data set of the hub.
 
     Raises:
         UserError: nothing is there, or nothing of a known format.

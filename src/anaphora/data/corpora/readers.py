@@ -31,7 +31,7 @@ class Reader:
 
 
 def reader_of(settings: Data) -> Reader:
-    """Return what the reader of some settings tells about itself; a name that its module lacks has a default."""
+    """Return the description of the reader of some settings; names that its module lacks have defaults."""
     module = vars(import_module(settings.reader)) if settings.reader else {}
     return Reader(
         origin=origin_of(settings),

@@ -227,7 +227,7 @@ def check_words(text: str) -> None:
 
 
 def check_written(field: str, text: str, span: Span, words: str) -> None:
-    """Check that some words stand at a place of a text, as an offset in bytes or in UTF-16 units may not say.
+    """Check that a text has some words at an offset, which may wrongly count bytes or UTF-16 units.
 
     Raises:
         UserError: other characters stand there, or a part of a longer word.

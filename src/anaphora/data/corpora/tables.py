@@ -97,7 +97,7 @@ def _check_language(example: Example) -> None:
 
 
 def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a table with where each stands; cells without a value are left out.
+    """Yield the rows of a table, each with its place in the file; cells without a value are left out.
 
     Raises:
         UserError: the file is none of .jsonl, .csv and .parquet, or broken.

@@ -57,7 +57,7 @@ _NO_WORD_TAG = "-NONE-"
 
 
 def word_form(word: str, tags: Sequence[str], language: str) -> str:
-    """Return which of `FORMS` a word is: by the first of its tags that says something, else by the word itself."""
+    """Return which of `FORMS` a word is: by the first informative tag, else by the word itself."""
     tag = next((each for each in tags if each in _TAGS), "")
     if tag:
         return "pronoun" if tag in _PRONOUN_TAGS else "proper" if tag in _PROPER_NOUN_TAGS else "nominal"

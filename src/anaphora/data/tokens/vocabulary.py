@@ -180,6 +180,6 @@ def _character_counts(counts: Counter[str]) -> Counter[str]:
 
 
 def _repeated_words(counts: Counter[str]) -> Iterator[str]:
-    """Yield every word as often as it was counted, sorted."""
+    """Yield every word as many times as it was counted, in sorted order."""
     for word, count in sorted(counts.items()):
         yield f"{word} " * count

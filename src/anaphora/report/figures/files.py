@@ -26,7 +26,7 @@ _NO_METADATA: dict[str, dict[str, None]] = {
 
 
 def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORMATS) -> list[Path]:
-    """Write `figure` as `stem`.png, .svg and .pdf, and return the paths; the folder is made where it is missing.
+    """Write `figure` as `stem`.png, .svg and .pdf, and return the paths; create the folder if it is missing.
 
     All formats are drawn before the first file is touched, so a figure that fails leaves the old files. Text is
     outlined in SVG and embedded as small Type 42 fonts in PDF. No date, program name or address is written.

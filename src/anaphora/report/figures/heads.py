@@ -138,7 +138,7 @@ def _checked_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _blank_note(grids: Sequence[NDArray[np.float64]]) -> str:
-    """Return what hatched layers are, if there are any."""
+    """Return a note on hatched layers; empty if there are none."""
     return _("hatched: layers without attention") if any(np.isnan(grid).any() for grid in grids) else ""
 
 

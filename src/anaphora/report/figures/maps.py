@@ -297,7 +297,7 @@ class _SentenceStrip:
         return [*lines, TextLine(places, left - gap)]
 
     def height(self, line: TextLine) -> float:
-        """Return height in inches of the line's boxes and of what stands under them."""
+        """Return the height in inches of the line's boxes and of the labels under them."""
         on_line = {index for index, _, _ in line.places}
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 

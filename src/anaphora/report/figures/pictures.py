@@ -147,7 +147,7 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as the text writes it, with an ellipsis where other words stand between its own."""
+    """Return the cue as written in the text, with an ellipsis for other words between its own."""
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)
     if whole:

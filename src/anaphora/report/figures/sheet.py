@@ -128,7 +128,7 @@ class Sheet:
             left = self.word(left + 0.18, line - 0.1, label(_role_names(), name), ROLE_COLOURS[name]) + 0.16
 
     def word(self, left: float, middle: float, text: str, colour: str) -> float:
-        """Write a small label and return where it ends."""
+        """Write a small label and return its right end."""
         text = drawable_text(text)
         self.canvas.text(left, middle - 0.032, text, fontsize=style.SMALL, color=colour)
         return left + text_width(text, style.SMALL)
@@ -344,7 +344,7 @@ class WordRoles:
         return self._of.get(index)
 
     def colour(self, index: int, other: str = style.OTHER) -> str:
-        """Return the colour of the word's role, `other` where it has none."""
+        """Return the colour of the word's role, or `other` if it has none."""
         return ROLE_COLOURS.get(self._of.get(index, ""), other)
 
     def present(self) -> list[str]:

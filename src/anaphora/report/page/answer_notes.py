@@ -81,7 +81,7 @@ def head_note(
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return which of several third-person pronouns was taken, and how to choose another; None if there is no other."""
+    """Return a note on the pronoun chosen among several, and on how to choose another; None if there is only one."""
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:
         return None
@@ -91,17 +91,17 @@ def pronoun_note(text: str, pronoun: Span) -> str | None:
 
 
 def no_pronoun_note() -> str:
-    """Return what to do with a sentence in which no pronoun was found."""
+    """Return advice on a sentence without a pronoun."""
     return _("There is no third-person pronoun of English or Chinese here: click a word to see its row.")
 
 
 def too_few_note(pronoun: str) -> str:
-    """Return what to do with a sentence that has fewer candidates than an answer needs."""
+    """Return advice on a sentence with fewer candidates than an answer needs."""
     return answer_phrases()["too_few"].format(pronoun=f"“{pronoun}”")
 
 
 def _typed(text: str, span: Span) -> str:
-    """Return a word as a user types it for `pronoun`: with its number if it stands in the text several times."""
+    """Return a word as a user types it for `pronoun`: with its number if it occurs several times in the text."""
     word = text[slice(*span)]
     places = list(occurrences_in_any_case(word, text))
     return word if len(places) == 1 else f"{word}:{places.index(span) + 1}"

@@ -101,7 +101,7 @@ def _special_words(spans: Sequence[Span]) -> list[int]:
 
 
 def _answer_text(example: Example, answer: int | None) -> str | None:
-    """Return the candidate that the model names, "" for none of them, which each page says in its language."""
+    """Return the candidate that the model names; "" for none of them, for which each page has its own words."""
     if answer is None:
         return None
     if answer == NO_CANDIDATE:

@@ -70,7 +70,7 @@ def number_parts(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4)
 def read_asset(name: str, folder: Path = TEMPLATE_FOLDER) -> Markup:
-    """Read a file of this package, which goes into the page unchanged."""
+    """Return a file of this package for insertion into the page, unchanged."""
     return trusted_markup((folder / name).read_text(encoding="utf-8"))
 
 
@@ -82,7 +82,7 @@ def trusted_markup(text: str) -> Markup:
 
 
 def script_json(content: Any) -> Markup:
-    """Return JSON that stands inside a script element: no character of it can end the element or a line of script."""
+    """Return JSON for a script element: none of its characters can end the element or a line of script."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

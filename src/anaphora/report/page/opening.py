@@ -34,7 +34,7 @@ from anaphora.report.wording import (
 def comparison_section(
     runs: Sequence[ReportRun], spreads: Sequence[GroupSpread] = (), divergences: Sequence[RowDivergence] = ()
 ) -> Section:
-    """Return several runs: the verdict of each, median and spread of the measures, and how far their rows are apart."""
+    """Return the section on several runs: verdicts, median and spread of the measures, divergence of their rows."""
     elements: list[PageElement] = []
     for title, parts in (
         (_("Verdicts on the layer"), [run.evidence.verdict for run in runs]),
@@ -178,7 +178,7 @@ def control_commands(run: ReportRun) -> list[str]:
 
 
 def cue_kinds(runs: Sequence[ReportRun]) -> str:
-    """Return what set cues and role cues are; empty if no run was scored on them separately."""
+    """Return a definition of set cues and role cues; empty if no run was scored on them separately."""
     kinds = {group.kind for run in runs for group in kind_groups(run.evidence.scores)}
     if not kinds & {"set", "role"}:
         return ""

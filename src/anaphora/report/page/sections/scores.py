@@ -1,4 +1,4 @@
-"""The sections on what the chosen head scores, and on what it is compared with."""
+"""The sections on the scores of the chosen head, and on its baselines."""
 
 from __future__ import annotations
 
