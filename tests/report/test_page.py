@@ -181,7 +181,7 @@ def test_every_figure_is_described_in_words_and_handed_back(
 ) -> None:
     labels = [attributes["aria-label"] for _, attributes in page.elements if attributes.get("role") == "img"]
     figures = report[1][HOSTILE]
-    assert len(labels) == len(figures) + 1 == sum(tag == "figure" for tag, _ in page.elements)  # one opens the page
+    assert len(labels) == len(figures) + 2 == sum(tag == "figure" for tag, _ in page.elements)  # two open the page
     assert all(labels)
     assert {"scoreboard", "effects", "knockout", "ablation", "pattern_patching", "dose_response"} <= set(figures)
     assert {"quad_en_role", "alignment_through_training"} <= set(figures)

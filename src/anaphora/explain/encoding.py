@@ -92,8 +92,8 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         temperature = answer_temperature(run, language_of(query.text)) if is_answered else None
         steps, answer = _steps(model, blocks, sentence, query, labels, layer, head, temperature)
     about = _(
-        "Run {run}: {layers} layers, heads in each: {heads}, features a token: {width}. All numbers are the encoder's "
-        "own, in 64-bit arithmetic."
+        "Run {run}: {layers} layers, heads in each: {heads}, features per token: {width}. All numbers are the "
+        "encoder's own, in 64-bit arithmetic."
     ).format(run=run.name, layers=len(blocks), heads=heads, width=run.config.model.width)
     if answer is not None:
         about = joined_sentences([about, _("The model answers: {answer}.").format(answer=answer)])
