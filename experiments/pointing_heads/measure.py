@@ -56,10 +56,13 @@ class Study:
         for language in LANGUAGES:
             yield f"shortcuts-{language}", partial(self._shortcuts, language)
         yield "likelihoods", self._likelihoods
+        copies = [(model, kind) for model in reversed(CORPORA) for kind in KINDS_OF_COPY]
         for seed in range(self.settings.copies):
-            for model in CORPORA:
-                for kind in KINDS_OF_COPY:
-                    yield f"copy-{model}-{kind}-{seed}", partial(self._copy, model, kind, seed)
+            for model, kind in copies:
+                yield f"copy-{model}-{kind}-{seed}", partial(self._copy, model, kind, seed)
+        for seed in range(max(self.settings.gap_copies, self.settings.few_copies)):
+            for model, kind in copies:
+                yield f"copy-{model}-{kind}-{seed}-corpora", partial(self._copy_on_corpora, model, kind, seed)
 
     def measure(self) -> None:
         """Measure the parts that are asked for and not there yet."""
@@ -101,7 +104,7 @@ class Study:
         return edges.likelihoods_part(self._model("smollm2"), development, measured)
 
     def _copy(self, name: str, kind: str, seed: int) -> Part:
-        """Choose a head of a copy as that of the model was chosen, and measure it on everyday sentences and corpora."""
+        """Choose a head of a copy as that of the model was chosen, and measure it on everyday sentences."""
         copied = rows.copy_of(self._model(name), kind, seed)
         chosen = {
             language: chosen_head(rows.development_part(copied, self.everyday(language, "dev")))
@@ -112,13 +115,15 @@ class Study:
             for reading in READINGS
             if reading.model == name
         }
-        corpora = [
-            corpus
-            for corpus in CORPORA[name]
-            if seed < (self.settings.gap_copies if corpus == GAP else self.settings.few_copies)
-        ]
-        accuracy |= {corpus: accuracy_of(copied, chosen["en"], self.corpus(corpus)) for corpus in corpora}
         return {"accuracy": accuracy, "heads": {language: [head.layer, head.head] for language, head in chosen.items()}}
+
+    def _copy_on_corpora(self, name: str, kind: str, seed: int) -> Part:
+        """Measure on corpora the head that a copy has chosen in English."""
+        copied = rows.copy_of(self._model(name), kind, seed)
+        head = Head(*read_json(self.folder / f"copy-{name}-{kind}-{seed}.json", {"heads": dict})["heads"]["en"])
+        counts = dict.fromkeys(CORPORA[name], self.settings.few_copies) | {GAP: self.settings.gap_copies}
+        asked = [corpus for corpus, count in counts.items() if seed < count]
+        return {"accuracy": {corpus: accuracy_of(copied, head, self.corpus(corpus)) for corpus in asked}}
 
     def _model(self, name: str) -> TransformersModel:
         """Return a model; it stays open while others are asked for."""

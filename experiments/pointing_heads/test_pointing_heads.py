@@ -91,6 +91,11 @@ def test_each_part_has_a_number_for_each_sentence(measured: Parts) -> None:
     assert measured["likelihoods"]["right"]
 
 
+def test_as_many_copies_of_gap_as_of_everyday_sentences_are_allowed() -> None:
+    settings = PointingHeads(models="models", data="data")
+    assert settings.gap_copies == settings.copies == 20
+
+
 def test_claims_whose_parts_are_missing_are_not_decided(measured: Parts) -> None:
     decided = {one.name: one for one in claims.decide(measured)}
     assert list(decided) == list(claims.rules())
