@@ -13,6 +13,7 @@ from anaphora.base.files import read_json, write_json
 from anaphora.base.language import LANGUAGES
 from anaphora.hf.reader import TransformersModel
 from experiments.pointing_heads import edges, rows
+from experiments.pointing_heads.examples import examples_part
 from experiments.pointing_heads.items import (
     CORPORA,
     DEVELOPMENT,
@@ -44,6 +45,8 @@ class Study:
         for model, languages in DEVELOPMENT.items():
             for language in languages:
                 yield f"development-{model}-{language}", partial(self._development, model, language)
+        for language in LANGUAGES:
+            yield f"examples-{language}", partial(self._examples, language)
         for reading in READINGS:
             yield f"everyday-{reading.name}", partial(self._everyday, reading)
             yield f"vector-{reading.name}", partial(self._vector, reading)
@@ -75,6 +78,10 @@ class Study:
 
     def _development(self, model: str, language: str) -> Part:
         return rows.development_part(self._model(model), self.everyday(language, "dev"))
+
+    def _examples(self, language: str) -> Part:
+        head = self._heads("e5", "en")[0]
+        return examples_part(f"{self.settings.models}/e5", head, self.everyday(language, "dev"))
 
     def _everyday(self, reading: Reading) -> Part:
         heads, measured = self._heads(reading.model, reading.chosen_in), self.everyday(reading.language, "measured")
