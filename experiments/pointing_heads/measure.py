@@ -11,6 +11,7 @@ from anaphora.api.models import open_any
 from anaphora.base.console import say
 from anaphora.base.files import read_json, write_json
 from anaphora.base.language import LANGUAGES
+from anaphora.data.example import sample_quads
 from anaphora.hf.reader import TransformersModel
 from experiments.pointing_heads import edges, rows
 from experiments.pointing_heads.examples import examples_part
@@ -108,7 +109,8 @@ class Study:
 
     def _likelihoods(self) -> Part:
         development, measured = self.everyday("en", "dev"), self.everyday("en", "measured")
-        return edges.likelihoods_part(self._model("smollm2"), development, measured)
+        some = sample_quads(measured, self.settings.likelihood_items)
+        return edges.likelihoods_part(self._model("smollm2"), development, some)
 
     def _copy(self, name: str, kind: str, seed: int) -> Part:
         """Choose a head of a copy as that of the model was chosen, and measure it on everyday sentences."""

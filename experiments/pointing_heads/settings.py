@@ -24,6 +24,7 @@ class PointingHeads:
     output: str = "outputs/pointing_heads"  # folder for what is measured; parts that are there are not measured again
     parts: list[str] = field(default_factory=list)  # beginnings of the names of parts to measure; none for all
     items: int = 400  # number of items of each corpus at most, as whole groups
+    likelihood_items: int = 100  # number of everyday sentences for likelihoods, as whole pairs at equal distances
     training_items: int = 20_000  # number of items in each language that shortcuts are fitted on
     copies: int = 20  # number of untrained copies, and of copies with shuffled weights, on everyday sentences
     gap_copies: int = 20  # the same on GAP

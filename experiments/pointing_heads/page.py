@@ -1,0 +1,152 @@
+"""Write docs/results/pointing_heads.md, its Chinese and the pictures: python -m experiments.pointing_heads.page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from anaphora.base.files import write_text
+from anaphora.cli import run_program
+from experiments.pointing_heads.claims import (
+    Decision,
+    Number,
+    Parts,
+    accuracy,
+    best_shortcut,
+    copies_of,
+    decide,
+    floats,
+    mean,
+    of_types,
+)
+from experiments.pointing_heads.items import CORPORA, READINGS
+from experiments.pointing_heads.measure import stored_parts
+from experiments.pointing_heads.phrases import EN, ZH, Words
+from experiments.pointing_heads.pictures import TYPES, draw_pictures, shortcut_of_type
+from experiments.pointing_heads.rows import RULES
+from experiments.pointing_heads.settings import Pages
+
+Row = Sequence[str]
+
+
+def work(settings: Pages) -> None:
+    """Write the pages and the pictures."""
+    parts = stored_parts(settings.output)
+    decisions = decide(parts)
+    for language, words, ending in (("en", EN, ".md"), ("zh", ZH, ".zh.md")):
+        text = Path(__file__).with_name(f"page.{language}.md").read_text(encoding="utf-8")
+        tables = {
+            "verdicts": verdicts(decisions, words),
+            "types": types(parts, words),
+            "corpora": corpora(parts, words),
+            "edges": edges(parts, words),
+        }
+        for name, rows in tables.items():
+            text = text.replace(f"{{{name}}}", table(rows))
+        write_text(Path(settings.folder) / f"pointing_heads{ending}", text)
+        draw_pictures(parts, words, language, Path(settings.pictures))
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Return rows, the first of which are the columns' names, as a Markdown table."""
+    head, *body = rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))
+
+
+def verdicts(decisions: Sequence[Decision], words: Words) -> Iterator[Row]:
+    """Yield the claims with their numbers and verdicts."""
+    yield [words.columns[name] for name in ("claim", "rule", "numbers", "verdict")]
+    for decision in decisions:
+        claim, rule = words.claims[decision.name]
+        numbers = dict.fromkeys(shown(number, words) for number in decision.numbers)
+        yield [claim, rule, "<br>".join(numbers) or "-", words.verdicts[decision.verdict]]
+
+
+def shown(number: Number, words: Words) -> str:
+    """Return a number with its interval and what it is about."""
+    name = words.sets.get(number.of) or " ".join(words.sets[part] for part in number.of.split())
+    value = number.value if isinstance(number.value, str) else f"{number.value:.1f}"
+    if isinstance(number.value, float) and abs(number.value) < 1:
+        value = f"{number.value:.2f}"
+    return f"{name}: {value}{interval_text(number.interval)}"
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """Return an interval in brackets, or nothing."""
+    if interval is None:
+        return ""
+    digits = 2 if max(map(abs, interval)) < 1 else 1
+    return f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+
+
+def types(parts: Parts, words: Words) -> Iterator[Row]:
+    """Yield the accuracy by type of cue, with that of the best shortcut and, for all, of the other controls."""
+    names = [words.sets[reading.name] for reading in READINGS]
+    best = [f"{words.columns['shortcut']}, {words.sets[language]}" for language in ("en", "zh")]
+    yield [words.columns["type"], words.columns["items"], *names, *best]
+    for name in (*TYPES, "all"):
+        cells, count = [], ""
+        for reading in READINGS:
+            part = parts[f"everyday-{reading.name}"]
+            chosen = np.flatnonzero(of_types(part, TYPES if name == "all" else (name,)))
+            own = {"group": [part["group"][item] for item in chosen]}
+            value, interval = accuracy(own, floats(part["right"])[chosen])
+            cells.append(f"{value:.1f}{interval_text(interval)}")
+            count = str(len(chosen))
+        fitted = (
+            [100 * shortcut_of_type(parts, one, name) for one in ("en", "zh")] if name != "all" else all_types(parts)
+        )
+        yield [words.types[name], count, *cells, *(f"{value:.1f}" for value in fitted)]
+    seconds = [mean(100 * floats(parts[f"everyday-{reading.name}"]["second"])) for reading in READINGS]
+    yield [words.columns["second"], "", *(f"{value:.1f}" for value in seconds), "", ""]
+    for kind in ("untrained", "shuffled"):
+        values = [copies_of(parts, reading.model, reading.name)[kind] for reading in READINGS]
+        count = "/".join(dict.fromkeys(str(len(one)) for one in values))
+        title = words.columns["copies"].format(count=count, kind=words.sets[kind])
+        yield [title, "", *(f"{max(one):.1f}" if one else "-" for one in values), "", ""]
+
+
+def all_types(parts: Parts) -> list[float]:
+    """Return how often the best shortcut of each language is right, in %."""
+    shortcuts = [parts[f"shortcuts-{language}"] for language in ("en", "zh")]
+    return [100 * float(floats(one["shortcuts"][best_shortcut(one)]).mean()) for one in shortcuts]
+
+
+def corpora(parts: Parts, words: Words) -> Iterator[Row]:
+    """Yield how often the head and the better rule of position are right on the texts of others."""
+    copied = [words.columns["copies"].format(count="3 + 3", kind="").strip()]
+    yield [words.columns[name] for name in ("corpus", "items", "head", "rule_of_position", "chance")] + copied
+    for model, names in CORPORA.items():
+        for name in names:
+            part = parts[f"corpus-{model}-{name}"]
+            value, interval = accuracy(part, part["right"])
+            rule = best_shortcut(part, RULES[:2])
+            copies = [value for values in copies_of(parts, model, name).values() for value in values]
+            yield [
+                f"{words.sets[name]}, {words.sets[model]}",
+                str(len(part["right"])),
+                f"{value:.1f}{interval_text(interval)}",
+                f"{mean(100 * floats(part['shortcuts'][rule])):.1f} ({words.shortcuts[rule]})",
+                f"{mean(100 * floats(part['chance'])):.1f}",
+                f"{max(copies):.1f} ({len(copies)})" if copies else "-",
+            ]
+
+
+def edges(parts: Parts, words: Words) -> Iterator[Row]:
+    """Yield what vectors, probes and likelihoods are with and without the edge."""
+    yield ["", *(words.columns[name] for name in ("whole", "edge", "matched"))]
+    for reading in READINGS:
+        if part := parts.get(f"vector-{reading.name}"):
+            whole, fall = floats(part["margin"]), part["fall"]
+            cut = [whole - floats(fall[name]) for name in ("edge", "matched")]
+            yield [f"cos, {words.sets[reading.name]}", *(f"{one.mean():.3f}" for one in (whole, *cut))]
+    for reading in READINGS:
+        if part := parts.get(f"probe-{reading.name}"):
+            rights = [mean(100 * floats(part["right"][name])) for name in ("whole", "edge", "matched")]
+            yield [f"{words.columns['probe']}, {words.sets[reading.name]}", *(f"{one:.1f}" for one in rights)]
+
+
+if __name__ == "__main__":
+    run_program(Pages, work)
