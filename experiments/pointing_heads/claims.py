@@ -95,7 +95,7 @@ def interval_of(values: ArrayLike, part: Part, bounds: tuple[float, float]) -> t
     numbers = floats(values)
     there = np.flatnonzero(~np.isnan(numbers))
     ends = cluster_interval(numbers[there], [part["group"][item] for item in there], bounds=bounds)
-    return None if ends is None else (round(ends[0], 2), round(ends[1], 2))
+    return None if ends is None else (round(ends[0], 4), round(ends[1], 4))
 
 
 def accuracy(part: Part, right: ArrayLike) -> tuple[float, tuple[float, float] | None]:
