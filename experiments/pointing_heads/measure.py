@@ -52,6 +52,8 @@ class Study:
             yield f"everyday-{reading.name}", partial(self._everyday, reading)
             yield f"vector-{reading.name}", partial(self._vector, reading)
             yield f"probe-{reading.name}", partial(self._probe, reading)
+        for name in CORPORA["e5"]:
+            yield f"rules-{name}", partial(self._rules, name)
         for model, corpora in CORPORA.items():
             for name in corpora:
                 yield f"corpus-{model}-{name}", partial(self._corpus, model, name)
@@ -103,6 +105,9 @@ class Study:
 
     def _corpus(self, model: str, name: str) -> Part:
         return rows.corpus_part(self._model(model), self._heads(model, "en")[0], self.corpus(name))
+
+    def _rules(self, name: str) -> Part:
+        return rows.rules_part(self.corpus(name))
 
     def _controlled(self, model: str, language: str) -> Part:
         return rows.corpus_part(self._model(model), self._heads(model, "en")[0], controlled(self.settings, language))

@@ -111,6 +111,13 @@ def corpus_part(model: TransformersModel, head: Head, examples: Sequence[Example
     }
 
 
+def rules_part(examples: Sequence[Example]) -> Part:
+    """Measure rules that see only places, lengths and numbers of mentions; of documents, with the form of each item."""
+    rules = unfitted_correctness(examples)
+    forms = [example.factors.get("form", "") for example in examples]
+    return {"form": forms, "shortcuts": {name: listed(rules[name]) for name in (*RULES, "most_mentioned")}}
+
+
 def items_part(scores: HeadScores) -> Part:
     """Return what tells the items apart."""
     return {
