@@ -151,7 +151,7 @@ def _points(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
     corrected = holm([min(1.0, part["p"] * part["heads"]) for _, part in read])
     for (name, part), p in zip(read, corrected, strict=True):
         value, interval = accuracy(part, part["right"])
-        holds = value >= rule["least"] and _above(interval, 50) and p < ALPHA
+        holds = value >= rule["least"] and _above(interval, 50) and bool(p < ALPHA)
         yield Number(name, value, interval, holds, f"p = {p:.4f}")
 
 

@@ -43,8 +43,9 @@ def work(settings: Pages) -> None:
             "corpora": corpora(parts, words),
             "edges": edges(parts, words),
         }
-        for name, rows in tables.items():
-            text = text.replace(f"{{{name}}}", table(rows))
+        facts = {name: table(rows) for name, rows in tables.items()} | sentences(parts, words)
+        for name, fact in facts.items():
+            text = text.replace(f"{{{name}}}", fact)
         write_text(Path(settings.folder) / f"pointing_heads{ending}", text)
         draw_pictures(parts, words, language, Path(settings.pictures))
 
@@ -112,6 +113,34 @@ def all_types(parts: Parts) -> list[float]:
     """Return how often the best shortcut of each language is right, in %."""
     shortcuts = [parts[f"shortcuts-{language}"] for language in ("en", "zh")]
     return [100 * float(floats(one["shortcuts"][best_shortcut(one)]).mean()) for one in shortcuts]
+
+
+def sentences(parts: Parts, words: Words) -> dict[str, str]:
+    """Return the facts that stand in the text, by the name of their place."""
+    of_pronouns, mentioned = [], []
+    for name in CORPORA["e5"]:
+        right, rules = 100 * floats(parts[f"corpus-e5-{name}"]["right"]), parts[f"rules-{name}"]
+        mentioned.append(f"{mean(100 * floats(rules['shortcuts']['most_mentioned'])):.1f} ({words.sets[name]})")
+        pronouns = np.array(rules["form"]) == "pronoun"
+        if pronouns.any():
+            of_pronouns.append(f"{right[pronouns].mean():.1f} ({words.sets[name]}, {pronouns.sum()})")
+    weights = [floats(parts[f"vector-{reading.name}"]["weights"]).mean(axis=0) for reading in READINGS]
+    counts = [len(values) for reading in READINGS for values in copies_of(parts, reading.model, reading.name).values()]
+    likely = parts.get("likelihoods")
+    return {
+        "pronouns": ", ".join(of_pronouns),
+        "mentioned": ", ".join(mentioned),
+        "weights": ", ".join(f"{edge:.2f} / {matched:.2f}" for edge, matched in weights),
+        "copies": words.copies.format(count=min(counts)),
+        "likelihoods": "" if likely is None else words.likelihoods.format(
+            layer=likely["head"][0],
+            head=likely["head"][1],
+            pointing=f"{mean(100 * floats(likely['pointing'])):.1f}",
+            right=f"{mean(100 * floats(likely['right'])):.1f}",
+            items=len(likely["right"]),
+            without=f"{mean(100 * floats(likely['without']['gold'])):.1f}",
+        ),
+    }  # fmt: skip
 
 
 def corpora(parts: Parts, words: Words) -> Iterator[Row]:

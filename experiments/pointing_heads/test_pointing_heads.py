@@ -104,6 +104,16 @@ def test_claims_whose_parts_are_missing_are_not_decided(measured: Parts) -> None
     assert decided["points"].verdict == claims.FALLS  # untrained models
 
 
+def test_the_verdicts_are_written_with_their_numbers(measured: Parts, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    for name, part in measured.items():
+        (tmp_path / "parts" / f"{name}.json").write_text(json.dumps(part), encoding="utf-8")
+    claims.write_claims(str(tmp_path))
+    written = json.loads((tmp_path / claims.CLAIMS).read_text(encoding="utf-8"))
+    assert [one["name"] for one in written] == list(claims.rules())
+    assert len(written[0]["numbers"]) == 3
+
+
 def verdict(name: str, parts: Parts) -> str:
     return next(one.verdict for one in claims.decide(parts) if one.name == name)
 
