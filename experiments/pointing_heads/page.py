@@ -17,6 +17,7 @@ from experiments.pointing_heads.claims import (
     best_shortcut,
     copies_of,
     decide,
+    fewest_copies,
     floats,
     mean,
     of_types,
@@ -25,7 +26,7 @@ from experiments.pointing_heads.items import CORPORA, READINGS
 from experiments.pointing_heads.measure import stored_parts
 from experiments.pointing_heads.phrases import EN, ZH, Words
 from experiments.pointing_heads.pictures import TYPES, draw_pictures, shortcut_of_type
-from experiments.pointing_heads.rows import RULES
+from experiments.pointing_heads.rows import RULES, Part
 from experiments.pointing_heads.settings import Pages
 
 Row = Sequence[str]
@@ -70,7 +71,7 @@ def shown(number: Number, words: Words) -> str:
     name = words.sets.get(number.of) or " ".join(words.sets[part] for part in number.of.split())
     value = number.value if isinstance(number.value, str) else f"{number.value:.1f}"
     if isinstance(number.value, float) and abs(number.value) < 1:
-        value = f"{number.value:.2f}"
+        value = f"{number.value:.3f}"
     return f"{name}: {value}{interval_text(number.interval)}"
 
 
@@ -78,7 +79,7 @@ def interval_text(interval: tuple[float, float] | None) -> str:
     """Return an interval in brackets, or nothing."""
     if interval is None:
         return ""
-    digits = 2 if max(map(abs, interval)) < 1 else 1
+    digits = 3 if max(map(abs, interval)) < 1 else 1
     return f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
 
 
@@ -125,13 +126,18 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
         if pronouns.any():
             of_pronouns.append(f"{right[pronouns].mean():.1f} ({words.sets[name]}, {pronouns.sum()})")
     weights = [floats(parts[f"vector-{reading.name}"]["weights"]).mean(axis=0) for reading in READINGS]
-    counts = [len(values) for reading in READINGS for values in copies_of(parts, reading.model, reading.name).values()]
     likely = parts.get("likelihoods")
+
+    def distances(types: Sequence[str]) -> str:
+        return ", ".join(by_distance(parts[f"everyday-{reading.name}"], types) for reading in READINGS)
+
     return {
         "pronouns": ", ".join(of_pronouns),
         "mentioned": ", ".join(mentioned),
         "weights": ", ".join(f"{edge:.2f} / {matched:.2f}" for edge, matched in weights),
-        "copies": words.copies.format(count=min(counts)),
+        "distance": distances(TYPES),
+        "roles": distances(("role",)),
+        "copies": words.copies.format(count=fewest_copies(parts)),
         "likelihoods": "" if likely is None else words.likelihoods.format(
             layer=likely["head"][0],
             head=likely["head"][1],
@@ -141,6 +147,17 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
             without=f"{mean(100 * floats(likely['without']['gold'])):.1f}",
         ),
     }  # fmt: skip
+
+
+def by_distance(part: Part, types: Sequence[str]) -> str:
+    """Return the accuracy where a pair's nearer candidate is the antecedent, and where the farther one is, in %."""
+    farthest: dict[str, int] = {}
+    for group, distance in zip(part["group"], part["distance"], strict=True):
+        farthest[group] = max(distance, farthest.get(group, 0))
+    is_far = np.array([farthest[group] == one for group, one in zip(part["group"], part["distance"], strict=True)])
+    right = 100 * floats(part["right"])
+    asked = of_types(part, types)
+    return f"{right[asked & ~is_far].mean():.1f} / {right[asked & is_far].mean():.1f}"
 
 
 def corpora(parts: Parts, words: Words) -> Iterator[Row]:
@@ -161,6 +178,29 @@ def corpora(parts: Parts, words: Words) -> Iterator[Row]:
                 f"{mean(100 * floats(part['chance'])):.1f}",
                 f"{max(copies):.1f} ({len(copies)})" if copies else "-",
             ]
+
+    for name, part in parts.items():
+        if name.startswith("controlled-"):
+            _, model, language = name.split("-")
+            yield from controlled(part, model, language, words)
+
+
+def controlled(part: Part, model: str, language: str, words: Words) -> Iterator[Row]:
+    """Yield the same of the built-in corpus, by kind of cue."""
+    for kind, title in words.kinds.items():
+        chosen = np.flatnonzero(np.array(part["kind"]) == kind)
+        own = {"group": [part["group"][item] for item in chosen]}
+        value, interval = accuracy(own, floats(part["right"])[chosen])
+        rules = {name: 100 * floats(part["shortcuts"][name])[chosen].mean() for name in RULES[:2]}
+        rule = max(rules, key=lambda name: rules[name])
+        yield [
+            words.controlled.format(kind=title, language=words.sets[language], model=words.sets[model]),
+            str(len(chosen)),
+            f"{value:.1f}{interval_text(interval)}",
+            f"{rules[rule]:.1f} ({words.shortcuts[rule]})",
+            f"{100 * floats(part['chance'])[chosen].mean():.1f}",
+            "-",
+        ]
 
 
 def edges(parts: Parts, words: Words) -> Iterator[Row]:

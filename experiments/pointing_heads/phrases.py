@@ -34,6 +34,8 @@ class Words:
     pair: tuple[str, str]
     copies: str
     likelihoods: str
+    controlled: str
+    kinds: dict[str, str]
 
 
 EN = Words(
@@ -135,10 +137,13 @@ EN = Words(
     best="best shortcut, {language}",
     sentences_title="One word changes, and layer {layer} head {head} of e5 goes from the pronoun to the other name",
     pair=("English", "Chinese"),
-    copies="The number of copies of each kind is at least {count} on everyday sentences and 3 on each corpus, GAP included.",
-    likelihoods="Asked which candidate the pronoun refers to, SmolLM2 gives the antecedent the higher likelihood in {right} % of "
-    "{items} English sentences; its best head (layer {layer} head {head}) picks the antecedent in {pointing} %. Without this head's "
-    "edge {without} % of the answers are right.",
+    copies="On everyday sentences there are at least {count} copies of each kind; on each corpus there are 3, "
+    "on GAP too.",
+    likelihoods="Asked which candidate the pronoun refers to, SmolLM2 gives the antecedent the higher likelihood in "
+    "{right} % of {items} English sentences; its best head (layer {layer} head {head}) picks the antecedent in "
+    "{pointing} %. Without this head's edge {without} % of the answers are right.",
+    controlled="built-in corpus, {kind} cues, {language}, {model}",
+    kinds={"set": "set", "role": "role"},
 )
 ZH = Words(
     claims={
@@ -217,6 +222,9 @@ ZH = Words(
     sentences_title="e5 的一个头（第 {layer} 层第 {head} 头）从代词关注哪些词：只换一个词，它就转向另一个人",
     pair=("英语", "汉语"),
     copies="日常句子上，每种副本至少 {count} 个；每个语料上 3 个，GAP 也是。",
-    likelihoods="问 SmolLM2 代词指谁，{items} 个英语句子里有 {right} % 是先行词的似然更高；它最好的头（第 {layer} 层第 {head} 头）在 "
-    "{pointing} % 的句子里选中先行词。敲除这个头的边以后，答对的有 {without} %。",
+    likelihoods="问 SmolLM2 代词指谁，{items} 个英语句子里有 {right} % 是先行词的似然更高；"
+    "它最好的头（第 {layer} 层第 {head} 头）在 {pointing} % 的句子里选中先行词。"
+    "敲除这个头的边以后，答对的有 {without} %。",
+    controlled="内置语料，{kind}线索，{language}，{model}",
+    kinds={"set": "集合", "role": "角色"},
 )
