@@ -130,7 +130,7 @@ def _cores() -> int:
 
 
 def _load() -> float | None:
-    """Look a few times, since the average of the last minute has this process's own earlier work in it."""
+    """Return the mean of a few readings; the average of the last minute would include this process's earlier work."""
     busy = []
     try:
         for _number in range(_LOOKS):

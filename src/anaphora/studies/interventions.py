@@ -168,7 +168,7 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
 
 
 def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the levels alone: set cues are main items, and are among those."""
+    """Yield the levels of compositions without set cues, which count among the main items."""
     return (cell for cell in level_cells(examples) if cell[1] in COMPOSITION_LEVELS)
 
 

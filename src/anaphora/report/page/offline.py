@@ -109,14 +109,14 @@ def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
 
 
 def weight_colours() -> dict[str, Any]:
-    """Return the colours of weights, from none to most, and on which of them type is white."""
+    """Return the colours of weights, from none to most, and which of them need white type."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.WEIGHTS)
 
 
 def diverging_colours() -> dict[str, Any]:
-    """Return the colours of numbers of either sign, white in the middle, and on which of them type is white."""
+    """Return the colours of numbers of either sign, white in the middle, and which of them need white type."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.DIVERGING)
