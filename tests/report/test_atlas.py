@@ -66,3 +66,7 @@ def test_a_head_is_above_all_only_where_all_was_measured_and_what_was_not_is_lef
     assert "With its whole interval above all three: mine." in sentence(alone)
     assert "untrained models" in sentence(alone)
     assert not re.search("above all three|untrained models|–", sentence(unmeasured))
+    few = replace(
+        evidence, languages={"en": replace(whole, intervals=replace(whole.intervals, candidate_accuracy=None))}
+    )
+    assert "95 % interval" in sentence(alone) and not re.search("interval|–", sentence(few).partition("For ")[0])

@@ -41,20 +41,24 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     if not scored:
         return
     best, entry, whole = max(scored, key=lambda each: each[0])
-    low, high = whole.intervals.candidate_accuracy or (None, None)
+    ends = whole.intervals.candidate_accuracy
+    interval = (
+        _(" (95 % interval {low} to {high})").format(low=format_percent(ends.low), high=format_percent(ends.high))
+        if ends
+        else ""
+    )
     compared = [(other.model, cell) for _, other, cell in scored if None not in _others(cell).values()]
     above = [model for model, cell in compared if _is_above_all(cell)]
     where = {"corpus": label(corpus_names(), entry.corpus), "spoken": language_name(code)}
     yield _(
         "{corpus}, {spoken}: {head} of {model} gives the antecedent the most weight of all candidates in {share} % of "
-        "{items} items (95 % interval {low} to {high}). For comparison: {others}. {above}"
+        "{items} items{interval}. For comparison: {others}. {above}"
     ).format(
         **where,
         model=entry.model,
         head=head_name(entry.evidence.head.layer, entry.evidence.head.head),
         share=format_percent(best),
-        low=format_percent(low),
-        high=format_percent(high),
+        interval=interval,
         items=format_count(whole.items),
         others=_comparison(whole),
         above=(
