@@ -95,7 +95,7 @@ BELOW: dict[str, tuple[str, ...]] = {
     "explain": ("base", "settings", "data", "model", "runs", "analysis.evidence", "report"),
     "hf": (
         *("base", "settings", "data", "model", "runs"),
-        *("analysis.maps", "analysis.scores", "analysis.causal", "analysis.evidence"),
+        *("analysis.maps", "analysis.results", "analysis.scores", "analysis.causal", "analysis.evidence"),
     ),
     "studies": (
         *("base", "settings", "data", "model", "runs", "training", "report"),

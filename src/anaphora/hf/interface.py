@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -23,32 +23,54 @@ NAME = "anaphora"
 """What the function is called among the attention implementations of transformers."""
 
 
+class PassEnded(BaseException):
+    """All weights that a tap asks for are kept, so the rest of the pass is left out."""
+
+
 class AttentionTap:
     """The recorded parts of one forward pass.
 
     Args:
         queries: rows of the batch and tokens whose weights are kept, two of (Q,); None keeps whole maps.
+        layers: after how many layers of attention the pass ends; None for a whole pass.
+        head: the head of the last of these layers whose weights alone are kept; None keeps those of all.
 
     Attributes:
         weights: of every layer, in order: (Q, H, T) or (B, H, T, T).
     """
 
-    def __init__(self, queries: Queries | None = None) -> None:
-        self.queries = queries
+    def __init__(self, queries: Queries | None = None, layers: int | None = None, head: int | None = None) -> None:
+        self.queries, self.head = queries, head
         self.weights: list[Tensor] = []
+        self._left = layers
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None
     ) -> Tensor:
-        """Mix values and keep the weights: three of (B, H, T, D) -> (B, H, T, D); `cap` bounds the scores."""
-        if cap is None:
-            self.weights.append(self._kept_weights(query, key, bias, scale))
-            return attend(query, key, value, bias, scale=scale)
-        weights = masked_softmax(_capped_scores(query, key, bias, scale, cap))
-        self.weights.append(weights if self.queries is None else weights[self.queries[0], :, self.queries[1]])
-        return weights @ value
+        """Mix values and keep the weights: three of (B, H, T, D) -> (B, H, T, D); `cap` bounds the scores.
 
-    def _kept_weights(self, query: Tensor, key: Tensor, bias: Tensor, scale: float) -> Tensor:
+        Raises:
+            PassEnded: this was the last layer that is read.
+        """
+        if self._left is not None:
+            self._left -= 1
+        if self._left == 0:
+            self.weights.append(self._kept_weights(*self._of_head(query, key, bias), scale, cap))
+            raise PassEnded
+        if self.head is None:
+            self.weights.append(self._kept_weights(query, key, bias, scale, cap))
+        return _mixed(query, key, value, bias, scale, cap)
+
+    def _of_head(self, query: Tensor, key: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.head is None:
+            return query, key, bias
+        part = slice(self.head, self.head + 1)
+        return query[:, part], key[:, part], bias[:, part] if bias.shape[1] > 1 else bias
+
+    def _kept_weights(self, query: Tensor, key: Tensor, bias: Tensor, scale: float, cap: float | None) -> Tensor:
+        if cap is not None:
+            weights = masked_softmax(_capped_scores(query, key, bias, scale, cap))
+            return weights if self.queries is None else weights[self.queries[0], :, self.queries[1]]
         if self.queries is None:
             return attention_weights(query, key, bias, scale)
         return query_rows(query, key, bias, self.queries, scale)
@@ -59,10 +81,11 @@ _ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None
 
 @contextmanager
 def tapped(tap: AttentionTap) -> Iterator[None]:
-    """Record a single forward pass inside the `with` block."""
+    """Record a single forward pass inside the `with` block, which the tap may end."""
     token = _ACTIVE.set(tap)
     try:
-        yield
+        with suppress(PassEnded):
+            yield
     finally:
         _ACTIVE.reset(token)
 
@@ -97,11 +120,18 @@ def _attention(
     tap, cap = _ACTIVE.get(), options.get("softcap")
     if tap is not None:
         mixed = tap.attend(query, key, value, bias, scale, cap)
-    elif cap is not None:
-        mixed = masked_softmax(_capped_scores(query, key, bias, scale, cap)) @ value
     else:
-        mixed = attend(query, key, value, bias, dropout, scale)
+        mixed = _mixed(query, key, value, bias, scale, cap, dropout)
     return mixed.transpose(1, 2).contiguous(), None
+
+
+def _mixed(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None, dropout: float = 0.0
+) -> Tensor:
+    """Return the mixed values, (B, H, T, D)."""
+    if cap is None:
+        return attend(query, key, value, bias, dropout, scale)
+    return masked_softmax(_capped_scores(query, key, bias, scale, cap)) @ value
 
 
 def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor | None) -> Tensor:

@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from torch.nn import functional
 
 from anaphora.analysis.causal.interventions import Intervention
 from anaphora.analysis.maps.record import ROW_TOLERANCE, AttentionRecord
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
 from anaphora.base.locale.translation import N_
@@ -34,13 +36,21 @@ from anaphora.hf.editing import maps_at_points
 from anaphora.hf.limits import Limits
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
-from anaphora.hf.tokens import TextReader
-from anaphora.hf.verification.checks import check_rows, row_tolerance
-from anaphora.hf.verification.forward import eager_maps, padded, padded_inputs, reading_mode, run_model
-from anaphora.hf.verification.placing import placed, tokens_with_sink
+from anaphora.hf.tokens import TextReader, batches
+from anaphora.hf.verification.checks import check_maps, row_tolerance
+from anaphora.hf.verification.forward import (
+    eager_maps,
+    held_in_reading_mode,
+    padded,
+    padded_inputs,
+    reading_mode,
+    run_model,
+)
+from anaphora.hf.verification.placing import placed, tokens_with_sink, with_sink
 from anaphora.hf.verification.probe import Probe
 from anaphora.hf.verification.reading import MapReading
 from anaphora.model.attention import Queries
+from anaphora.model.kernels.linear import faster_products
 from anaphora.model.prediction import group_mean
 
 if TYPE_CHECKING:
@@ -48,6 +58,8 @@ if TYPE_CHECKING:
 
 _ITEMS_AT_ONCE = 32
 """About so many items' texts are read in one pass."""
+_PASSES_AT_ONCE = 8
+"""The model is prepared once for so many passes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,66 +160,73 @@ class TransformersModel:
         layers = self.editable.read([tokens], interventions)[0] if interventions else self.run([tokens])
         return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
 
-    def records(self, examples: Sequence[Example]) -> Iterator[AttentionRecord]:
+    def records(self, examples: Sequence[Example], head: Head | None = None) -> Iterator[AttentionRecord]:
         """Return the pronoun's rows of each example, in the order given; read in batches of like length.
 
-        Raises:
-            UserError: a text does not fit the model, or a pronoun has no token of its own.
+        Arguments and errors are those of `numbered_records`.
         """
-        records = dict(self.numbered_records(examples))
+        records = dict(self.numbered_records(examples, head=head))
         return iter([records[item] for item in range(len(examples))])
 
     def numbered_records(
-        self, examples: Sequence[Example], progress: Callable[[int], object] = lambda _: None
+        self, examples: Sequence[Example], progress: Callable[[int], object] = lambda _: None, head: Head | None = None
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield each example's number and its pronoun's rows, in batches of similar length; each text is read once.
 
         Args:
             examples: in any order; those that share a text come from one pass over it.
             progress: is called with the number of texts of each pass.
+            head: the head that alone is read, so that records have the shape (1, 1, T); where attention is read as it
+                is computed, a pass ends in its layer. None for all heads of all layers.
 
         Raises:
-            UserError: a text does not fit the model, or a pronoun has no token of its own.
+            UserError: there is no such head, a text does not fit the model, or a pronoun has no token of its own.
         """
+        if head is not None:
+            existing_head(head, self.reading.layers, self.heads)
         items_of: dict[str, list[int]] = {}
         for item, example in enumerate(examples):
             items_of.setdefault(example.text, []).append(item)
         tokens = {text: self.tokenize(text) for text in items_of}
-        for texts in _by_size(sorted(items_of, key=lambda text: len(tokens[text].ids)), items_of, _ITEMS_AT_ONCE):
-            items = [(item, row) for row, text in enumerate(texts) for item in items_of[text]]
-            read = [tokens[text] for text in texts]
-            rows = self._rows([examples[item] for item, _ in items], [row for _, row in items], read)
-            for (item, row), weights in zip(items, rows, strict=True):
-                yield item, self._record(examples[item], read[row], weights)
-            progress(len(texts))
+        # The longest texts come first: the memory of their pass has room for those of all others.
+        order = sorted(items_of, key=lambda text: len(tokens[text].ids), reverse=True)
+        passes = batches(order, items_of, _ITEMS_AT_ONCE)
+        while several := list(islice(passes, _PASSES_AT_ONCE)):
+            records: list[tuple[int, AttentionRecord]] = []
+            with held_in_reading_mode(self.model, self.reading.implementation):
+                for texts in several:
+                    items = [(item, examples[item]) for text in texts for item in items_of[text]]
+                    records += self._records_of_batch(items, [tokens[text] for text in texts], head)
+                    progress(len(texts))
+            yield from records
 
-    def _record(self, example: Example, tokens: TokenizedText, rows: Tensor) -> AttentionRecord:
-        """Return the record of a pronoun's rows, (L, H, T) of the layers that attend."""
-        weights = placed(rows, self.reading).cpu().numpy()
-        tolerance = max(ROW_TOLERANCE, row_tolerance(self.model.dtype))
-        return AttentionRecord.of(example, self.labels(tokens), weights, tolerance)
-
-    def _rows(
-        self, examples: Sequence[Example], text_of: Sequence[int], tokens: Sequence[TokenizedText]
-    ) -> Iterator[Tensor]:
-        """Yield the pronouns' rows of one batch, (L, H, T) each; `text_of` says whose tokens are each example's."""
+    def _records_of_batch(
+        self, items: Sequence[tuple[int, Example]], tokens: Sequence[TokenizedText], head: Head | None
+    ) -> Iterator[tuple[int, AttentionRecord]]:
+        """Yield the number and the record of each item of a batch; `tokens` are those of its texts, in order."""
+        row_of = {text: row for row, text in enumerate(dict.fromkeys(example.text for _, example in items))}
         mention, row, token = [], [], []
-        for number, (example, text) in enumerate(zip(examples, text_of, strict=True)):
-            covering = tokens[text].covering(example.pronoun)
+        for number, (_, example) in enumerate(items):
+            covering = tokens[row_of[example.text]].covering(example.pronoun)
             if not covering:
                 raise UserError(f"pronoun: {list(example.pronoun)} covers no token of {example.text!r}")
             mention += [number] * len(covering)
-            row += [text] * len(covering)
+            row += [row_of[example.text]] * len(covering)
             token += covering
         device = self.model.device
         queries = (torch.tensor(row, device=device), torch.tensor(token, device=device))
-        weights = torch.stack(self.run(tokens, queries), dim=1)  # (Q, L, H, T)
-        owner = torch.tensor(mention, device=device)
-        rows = group_mean(weights.float(), owner, len(examples))
-        for number, text in enumerate(text_of):
-            yield rows[number, ..., : len(tokens[text].ids)]
+        weights = torch.stack(self.run(tokens, queries, head), dim=1)  # (Q, L, H, T)
+        rows = group_mean(weights.float(), torch.tensor(mention, device=device), len(items))
+        add_layers = placed if head is None else with_sink
+        tolerance = max(ROW_TOLERANCE, row_tolerance(self.model.dtype))
+        for (item, example), of_item in zip(items, rows, strict=True):
+            own = tokens[row_of[example.text]]
+            whole = add_layers(of_item[..., : len(own.ids)], self.reading).cpu().numpy()
+            yield item, AttentionRecord.of(example, self.labels(own), whole, tolerance)
 
-    def run(self, tokens: Sequence[TokenizedText], queries: Queries | None = None) -> list[Tensor]:
+    def run(
+        self, tokens: Sequence[TokenizedText], queries: Queries | None = None, head: Head | None = None
+    ) -> list[Tensor]:
         """Return the maps of every layer that attends, of one forward pass over texts padded at their ends.
 
         If padding would change the maps, each text has a pass of its own.
@@ -215,23 +234,29 @@ class TransformersModel:
         Args:
             tokens: of B texts.
             queries: rows of the batch and tokens whose weights are wanted, two of (Q,); None for whole maps.
+            head: the one that alone is read; None for all.
 
         Returns:
-            (B, H, T, T) or (Q, H, T) each.
+            (B, H, T, T) or (Q, H, T) each; of one head a single one.
 
         Raises:
             UserError: the model cannot read the texts, or its maps are no attention weights.
         """
+        place = len(self.reading.layers) - 1 if head is None else self.reading.layers.index(head.layer)
         if self.through_interface:
-            tap = interface.AttentionTap(queries)
-            with torch.inference_mode(), reading_mode(self.model, interface.NAME), interface.tapped(tap):
+            tap = interface.AttentionTap(queries, place + 1, None if head is None else head.head)
+            reading = reading_mode(self.model, interface.NAME)
+            with torch.inference_mode(), reading, faster_products(), interface.tapped(tap):
                 run_model(self.model, self.padded(tokens))
             kept = tap.weights
         else:
             kept = self._eager_maps(tokens)
+            if head is not None:
+                kept = [kept[place][:, head.head : head.head + 1]]
             if queries is not None:
                 kept = [one[queries[0], :, queries[1]] for one in kept]
-        self._check(kept, tokens, queries)
+        real = self.padded(tokens)["attention_mask"].bool()
+        check_maps(kept, self.reading, f"{self.name} ({self.family})", real, queries, head)
         return kept
 
     def _eager_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
@@ -277,18 +302,6 @@ class TransformersModel:
                 expected=expected,
             )
         return maps
-
-    def _check(self, kept: Sequence[Tensor], tokens: Sequence[TokenizedText], queries: Queries | None) -> None:
-        """Check whole maps, or the rows of some tokens."""
-        real = self.padded(tokens)["attention_mask"].bool()
-        text, token = real.nonzero(as_tuple=True) if queries is None else queries
-        visible = real[text]
-        if self.is_decoder:
-            visible = visible & (torch.arange(real.shape[1], device=real.device) <= token[:, None])
-        name = f"{self.name} ({self.family})"
-        for number, layer in zip(self.reading.layers, kept, strict=True):
-            rows = layer[text, :, token] if queries is None else layer
-            check_rows(rows, visible, number, self.reading.has_sink, name)
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
         """Return the logits at each token of texts under an intervention: B of (T, V).
@@ -374,17 +387,3 @@ def open_model(
     interface.register()
     reading = Probe.of(loaded, name, tokenizer).reading()
     return TransformersModel(name, loaded, tokenizer, family, reading, whole if has_output_layer(whole) else None)
-
-
-def _by_size(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:
-    """Yield texts in batches of at most so many items, each of at least one text."""
-    batch: list[str] = []
-    items = 0
-    for text in texts:
-        if batch and items + len(items_of[text]) > most:
-            yield batch
-            batch, items = [], 0
-        batch.append(text)
-        items += len(items_of[text])
-    if batch:
-        yield batch

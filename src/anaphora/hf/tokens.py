@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.base.errors import UserError
@@ -90,6 +90,20 @@ class TextReader:
         if left >= right or token in self._blanks:
             return (0, 0)
         return (left, right)
+
+
+def batches(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:
+    """Yield texts in batches of at most so many items, each of at least one text."""
+    batch: list[str] = []
+    items = 0
+    for text in texts:
+        if batch and items + len(items_of[text]) > most:
+            yield batch
+            batch, items = [], 0
+        batch.append(text)
+        items += len(items_of[text])
+    if batch:
+        yield batch
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Inputs = Mapping[str, Tensor]
+_HELD: ContextVar[tuple[PreTrainedModel, str | None, Snapshot] | None] = ContextVar("held", default=None)
 
 
 def padded_inputs(texts: Sequence[Sequence[int]], padding: int, device: torch.device) -> dict[str, Tensor]:
@@ -39,6 +41,13 @@ def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator
         model: in any mode.
         implementation: of its attention, as transformers names it; None for the model's own.
     """
+    held = _HELD.get()
+    if held is not None and held[:2] == (model, implementation):
+        try:
+            yield held[2]
+        finally:
+            held[2].restore()
+        return
     with restored(model) as before:
         model.eval()
         model.config.return_dict = True
@@ -48,6 +57,17 @@ def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator
             # Some families decline a change although they look at this attribute in every pass.
             model.config._attn_implementation_internal = implementation
         yield before
+
+
+@contextlib.contextmanager
+def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[None]:
+    """Enter `reading_mode` once for many passes; inside, each only sets back what the pass has altered."""
+    with reading_mode(model, implementation):
+        token = _HELD.set((model, implementation, Snapshot(model)))
+        try:
+            yield
+        finally:
+            _HELD.reset(token)
 
 
 def run_model(model: PreTrainedModel, inputs: Inputs, **options: Any) -> Any:

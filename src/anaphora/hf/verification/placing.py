@@ -31,20 +31,30 @@ def placed(weights: Tensor, reading: MapReading) -> Tensor:
 
     Args:
         weights: of the layers that attend, whole maps (L, H, T, T) or single rows (L, H, T).
-        reading: which layers these are, and whether a sink has what a row lacks of 1.
+        reading: which layers these are, and whether there is a sink.
 
     Returns:
-        The same with as many layers as the last number needs. With a sink, there is one column more, the first; whole
-        maps also have one row more, in which the sink gives all weight to itself.
+        The same with as many layers as the last number needs, and with a sink as `with_sink` returns it.
     """
-    if reading.has_sink:
-        share = (1 - weights.sum(dim=-1, keepdim=True)).clamp(min=0)
-        weights = torch.cat((share, weights), dim=-1)
-        if weights.dim() == 4:
-            weights = functional.pad(weights, (0, 0, 1, 0))
-            weights[..., 0, 0] = 1
+    weights = with_sink(weights, reading)
     if reading.layers == tuple(range(len(reading.layers))):
         return weights
     every = weights.new_zeros(reading.layers[-1] + 1, *weights.shape[1:])
     every[list(reading.layers)] = weights
     return every
+
+
+def with_sink(weights: Tensor, reading: MapReading) -> Tensor:
+    """Return weights, (L, H, T, T) or (L, H, T), with the column of the sink if there is one.
+
+    A sink has what a row lacks of 1. It is the first column; whole maps also have one row more, in which it gives all
+    weight to itself.
+    """
+    if not reading.has_sink:
+        return weights
+    share = (1 - weights.sum(dim=-1, keepdim=True)).clamp(min=0)
+    weights = torch.cat((share, weights), dim=-1)
+    if weights.dim() == 4:
+        weights = functional.pad(weights, (0, 0, 1, 0))
+        weights[..., 0, 0] = 1
+    return weights

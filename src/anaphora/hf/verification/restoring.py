@@ -75,6 +75,8 @@ class _Attributes:
 
 
 def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
+    if not now and not before:  # most containers, by far
+        return True
     return now.keys() == before.keys() and all(value is before[name] for name, value in now.items())
 
 

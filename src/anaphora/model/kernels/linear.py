@@ -1,4 +1,4 @@
-"""Linear layers that use oneDNN's kernels if torch's own are slower.
+"""Linear layers that use oneDNN's kernels if torch's own are slower, our own layers and those of other models.
 
 On AMD processors with AVX-512 the library behind torch's float32 products uses half the width of the vector registers;
 oneDNN uses all of it, with the same error. The operator that calls it is private to torch, so it is tried once; if it
@@ -7,6 +7,8 @@ fails, layers run as `nn.Linear`.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 _LEAST_ROWS = 16
 """Fewer rows are as fast either way."""
@@ -43,6 +46,23 @@ def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         return functional.linear(vectors, weight, bias)
     mixed: Tensor = _OneDnnLinear.apply(vectors.reshape(rows, -1).contiguous(), weight, bias)  # type: ignore[no-untyped-call]
     return mixed.view(*vectors.shape[:-1], -1)
+
+
+def faster_products() -> contextlib.AbstractContextManager[object]:
+    """Let linear layers of any module use the faster of the two kernels inside the `with` block."""
+    return _Products() if has_faster_kernel() else contextlib.nullcontext()
+
+
+class _Products(TorchFunctionMode):
+    """`linear` in place of torch's own function."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
+    ) -> Any:
+        if function is functional.linear and not options:
+            vectors, weight, bias = (*arguments, None)[:3]
+            return linear(vectors, weight, bias)
+        return function(*arguments, **(options or {}))
 
 
 def _is_plain(tensor: Tensor) -> bool:
