@@ -213,7 +213,7 @@ def _words_decide(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
     for name, part in _everyday(parts):
         right = 100 * floats(part["right"])
         form, meaning = of_types(part, FORM_TYPES), of_types(part, MEANING_TYPES)
-        value = right[form].mean() - right[meaning].mean()
+        value = float(right[form].mean() - right[meaning].mean())
         # To first order the difference of two means varies like the mean of these values, whose mean is the difference.
         own = (
             form * (right - right[form].mean()) / form.mean()

@@ -121,23 +121,27 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
     of_pronouns, mentioned = [], []
     for name in CORPORA["e5"]:
         right, rules = 100 * floats(parts[f"corpus-e5-{name}"]["right"]), parts[f"rules-{name}"]
-        mentioned.append(f"{mean(100 * floats(rules['shortcuts']['most_mentioned'])):.1f} ({words.sets[name]})")
+        mentioned.append(f"{mean(100 * floats(rules['shortcuts']['most_mentioned'])):.1f} % ({words.sets[name]})")
         pronouns = np.array(rules["form"]) == "pronoun"
         if pronouns.any():
-            of_pronouns.append(f"{right[pronouns].mean():.1f} ({words.sets[name]}, {pronouns.sum()})")
+            of_pronouns.append(f"{right[pronouns].mean():.1f} % ({words.sets[name]}, {pronouns.sum()})")
     weights = [floats(parts[f"vector-{reading.name}"]["weights"]).mean(axis=0) for reading in READINGS]
+    on_corpora = [
+        sum(map(len, copies_of(parts, model, name).values())) for model, names in CORPORA.items() for name in names
+    ]
+    counts = dict.fromkeys(str(count) for count in sorted(on_corpora))
     likely = parts.get("likelihoods")
 
     def distances(types: Sequence[str]) -> str:
-        return ", ".join(by_distance(parts[f"everyday-{reading.name}"], types) for reading in READINGS)
+        return words.comma.join(by_distance(parts[f"everyday-{reading.name}"], types) for reading in READINGS)
 
     return {
-        "pronouns": ", ".join(of_pronouns),
-        "mentioned": ", ".join(mentioned),
-        "weights": ", ".join(f"{edge:.2f} / {matched:.2f}" for edge, matched in weights),
+        "pronouns": words.comma.join(of_pronouns),
+        "mentioned": words.comma.join(mentioned),
+        "weights": words.comma.join(f"{edge:.2f} / {matched:.2f}" for edge, matched in weights),
         "distance": distances(TYPES),
         "roles": distances(("role",)),
-        "copies": words.copies.format(count=fewest_copies(parts)),
+        "copies": words.copies.format(count=fewest_copies(parts), corpora=" / ".join(counts)),
         "likelihoods": "" if likely is None else words.likelihoods.format(
             layer=likely["head"][0],
             head=likely["head"][1],
@@ -162,8 +166,7 @@ def by_distance(part: Part, types: Sequence[str]) -> str:
 
 def corpora(parts: Parts, words: Words) -> Iterator[Row]:
     """Yield how often the head and the better rule of position are right on the texts of others."""
-    copied = [words.columns["copies"].format(count="3 + 3", kind="").strip()]
-    yield [words.columns[name] for name in ("corpus", "items", "head", "rule_of_position", "chance")] + copied
+    yield [words.columns[name] for name in ("corpus", "items", "head", "rule_of_position", "chance", "any_copies")]
     for model, names in CORPORA.items():
         for name in names:
             part = parts[f"corpus-{model}-{name}"]
@@ -210,7 +213,10 @@ def edges(parts: Parts, words: Words) -> Iterator[Row]:
         if part := parts.get(f"vector-{reading.name}"):
             whole, fall = floats(part["margin"]), part["fall"]
             cut = [whole - floats(fall[name]) for name in ("edge", "matched")]
-            yield [f"cos, {words.sets[reading.name]}", *(f"{one.mean():.3f}" for one in (whole, *cut))]
+            yield [
+                f"{words.columns['vector']}, {words.sets[reading.name]}",
+                *(f"{one.mean():.3f}" for one in (whole, *cut)),
+            ]
     for reading in READINGS:
         if part := parts.get(f"probe-{reading.name}"):
             rights = [mean(100 * floats(part["right"][name])) for name in ("whole", "edge", "matched")]

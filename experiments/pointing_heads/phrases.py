@@ -33,6 +33,7 @@ class Words:
     sentences_title: str
     pair: tuple[str, str]
     copies: str
+    comma: str
     likelihoods: str
     controlled: str
     kinds: dict[str, str]
@@ -127,6 +128,8 @@ EN = Words(
         "matched": "without a matched edge",
         "whole": "whole",
         "probe": "probe, %",
+        "vector": "vector, cosine / 100",
+        "any_copies": "best copy (of how many)",
     },
     heads="{head}; the second best: {second}",
     heads_title="The same head of e5 stands out in English and in Chinese",
@@ -134,11 +137,12 @@ EN = Words(
     axes=("layer", "head"),
     accuracy="candidate accuracy (%)",
     types_title="The head picks the antecedent where the form of words decides, and not where roles or meaning do",
-    best="best shortcut, {language}",
+    best="best shortcut in that language",
     sentences_title="One word changes, and layer {layer} head {head} of e5 goes from the pronoun to the other name",
     pair=("English", "Chinese"),
-    copies="On everyday sentences there are at least {count} copies of each kind; on each corpus there are 3, "
-    "on GAP too.",
+    comma=", ",
+    copies="On everyday sentences there are at least {count} copies of each kind; on each corpus, GAP included, "
+    "{corpora} of the two kinds together.",
     likelihoods="Asked which candidate the pronoun refers to, SmolLM2 gives the antecedent the higher likelihood in "
     "{right} % of {items} English sentences; its best head (layer {layer} head {head}) picks the antecedent in "
     "{pointing} %. Without this head's edge {without} % of the answers are right.",
@@ -211,6 +215,8 @@ ZH = Words(
         "matched": "敲除匹配的边",
         "whole": "不改动",
         "probe": "探针，%",
+        "vector": "句向量，余弦/100",
+        "any_copies": "最好的副本（个数）",
     },
     heads="{head}；第二好的：{second}",
     heads_title="在英语和汉语里，e5 都是同一个头最突出",
@@ -218,10 +224,11 @@ ZH = Words(
     axes=("层", "头"),
     accuracy="候选准确率（%）",
     types_title="词的形式能决定时，这个头选中先行词；要靠角色或意义时则不能",
-    best="最好的捷径，{language}",
+    best="该语言最好的捷径",
     sentences_title="e5 的一个头（第 {layer} 层第 {head} 头）从代词关注哪些词：只换一个词，它就转向另一个人",
     pair=("英语", "汉语"),
-    copies="日常句子上，每种副本至少 {count} 个；每个语料上 3 个，GAP 也是。",
+    comma="、",
+    copies="日常句子上，每种副本至少 {count} 个；每个语料上两种共 {corpora} 个，GAP 也是。",
     likelihoods="问 SmolLM2 代词指谁，{items} 个英语句子里有 {right} % 是先行词的似然更高；"
     "它最好的头（第 {layer} 层第 {head} 头）在 {pointing} % 的句子里选中先行词。"
     "敲除这个头的边以后，答对的有 {without} %。",

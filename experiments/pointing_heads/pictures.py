@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +54,7 @@ def grids(parts: Parts, words: Words) -> Figure:
         part = parts[f"development-{name}"]
         (layer, head), second = part["ranked"][:2]
         scores = floats(part["grid"]) / 100
-        best, other = (f"{one[0]}.{one[1]} {100 * scores[tuple(one)]:.0f} %" for one in ((layer, head), second))
+        best, other = (f"{one[0]}.{one[1]}: {100 * scores[tuple(one)]:.0f} %" for one in ((layer, head), second))
         shown.append(HeadGrid(title, words.heads.format(head=best, second=other), scores, (layer, head)))
     return head_grids_figure(shown, 0.5, words.heads_title, words.accuracy, words.axes)
 
@@ -64,11 +63,7 @@ def types(parts: Parts, words: Words) -> Figure:
     """Draw how often the head picks the antecedent, by what decides."""
     rows = []
     for name in TYPES:
-        shortcuts: Mapping[str, float] = {
-            words.best.format(language=words.sets[language]): shortcut_of_type(parts, language, name)
-            for language in ("en", "zh")
-        }
-        for number, reading in enumerate(READINGS):
+        for reading in READINGS:
             part = parts[f"everyday-{reading.name}"]
             chosen = np.flatnonzero(of_types(part, (name,)))
             own = {"group": [part["group"][item] for item in chosen]}
@@ -80,7 +75,7 @@ def types(parts: Parts, words: Words) -> Figure:
                     value=value / 100,
                     low=low,
                     high=high,
-                    baselines={} if number else shortcuts,
+                    baselines={words.best: shortcut_of_type(parts, reading.language, name)},
                     measure=words.sets[reading.name],
                 )
             )
