@@ -69,7 +69,8 @@ def test_groups_are_octads_and_those_of_one_voice_quads(generated: dict[str, lis
 def test_pairs_are_withheld_as_in_compositions_of_the_same_seed(
     generated: dict[str, list[Example]], language: str
 ) -> None:
-    plain = corpus.generate(ControlledCorpus(train_items=16_000, test_items=400, types=[COMPOSITION]))
+    settings = ControlledCorpus(train_items=16_000, test_items=400, types=[COMPOSITION], languages=[language])
+    plain = corpus.generate(settings)
     for split in EVALUATED:
         never = pairs(of(generated[split], language, "L2"))
         assert never and not never & pairs(of(generated["train"], language, "main", "L1"))
@@ -100,13 +101,14 @@ def test_places_of_words_are_counted_from_the_names_in_the_event(
 
 
 def test_the_event_s_subject_is_named(generated: dict[str, list[Example]]) -> None:
+    contents = {language: compositions.load(language, CONTENT_FOLDER) for language in LANGUAGES}
     for example in generated["test"]:
         subject = int(example.factors["subject"])
         agent_is_meant = (example.antecedents[0] == subject) == (example.factors["voice"] == "agent_first")
         state = example.factors["cue"]
         kind = example.factors["scenario"].split("/")[0]
-        content = compositions.load(example.language, CONTENT_FOLDER)
-        assert (state in {each.text for each in content.states_of(kind, "agent")}) == agent_is_meant
+        states = contents[example.language].states_of(kind, "agent")
+        assert (state in {each.text for each in states}) == agent_is_meant
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
