@@ -63,7 +63,7 @@ def verdicts(decisions: Sequence[Decision], words: Words) -> Iterator[Row]:
     for decision in decisions:
         claim, rule = words.claims[decision.name]
         numbers = dict.fromkeys(shown(number, words) for number in decision.numbers)
-        yield [claim, rule, "<br>".join(numbers) or "-", words.verdicts[decision.verdict]]
+        yield [claim, rule, "; ".join(numbers) or "-", words.verdicts[decision.verdict]]
 
 
 def shown(number: Number, words: Words) -> str:
