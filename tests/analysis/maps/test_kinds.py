@@ -210,6 +210,13 @@ def test_flow_is_the_least_cut_of_the_papers_graph() -> None:
     assert np.abs(flow[2] - rolled).max() > 1e-3  # shared edges make flow another thing than rollout
 
 
+def test_flow_is_the_same_however_many_problems_are_solved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    maps = random_maps(5, 6)
+    together = flow_of_states(maps, 2)
+    monkeypatch.setattr("anaphora.analysis.maps.flow._EDGES_AT_ONCE", 2 * 2 * 6**2)  # two of the fourth layer
+    np.testing.assert_array_equal(flow_of_states(maps, 2), together)
+
+
 def test_flow_of_tokens_is_the_least_cut_where_attention_leads_to_the_embeddings() -> None:
     maps = random_maps(4, 3)
     maps[3, 1] = (0.05, 0.9, 0.05)  # one layer above the half that the residual branch lets through

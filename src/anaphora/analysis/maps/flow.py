@@ -11,13 +11,14 @@ from anaphora.analysis.maps.norms import normalise_rows
 
 CAPACITY_SCALE = 2**24
 """Capacities become whole numbers out of so many: the steps of a single-precision weight just below 1."""
+_EDGES_AT_ONCE = 20_000
 
 
 def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64]:
     """Return attention flow (Abnar and Zuidema 2020, section 3): the maximum flow from a state to each embedding.
 
     The states of all layers are nodes; the edge from state i of layer l to state j of layer l - 1 carries at most
-    (A_l / 2 + I / 2)_ij. One maximum-flow problem for each layer and token, so short inputs only.
+    (A_l / 2 + I / 2)_ij. One maximum-flow problem for each token and layer above the second, so short inputs only.
 
     Args:
         maps: (L, T, T), A_l, the mean over the heads of each layer.
@@ -26,23 +27,62 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
     Returns:
         (L, T), rows summing to 1, for the state after each layer.
     """
+    capacities = np.rint((maps + np.eye(maps.shape[1])) / 2 * CAPACITY_SCALE).astype(np.int32)
+    flows = np.array([_flows(capacities[: number + 1], token) for number in range(len(maps))], dtype=np.float64)
+    totals: NDArray[np.float64] = flows / flows.sum(axis=1, keepdims=True)
+    return totals
+
+
+def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
+    """Return the maximum flow from a state of the last layer to each embedding: (L, T, T) -> (T,)."""
+    first: NDArray[np.int32] = capacities[0]
+    last: NDArray[np.int32] = capacities[-1, token]
+    if len(capacities) == 1:
+        return last
+    if len(capacities) == 2:
+        through: NDArray[np.int64] = np.minimum(last[:, None], first).sum(axis=0)  # a path by each state between them
+        return through
+    tokens = len(last)
+    at_once = max(1, _EDGES_AT_ONCE // ((len(capacities) - 2) * tokens**2))
+    parts = [first[:, start : start + at_once] for start in range(0, tokens, at_once)]
+    return np.concatenate([_solved(capacities[1:-1], last, part) for part in parts])
+
+
+def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np.int32]) -> NDArray[np.integer]:
+    """Solve several problems as one graph of disjoint parts, since calling the solver takes longer than solving.
+
+    Args:
+        between: (L - 2, T, T) the capacities between the states of the layers in the middle, the lowest first.
+        out: (T,) from the source to the uppermost of these states.
+        into: (T, P) from the lowest of them to the sink of each of P problems.
+
+    Returns:
+        (P,).
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    layers, tokens = maps.shape[:2]
-    capacities = np.rint((maps + np.eye(tokens)) / 2 * CAPACITY_SCALE).astype(np.int32)
-    layer, upper, lower = np.nonzero(capacities)
-    nodes = (layers + 1) * tokens
-    edges = (capacities[layer, upper, lower], ((layer + 1) * tokens + upper, layer * tokens + lower))
-    graph = csr_array(edges, shape=(nodes, nodes))
-    flows = np.zeros((layers, tokens))
-    for number in range(layers):
-        height = (number + 2) * tokens  # what lies above the state cannot be reached from it
-        below = graph[:height, :height]
-        for other in range(tokens):
-            flows[number, other] = maximum_flow(below, (number + 1) * tokens + token, other).flow_value
-    totals: NDArray[np.float64] = flows / flows.sum(axis=1, keepdims=True)
-    return totals
+    tokens, problems = into.shape
+    levels = len(between) + 1
+    states = 2 + np.arange(problems * levels * tokens).reshape(problems, levels, tokens)  # 0 is the source, 1 the sink
+    shape = (problems, levels - 1, tokens, tokens)
+    starts = [
+        np.zeros(problems * tokens, dtype=np.int64),
+        np.broadcast_to(states[:, 1:, :, None], shape).ravel(),
+        states[:, 0].ravel(),
+    ]
+    ends = [
+        states[:, -1].ravel(),
+        np.broadcast_to(states[:, :-1, None, :], shape).ravel(),
+        np.ones(problems * tokens, dtype=np.int64),
+    ]
+    values = np.concatenate([np.tile(out, problems), np.broadcast_to(between, shape).ravel(), into.T.ravel()])
+    kept = values > 0
+    edges = (values[kept], (np.concatenate(starts)[kept], np.concatenate(ends)[kept]))
+    nodes = 2 + states.size
+    flow = maximum_flow(csr_array(edges, shape=(nodes, nodes)), 0, 1).flow
+    solved: NDArray[np.integer] = flow[[0], :].toarray()[0, states[:, -1]].sum(axis=1)
+    return solved
 
 
 def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
