@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from anaphora.base.files import write_text
+from anaphora.base.files import write_json, write_text
 from anaphora.cli import run_program
 from experiments.pointing_heads.claims import (
     Decision,
@@ -36,6 +37,7 @@ def work(settings: Pages) -> None:
     """Write the pages and the pictures."""
     parts = stored_parts(settings.output)
     decisions = decide(parts)
+    write_json(Path(settings.verdicts), [asdict(decision) for decision in decisions])
     for language, words, ending in (("en", EN, ".md"), ("zh", ZH, ".zh.md")):
         text = Path(__file__).with_name(f"page.{language}.md").read_text(encoding="utf-8")
         tables = {
@@ -69,9 +71,7 @@ def verdicts(decisions: Sequence[Decision], words: Words) -> Iterator[Row]:
 def shown(number: Number, words: Words) -> str:
     """Return a number with its interval and what it is about."""
     name = words.sets.get(number.of) or " ".join(words.sets[part] for part in number.of.split())
-    value = number.value if isinstance(number.value, str) else f"{number.value:.1f}"
-    if isinstance(number.value, float) and abs(number.value) < 1:
-        value = f"{number.value:.3f}"
+    value = number.value if isinstance(number.value, str) else f"{number.value:.{digits(number.interval)}f}"
     return f"{name}: {value}{interval_text(number.interval)}"
 
 
@@ -79,8 +79,12 @@ def interval_text(interval: tuple[float, float] | None) -> str:
     """Return an interval in brackets, or nothing."""
     if interval is None:
         return ""
-    digits = 3 if max(map(abs, interval)) < 1 else 1
-    return f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+    return f" [{interval[0]:.{digits(interval)}f}, {interval[1]:.{digits(interval)}f}]"
+
+
+def digits(interval: tuple[float, float] | None) -> int:
+    """Return how many digits a number needs so that its interval has a width."""
+    return 3 if interval is not None and max(map(abs, interval)) < 1 else 1
 
 
 def types(parts: Parts, words: Words) -> Iterator[Row]:

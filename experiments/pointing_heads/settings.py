@@ -45,4 +45,5 @@ class Pages:
 
     output: str = "outputs/pointing_heads"  # folder with what was measured
     folder: str = "docs/results"  # folder for the page in each language
+    verdicts: str = "experiments/pointing_heads/verdicts.json"  # file for the verdicts with their numbers
     pictures: str = "docs/images"  # folder for the pictures
