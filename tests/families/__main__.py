@@ -1,6 +1,7 @@
 """Reads tiny models of every family of transformers and checks each map and edit: python tests/families
 
-`--help` has the options. It ends with status 1 if a family is read wrongly, ends in a traceback, or cannot be built.
+`--help` has the options. It ends with status 1 if a family is read wrongly, ends in a traceback, or cannot be built,
+or if the pages on models have other numbers.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -28,6 +30,7 @@ from families.verify import Outcome, verify  # noqa: E402
 COMMON = ("modeling_utils", "generation.utils", "models.llama.modeling_llama", "models.bert.modeling_bert")
 """What nearly every family imports; the processes are forks of one that has it."""
 
+PAGES = ("any_model.md", "any_model.zh.md")
 WHAT_USERS_GET = ("verified and editable", "verified and not editable", "refused with a reason", "wrong")
 """Of a model of a family; wrong is also what ends in a traceback or cannot be built."""
 
@@ -36,6 +39,22 @@ def _what_users_get(outcome: Outcome) -> str:
     if outcome.kind == "verified":
         return WHAT_USERS_GET[0 if outcome.edits == "yes" else 1]
     return WHAT_USERS_GET[2 if outcome.kind in ("refused", "not built") else 3]
+
+
+def differing_pages(total: int, attending: Counter[str]) -> list[str]:
+    """Return the pages whose numbers in the paragraph on `make families` are not these."""
+    counts = [attending[name] for name in WHAT_USERS_GET]
+    share = f"{counts[0] / max(attending.total(), 1):.1%}".rstrip("%")
+    version = ".".join(import_module("transformers").__version__.split(".")[:2])
+    expected = sorted([version, share, *map(str, (total, attending.total(), *counts))])
+    return [name for name in PAGES if sorted(numbers_of_page(name)) != expected]
+
+
+def numbers_of_page(name: str) -> list[str]:
+    """Return the numbers in a page's paragraph on `make families`."""
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    (paragraph,) = (one for one in page.split("\n\n") if one.startswith("`make families`"))
+    return re.findall(r"\d+(?:\.\d+)?", paragraph)
 
 
 def in_a_fork(family: Family, seconds: float) -> Outcome:
@@ -120,7 +139,10 @@ def main() -> int:
     )
     for name in WHAT_USERS_GET:
         print(f"  {name}: {attending[name]} ({attending[name] / total:.1%})")
-    return int(bool(outcomes["FAILED"] + outcomes["NOT BUILT"]))
+    differing = [] if named else differing_pages(outcomes.total(), attending)
+    for page in differing:
+        print(f"docs/{page} has other numbers: {', '.join(numbers_of_page(page))}")
+    return int(bool(outcomes["FAILED"] + outcomes["NOT BUILT"] or differing))
 
 
 if __name__ == "__main__":

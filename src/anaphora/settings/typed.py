@@ -126,7 +126,7 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
         plain = OmegaConf.to_container(checked)
         assert isinstance(plain, dict)
         checked_value = plain["value"]
-    except (OmegaConfBaseException, OverflowError):
+    except (OmegaConfBaseException, OverflowError, TypeError):  # OmegaConf 2.4 raises TypeError for {} in place of []
         checked_value = _NOTHING
     if not _is_of(hint, checked_value):  # OmegaConf takes a list for a word in a list, and a reference for anything
         raise UserError(f"{path} ({value!r}) must be of type {_type_name(hint)}")
