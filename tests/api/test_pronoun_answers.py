@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import anaphora
 from anaphora.analysis.causal.causal_tests import run_subject
 from anaphora.api import OpenRun
+from anaphora.api.pronoun_answers import CandidateProbability, PronounAnswer
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 
@@ -53,6 +55,13 @@ def test_one_question_and_many_get_the_same_answers(run: OpenRun) -> None:
         )
         if isinstance(question, tuple) and len(question[2]) > 1:
             assert run.answer(*question) == alone.answer
+
+
+def test_an_answer_is_printed_with_its_probabilities() -> None:
+    both = (CandidateProbability("Tom", (9, 12), 0.251), CandidateProbability("Anna", (0, 4), 0.7))
+    answer = PronounAnswer("Anna met Tom before she went to the park.", "she", both, none_of_them=0.0)
+    assert str(answer) == "she: Tom 0.25, Anna 0.70"
+    assert str(replace(answer, none_of_them=0.049)) == "she: Tom 0.25, Anna 0.70, none of them 0.05"
 
 
 def test_words_that_the_vocabulary_lacks_are_named(run: OpenRun) -> None:

@@ -76,6 +76,14 @@ class PronounAnswer:
     none_of_them: float
     unread: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """Return the pronoun and the probabilities: "she: sister 0.98, uncle 0.02"."""
+        phrases = answer_phrases()
+        shares = [f"{one.words} {one.probability:.2f}" for one in self.candidates]
+        if self.none_of_them:
+            shares.append(f"{phrases['none']} {self.none_of_them:.2f}")
+        return f"{self.pronoun}: {phrases['comma'].join(shares)}"
+
     @property
     def answer(self) -> str | None:
         """Return the most probable candidate, in a tie the first; None if "none of them" is more probable."""
