@@ -27,7 +27,7 @@ def measured(run: Run, material: EvaluationSplits, untrained: int = 0, chosen: H
 def test_the_head_is_chosen_on_development_and_measured_elsewhere(run: Run, material: EvaluationSplits) -> None:
     one = measured(run, material)
     assert one.head == choose_head(one.development)
-    assert list(one.development.examples) == material.development
+    assert list(one.development.examples) == list(material.development)
     assert list(one.measured.examples) == material.measured
     assert one.evidence().head == ChosenHead(layer=one.head.layer, head=one.head.head, chosen_on="dev")
     # A split whose best head is another does not change the choice.

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -238,7 +238,10 @@ def test_a_split_without_items_is_reported(headline: Headline, monkeypatch: pyte
     run = headline.run
 
     class Empty:
-        def examples(self, split: str) -> list[Example]:
+        def examples(self, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
+            return []
+
+        def groups(self, split: str) -> list[str]:
             return []
 
         def training_digest(self) -> str:
