@@ -133,11 +133,11 @@ def probe_part(model: TransformersModel, head: Head, fitted_on: Sequence[Example
         **_groups(examples),
         "right": right,
         "fitted_on": len(fitted_on),
-        "inverse_penalty": float(reader_of(probe)),
+        "inverse_penalty": float(chosen_inverse_penalty(probe)),
     }
 
 
-def reader_of(probe: Any) -> float:
+def chosen_inverse_penalty(probe: Any) -> float:
     """Return the inverse penalty that a fitted probe has chosen."""
     return float(np.ravel(probe[-1].C_)[0])
 

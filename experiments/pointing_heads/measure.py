@@ -9,6 +9,7 @@ from pathlib import Path
 from anaphora.analysis.results.scores import Head
 from anaphora.api.models import open_any
 from anaphora.base.console import say
+from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
 from anaphora.base.language import LANGUAGES
 from anaphora.data.example import sample_quads
@@ -30,6 +31,8 @@ from experiments.pointing_heads.settings import SECOND, PointingHeads
 
 KINDS_OF_COPY = ("untrained", "shuffled")
 GAP = "gap"
+_OF_PARTS = ("models", "data", "sentences", "measured", "items", "likelihood_items", "training_items")
+"""The settings that change what is measured; more copies may be added later."""
 
 
 class Study:
@@ -72,12 +75,28 @@ class Study:
 
     def measure(self) -> None:
         """Measure the parts that are asked for and not there yet."""
-        asked = tuple(self.settings.parts) or ("",)
+        self._check_settings()
+        beginnings = tuple(self.settings.parts) or ("",)
         for name, part in self.plan():
             path = self.folder / f"{name}.json"
-            if name.startswith(asked) and not path.exists():
+            if name.startswith(beginnings) and not path.exists():
                 say(f"measuring {name}")
                 write_json(path, part())
+
+    def _check_settings(self) -> None:
+        """Check that the parts that are there were measured with the same settings.
+
+        Raises:
+            UserError: a setting that changes what a part holds has another value.
+        """
+        path, now = self.folder.parent / "settings.json", {name: getattr(self.settings, name) for name in _OF_PARTS}
+        if not path.exists():
+            write_json(path, now)
+        for name, value in read_json(path, dict.fromkeys(_OF_PARTS, object)).items():
+            if name in now and now[name] != value:
+                raise UserError(
+                    f"{name} ({now[name]}) was {value} when {self.folder} was measured; name another output"
+                )
 
     def _development(self, model: str, language: str) -> Part:
         return rows.development_part(self._model(model), self.everyday(language, "dev"))

@@ -33,6 +33,7 @@ class PointingHeads:
     def __post_init__(self) -> None:
         checks.one_of("measured", self.measured, (SECOND, FIRST))
         checks.at_least("items", self.items, 1)
+        checks.at_least("likelihood_items", self.likelihood_items, 2)
         checks.at_least("training_items", self.training_items, 1)
         checks.between("copies", self.copies, 0, 1000)
         checks.between("gap_copies", self.gap_copies, 0, self.copies + 1)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tiny import tiny_language_model, tokenizer
 
+from anaphora.base.errors import UserError
 from anaphora.data.example import Example, from_record
 from experiments.pointing_heads import claims
 from experiments.pointing_heads.items import READINGS, exchanged, filled, with_noun
@@ -89,6 +90,16 @@ def test_each_part_has_a_number_for_each_sentence(measured: Parts) -> None:
         assert np.ptp(vector["fall"]["edge"]) > 0  # a cut edge changes the vector
     assert set(measured["copy-e5-shuffled-0"]["accuracy"]) == {"e5-zh", "e5-en"}
     assert measured["likelihoods"]["right"]
+
+
+def test_parts_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
+    settings = PointingHeads(models="models", data="data", output=str(tmp_path), parts=["none"])
+    Study(settings).measure()
+    Study(replace(settings, copies=30)).measure()
+    with pytest.raises(
+        UserError, match=r"measured \(first\) was second when .*parts was measured; name another output"
+    ):
+        Study(replace(settings, measured="first")).measure()
 
 
 def test_as_many_copies_of_gap_as_of_everyday_sentences_are_allowed() -> None:
