@@ -32,7 +32,9 @@ def answer_phrases() -> dict[str, str]:
             "Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."
         ),
         "nowhere": _("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
-        "supervised": _(" The labels trained this head to point, so this is no evidence."),
+        "supervised": _(
+            " The labels trained this head to point, so this does not show that heads point by themselves."
+        ),
     }
 
 
