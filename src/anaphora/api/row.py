@@ -104,7 +104,7 @@ class Row:
 
 
 def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the words of a mention by their positions, in text order.
+    """Return the positions of a mention's words, in text order.
 
     Raises:
         UserError: the mention is not in the text, or is neither a string nor a position.

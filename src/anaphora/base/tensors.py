@@ -45,7 +45,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
 
     Raises:
         FileNotFoundError: there is no such file.
-        UserError: it is damaged, or holds numbers of a type that no array has.
+        UserError: it is damaged, or holds numbers of a type that NumPy lacks.
     """
     advice = f"; {way_out}" if way_out else ""
     try:

@@ -79,7 +79,7 @@ class GapEvaluation:
 
 
 def gap(settings: NameDecisions) -> list[dict[str, Any]]:
-    """Measure, print the table, and keep it as CSV where a file is named.
+    """Measure, print the table, and write it as CSV if a file is named.
 
     Raises:
         UserError: the data are not of two names each with a gender, or a run answers nothing.

@@ -19,12 +19,12 @@ class Matrix:
     """A matrix with its name and labelled axes.
 
     Attributes:
-        name: as formulas write it; what follows an underscore stands below the line.
+        name: as formulas write it; text after an underscore is a subscript.
         values: (R, C), or (Q, R, C) where there is one matrix for each row that may be followed.
         rows, columns: R and C labels.
-        axes: what rows and columns count, "tokens" or "features" or "one"; the same axis is drawn equally long.
+        axes: what rows and columns count, "tokens" or "features" or "one"; equal axes are drawn at equal length.
         followed: whether its rows are those of the tokens that attend, so that one of them is the current row.
-        weights: whether it holds shares of 1.
+        weights: whether its values are weights from 0 to 1.
     """
 
     name: str

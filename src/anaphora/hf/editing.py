@@ -78,7 +78,7 @@ class EditPoint:
 
 
 class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """A mode that passes each softmax and matrix product with its place to subclasses, which observe or change it."""
+    """A dispatch mode that passes each softmax and matrix product, with its location in the model, to subclasses."""
 
     def __init__(self, running: Sequence[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

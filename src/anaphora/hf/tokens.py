@@ -44,8 +44,8 @@ class TextReader:
             second: the second text of a pair; places are those in both, with `BETWEEN_TEXTS` between them.
 
         Raises:
-            UserError: a text is empty, a token has the place of other characters, or the tokenizer puts nothing between
-                two texts.
+            UserError: a text is empty, a token's offsets are those of other characters, or the tokenizer puts
+                nothing between two texts.
         """
         mask = self.tokenizer.mask_token or _MASK
         texts = [text] if second is None else [text, second]

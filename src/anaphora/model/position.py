@@ -33,7 +33,7 @@ class Position(nn.Module):
         return heads
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return `rotate` at these positions, with what depends on positions alone computed once for all layers."""
+        """Return a function that applies `rotate` at these positions; subclasses compute what all layers share once."""
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:

@@ -27,7 +27,7 @@ def format_number(value: float | None, digits: int, span: Sequence[float] | None
 
 
 def format_points(points: float | None, span: Sequence[float] | None = None) -> str:
-    """Return points of a hundred, with their interval."""
+    """Return percentage points with their interval."""
     return format_number(points, 1, span)
 
 

@@ -72,13 +72,13 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
 
 
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:
-    """Return the splits of a command.
+    """Return the training, development and evaluation splits of a command.
 
     Args:
-        run: whose model answers.
-        split: what is measured, next to training and development.
+        run: the run that is evaluated.
+        split: the split to evaluate, beside training and development.
         data: where the items come from; by default the run's own data.
-        items: at most so many of each split, by default as many as the run was limited to.
+        items: most items of each split, by default the run's own limit.
 
     Raises:
         UserError: the data ask no question about a pronoun, the split is empty, or the run's own data have changed.

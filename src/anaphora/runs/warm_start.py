@@ -24,7 +24,7 @@ _DROPOUTS = ("dropout", "head_dropout")
 
 
 def locate_model(name: str, setting: str) -> Path:
-    """Return the model folder of a setting, of the run inside the package, or of the hub's downloaded files.
+    """Return the folder of the model that a setting names: local, inside the package, or downloaded from the hub.
 
     Raises:
         UserError: there is neither, or the folder holds no model that can be read; the message names the

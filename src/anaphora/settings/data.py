@@ -1,4 +1,4 @@
-"""Where the examples come from, in the user's words. Imports nothing heavy."""
+"""Settings for the source of the examples. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class ExternalCorpus(Data):
 
 @dataclass(kw_only=True)
 class OwnExamples(ExternalCorpus):
-    """Your own examples, as .jsonl, .csv or .parquet; a column `split` takes the place of the shares."""
+    """Your own examples, as .jsonl, .csv or .parquet; a column `split` overrides these shares."""
 
     kind: str = "jsonl"
     reader: ClassVar[str] = "anaphora.data.corpora.tables"

@@ -229,7 +229,7 @@ class Evidence:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Evidence:
-        """Return what `to_json` gave.
+        """Return the evidence that `to_json` wrote.
 
         Raises:
             UserError: it is of another version, or a key is missing, unknown or of another type; the message names it.

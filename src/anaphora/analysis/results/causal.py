@@ -62,7 +62,7 @@ class CumulativeAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadAblation:
-    """Heads ablated one at a time, and together, the best first."""
+    """Accuracy lost if heads are ablated one at a time, and cumulatively from the best head down."""
 
     single: tuple[SingleAblation, ...]
     cumulative: tuple[CumulativeAblation, ...]

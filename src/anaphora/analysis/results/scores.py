@@ -149,7 +149,7 @@ class WorstTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageScores(Cell):
-    """The main items of a language, and in it each kind and each type of cue.
+    """Scores on the main items of a language, of all, by kind and by type of cue.
 
     `items_digest` is a digest of these items: two runs with the same one were scored on the same. None in files of
     earlier versions.

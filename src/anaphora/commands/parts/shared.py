@@ -1,4 +1,4 @@
-"""Access of several commands to a stored run, and the places of their files."""
+"""Helpers that commands share: opening stored runs, and locating output files."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
     Args:
         run: whose heads.
         settings: of the command.
-        untrained: how many models at random starts are measured beside it.
+        untrained: how many randomly initialised models are measured beside it.
         progress: is called with the name of each stage.
         keep_rows: whether the rows of the measured items are needed afterwards.
     """

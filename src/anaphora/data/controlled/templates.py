@@ -323,8 +323,8 @@ def render(
 ) -> RenderedSentence:
     """Write filled tokens as text: "{0}" takes mentions[0], "{p0}" takes pronouns[0].
 
-    Chinese is joined without blanks; English with blanks except before marks, and with a capital at each sentence's
-    start.
+    Chinese is joined without spaces; English with spaces except before punctuation, and with a capital at the start
+    of each sentence.
     """
     text: list[str] = []
     slots: list[list[Span]] = [[] for _ in mentions]

@@ -35,13 +35,13 @@ def check_maps(
     queries: Queries | None = None,
     head: Head | None = None,
 ) -> None:
-    """Check that what was read of every layer, or of one head alone, is attention weights.
+    """Check that the tensors read from every layer, or from one head, are attention weights.
 
     Args:
         kept: whole maps, (B, H, T, T), or the rows of some tokens, (Q, H, T).
         reading: how it was read.
         model: name and family, for messages.
-        real: (B, T), the tokens that are no padding.
+        real: (B, T), True for tokens that are not padding.
         queries: rows of the batch and tokens of single rows, two of (Q,).
         head: the one that was read; None for all.
 

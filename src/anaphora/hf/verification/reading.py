@@ -12,13 +12,13 @@ from anaphora.hf.editing import EditPoint
 
 @dataclass(frozen=True)
 class MapReading:
-    """How the maps of a model are read.
+    """The way in which a model's attention maps are read.
 
     Attributes:
         implementation: the name of the attention that the model computes with while it is read; None for its own.
         layers: the model's own number of each layer that attends, in the order of its maps.
         heads: of each layer.
-        is_decoder: whether no token attends to what follows it.
+        is_decoder: whether its attention is causal.
         has_sink: whether the rows of some layer lack the share of a sink.
         alone: whether each text must be read by itself, because padding changes the maps of what is before it.
         points: the operations whose weights are the maps, if the model does not return them; None if it does.

@@ -335,7 +335,7 @@ def contoured_head_grid(
     title: str,
     chosen_on: str = DEVELOPMENT,
 ) -> Figure:
-    """Draw the layer x head grid of accuracy, with a broken line around heads above chance and untrained models.
+    """Draw the layer x head grid of accuracy, with heads above chance and untrained models outlined.
 
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.

@@ -1,6 +1,6 @@
 """The house style of all figures: type, sizes in inches, colours.
 
-Roles have one colour each everywhere, apart from one another for every kind of colour vision, and a form each as well.
+Each role has the same colour in all figures, distinct in any kind of colour vision, and its own marker.
 Both colour maps are ramps of even steps in OKLab (Ottosson 2020), from near white to dark.
 """
 

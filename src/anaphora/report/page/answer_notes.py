@@ -18,7 +18,7 @@ LEAST_WEIGHT = 0.1
 
 
 def answer_phrases() -> dict[str, str]:
-    """Return the phrases by name; names in braces are filled in."""
+    """Return the messages about an answer, by name; names in braces are placeholders."""
     return {
         "comma": _(", "),
         "none": _("none of them"),

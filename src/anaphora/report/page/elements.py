@@ -182,7 +182,7 @@ class SentencesElement:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRolesElement:
-    """Layers (rows) by heads (columns), each cell its roles, what was measured, and whether it is chosen."""
+    """A grid of layers by heads; each cell has the head's roles, its measured values, and whether it is chosen."""
 
     kind: ClassVar[str] = "grid"
     heads: Sequence[int]

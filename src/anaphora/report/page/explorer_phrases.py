@@ -7,7 +7,7 @@ from anaphora.report.page.answer_notes import no_pronoun_note
 
 
 def explorer_phrases() -> dict[str, str]:
-    """Return the explorer's phrases by their names in its script."""
+    """Return the strings of the explorer, by their names in its script."""
     return {
         "no_script": _("The explorer needs JavaScript, which this browser has switched off."),
         "choose_sentence": _("Choose a sentence"),

@@ -83,12 +83,12 @@ class ClusterRun:
 
 
 class Cluster:
-    """Submits runs as an array of jobs through submitit's AutoExecutor; those at work already are only waited for.
+    """A launcher that submits runs as a job array through submitit's AutoExecutor, and waits for those in progress.
 
     Args:
         plan: what each run asks for.
         query: what is measured.
-        logs: for what submitit writes, on a file system that all machines share.
+        logs: folder for submitit's log files, on a file system that all machines share.
         kind: submitit's name for the cluster; "local" runs the jobs on this machine.
     """
 

@@ -1,4 +1,4 @@
-"""The verdict, row by row."""
+"""The section on the verdict: a table with a row for each rule."""
 
 from __future__ import annotations
 
