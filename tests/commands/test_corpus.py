@@ -154,7 +154,7 @@ def test_few_items_are_too_few_to_train_on_and_perfect_shortcuts_have_no_interva
     pairs = [(f"Ida{number}", verb) for number in range(items // 2) for verb in ("left", "came")]
     printed = described("".join(BLOCK.format(name, verb, name, "Maud") for name, verb in pairs))
     training = row_of(printed, "train en")[1]
-    assert f"too few to train on: {training} training items" in printed
+    assert f"too few to train on if they are natural sentences: {training} training items" in printed
     with (tmp_path / "out" / "shortcuts.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert any(row["accuracy"] == "1.0" for row in rows)

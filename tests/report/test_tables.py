@@ -152,9 +152,12 @@ def test_a_kind_of_cue_that_fails_is_named() -> None:
     assert "set cues" not in said
 
 
-def test_without_an_interval_no_head_stands_out() -> None:
+def test_without_an_interval_it_is_open_whether_a_head_stands_out() -> None:
     nothing: dict[str, Any] = dict.fromkeys((each.name for each in fields(ScoreIntervals)), None)
     said = headline_sentence(evidence(en=cell(intervals=ScoreIntervals(**nothing))))
+    assert "too few templates or groups for an interval, so it is open whether the head is above" in said
+    assert "no evidence" not in said and "points" not in said
+    said = headline_sentence(evidence(en=cell(candidate=0.57, intervals=ScoreIntervals(**nothing))))
     assert "above every baseline" not in said and "no evidence that this head picks antecedents" in said
 
 

@@ -118,8 +118,9 @@ def _describe(settings: CorpusDescription) -> None:
     if 0 < len(splits["train"]) < FEWEST_TRAINING_ITEMS:
         print_phrase(
             N_(
-                "too few to train on: {count} training items; from one or two thousand, encoders with random weights "
-                "learn nothing (docs/own_data.md), and a claim needs enough test items (docs/sample_size.md)"
+                "too few to train on if they are natural sentences: {count} training items; from one or two thousand, "
+                "encoders with random weights learn nothing (docs/own_data.md), and a claim needs enough test items "
+                "(docs/sample_size.md)"
             ),
             count=len(splits["train"]),
         )

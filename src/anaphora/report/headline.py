@@ -80,10 +80,12 @@ def headline_sentence(evidence: Evidence) -> str:
     sentences = [
         _accuracy_sentence(case, cases[case], evidence, items) for case in ("points", "unmeasured") if cases[case]
     ]
-    sentences += [
-        _accuracy_sentence("ordinary", [group], evidence, items, bars=listed(_bar_texts(bars_not_beaten(group.cell))))
-        for group in cases["ordinary"]
-    ]
+    for group in cases["ordinary"]:
+        if is_without_interval(group.cell):
+            sentences.append(_accuracy_sentence("without_interval", [group], evidence, items))
+        else:
+            bars = listed(_bar_texts(bars_not_beaten(group.cell)))
+            sentences.append(_accuracy_sentence("ordinary", [group], evidence, items, bars=bars))
     sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
     below_chance = [
         group_name(group)
@@ -187,6 +189,13 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
     return {name: value for name, value in bars.items() if value is not None and low <= value}
 
 
+def is_without_interval(cell: Cell) -> bool:
+    """Tell whether a candidate accuracy above all bars has no interval, because too few clusters differ."""
+    accuracy = cell.candidate_accuracy
+    bars = bars_not_beaten(cell).values()
+    return cell.intervals.candidate_accuracy is None and accuracy is not None and accuracy > max(bars, default=0.0)
+
+
 def _bar_texts(bars: Mapping[str, float]) -> list[str]:
     return [bar_text(name, value) for name, value in bars.items()]
 
@@ -227,6 +236,10 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
         "ordinary": _(
             "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}), which is not clearly "
             "above {bars}: no evidence that this head picks antecedents."
+        ),
+        "without_interval": _(
+            "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}), but these items are of "
+            "too few templates or groups for an interval, so it is open whether the head is above every baseline."
         ),
     }[case]
     return text.format(
