@@ -15,7 +15,7 @@ from anaphora.data.example import Example
 from anaphora.settings.cue_types import COMPOSITION, SET_CUE_TYPES
 from anaphora.settings.data import ControlledCorpus
 from experiments.shipped.items import generated_items
-from experiments.shipped.resolved import running_text
+from experiments.shipped.resolved import texts_of
 from experiments.shipped.running_text import running_items
 from experiments.shipped.settings import Row, TrainingItems
 
@@ -28,7 +28,7 @@ def write_items(settings: TrainingItems) -> None:
     rows = (*generated_items(settings), *running_items(settings), *controlled_items(settings))
     write_text(Path(settings.output), _lines(rows))
     if settings.as_text:
-        write_text(Path(settings.as_text), _lines(running_text(rows)))
+        write_text(Path(settings.as_text), _lines(texts_of(rows)))
 
 
 def _lines(rows: Iterable[Row]) -> str:

@@ -14,7 +14,7 @@ _POSSESSIVE = frozenset(["its", "his", "their", "hers"])
 _DETERMINED = frozenset(["the", "a", "an", "my", "his", "her", "our", "their", "your", "this"])
 
 
-def running_text(rows: Iterable[Row]) -> Iterator[Row]:
+def texts_of(rows: Iterable[Row]) -> Iterator[Row]:
     """Yield a document for each training item; of the first, third, fifth, ... one the resolved text."""
     training = (row for row in rows if row["split"] == "train")
     for number, row in enumerate(training):
@@ -27,18 +27,18 @@ def resolved(row: Row) -> str:
     if len(antecedents) != 1 or len(pronoun) != 2 or len(row["candidates"][antecedents[0]]) != 2:
         return str(text)
     (start, end), (first, last) = pronoun, row["candidates"][antecedents[0]]
-    asked, noun = text[start:end], text[first:last]
+    word, noun = text[start:end], text[first:last]
     if row["language"] == "en":
-        if asked.lower() == "her":  # an object or a possessive, which the words alone do not tell
+        if word.lower() == "her":  # an object or a possessive, which the words alone do not tell
             return str(text)
-        noun = _english(noun, asked)
+        noun = _english(noun, word)
     return f"{text[:start]}{noun}{text[end:]}"
 
 
-def _english(noun: str, asked: str) -> str:
+def _english(noun: str, pronoun: str) -> str:
     """Return an English noun with an article, as a possessive and with a capital letter if the pronoun has these."""
     if noun[0].islower() and noun.split()[0] not in _DETERMINED:
         noun = f"the {noun}"
-    if asked.lower() in _POSSESSIVE:
+    if pronoun.lower() in _POSSESSIVE:
         noun += "'" if noun.endswith("s") else "'s"
-    return noun[0].upper() + noun[1:] if asked[0].isupper() else noun
+    return noun[0].upper() + noun[1:] if pronoun[0].isupper() else noun

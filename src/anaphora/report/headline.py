@@ -78,14 +78,14 @@ def headline_sentence(evidence: Evidence) -> str:
             split=label(split_names(), evidence.split), choice=label(head_choice_names(), evidence.head.chosen_on)
         )
     sentences = [
-        _accuracy_sentence(case, cases[case], evidence, items) for case in ("points", "unmeasured") if cases[case]
+        _accuracy_sentence(case, cases[case], evidence, items)
+        for case in ("points", "unmeasured", "open")
+        if cases[case]
     ]
-    for group in cases["ordinary"]:
-        if is_without_interval(group.cell):
-            sentences.append(_accuracy_sentence("without_interval", [group], evidence, items))
-        else:
-            bars = listed(_bar_texts(bars_not_beaten(group.cell)))
-            sentences.append(_accuracy_sentence("ordinary", [group], evidence, items, bars=bars))
+    sentences += [
+        _accuracy_sentence("ordinary", [group], evidence, items, bars=listed(_bar_texts(bars_not_beaten(group.cell))))
+        for group in cases["ordinary"]
+    ]
     sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
     below_chance = [
         group_name(group)
@@ -116,14 +116,17 @@ def headline_sentence(evidence: Evidence) -> str:
 
 
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
-    """Return the groups by result: "points", "unmeasured", "ordinary" and "unsolved".
+    """Return the groups by result: "points", "unmeasured", "open", "ordinary" and "unsolved".
 
     A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
     at least half way from chance to 1. A head stands out where the lower bound of its candidate accuracy is above
-    chance, every baseline and the 95th percentile of untrained models. A kind of cue is named where its case differs
+    chance, every baseline and the 95th percentile of untrained models; if too few clusters differ for an interval and
+    the accuracy itself is above these, it is open whether it does. A kind of cue is named where its case differs
     from that of its language.
     """
-    cases: dict[str, list[Group[Cell]]] = {"points": [], "unmeasured": [], "ordinary": [], "unsolved": []}
+    cases: dict[str, list[Group[Cell]]] = {
+        name: [] for name in ("points", "unmeasured", "open", "ordinary", "unsolved")
+    }
     of_language = {language: _case(whole) for language, whole in evidence.languages.items()}
     for group in all_groups(evidence.scores):
         case = _case(group.cell)
@@ -171,8 +174,9 @@ def _case(cell: Cell) -> str:
     bar = max(chance, best.accuracy) if best else chance
     if task is None or task < _least_accuracy(chance) or _lower_bound(task, cell.intervals.task_accuracy) <= bar:
         return "unsolved"
-    if bars_not_beaten(cell):
-        return "ordinary"
+    if bars := bars_not_beaten(cell):
+        is_above = cell.candidate_accuracy is not None and cell.candidate_accuracy > max(bars.values())
+        return "open" if is_above and cell.intervals.candidate_accuracy is None else "ordinary"
     return "points" if cell.baselines.get("random_init_95") is not None else "unmeasured"
 
 
@@ -187,13 +191,6 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
     if bars.get("chance") == cell.chance:
         del bars["chance"]  # one number, which needs one name
     return {name: value for name, value in bars.items() if value is not None and low <= value}
-
-
-def is_without_interval(cell: Cell) -> bool:
-    """Tell whether a candidate accuracy above all bars has no interval, because too few clusters differ."""
-    accuracy = cell.candidate_accuracy
-    bars = bars_not_beaten(cell).values()
-    return cell.intervals.candidate_accuracy is None and accuracy is not None and accuracy > max(bars, default=0.0)
 
 
 def _bar_texts(bars: Mapping[str, float]) -> list[str]:
@@ -237,7 +234,7 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
             "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}), which is not clearly "
             "above {bars}: no evidence that this head picks antecedents."
         ),
-        "without_interval": _(
+        "open": _(
             "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}), but these items are of "
             "too few templates or groups for an interval, so it is open whether the head is above every baseline."
         ),

@@ -20,14 +20,7 @@ from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.figures.sheet import CandidateWords, WordRoles, text_width
 from anaphora.report.groups import Group
-from anaphora.report.headline import (
-    bar_text,
-    bars_not_beaten,
-    group_name,
-    groups_by_case,
-    is_without_interval,
-    share_text,
-)
+from anaphora.report.headline import bar_text, bars_not_beaten, group_name, groups_by_case, share_text
 from anaphora.report.numbers import format_short_percent
 from anaphora.report.wording import group_label, head_name, label, language_name, listed, split_names
 
@@ -81,14 +74,13 @@ def scoreboard_title(evidence: Evidence) -> str:
         if above
         else []
     )
+    if cases["open"]:
+        text = _(
+            "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
+            "{split} items, of too few templates or groups for an interval"
+        )
+        lines.append(_groups_line(text, cases["open"], evidence))
     for group in cases["ordinary"]:
-        if is_without_interval(group.cell):
-            text = _(
-                "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
-                "{split} items, of too few templates or groups for an interval"
-            )
-            lines.append(_groups_line(text, [group], evidence))
-            continue
         bars = bars_not_beaten(group.cell)
         highest = max(bars, key=bars.__getitem__)
         lines.append(
