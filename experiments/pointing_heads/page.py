@@ -135,6 +135,15 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
     ]
     counts = dict.fromkeys(str(count) for count in sorted(on_corpora))
     likely = parts.get("likelihoods")
+    everyday = [parts[f"everyday-{reading.name}"] for reading in READINGS]
+    neighbours = [[mean(100 * floats(row)) for row in part["neighbours"].values()] for part in everyday]
+    ahead = [float(number.value) for one in decide(parts) if one.name == "pronoun_alone" for number in one.numbers]
+
+    def listed(shares: Iterable[float]) -> str:
+        return words.comma.join(f"{share:.0f}" for share in shares)
+
+    def span(shares: Sequence[float]) -> str:
+        return words.span.format(least=f"{min(shares):.0f}", most=f"{max(shares):.0f}")
 
     def distances(types: Sequence[str]) -> str:
         return words.comma.join(by_distance(parts[f"everyday-{reading.name}"], types) for reading in READINGS)
@@ -145,6 +154,10 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
         "weights": words.comma.join(f"{edge:.2f} / {matched:.2f}" for edge, matched in weights),
         "distance": distances(TYPES),
         "roles": distances(("role",)),
+        "follows": listed(50 + mean(50 * floats(part["stays"])) for part in everyday),
+        "nouns": listed(mean(100 * floats(part["noun"])) for part in everyday),
+        "neighbours": span([share for rows in neighbours for share in rows]),
+        "ahead": span(ahead),
         "copies": words.copies.format(count=fewest_copies(parts), corpora=" / ".join(counts)),
         "likelihoods": "" if likely is None else words.likelihoods.format(
             layer=likely["head"][0],

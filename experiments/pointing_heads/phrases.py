@@ -34,6 +34,7 @@ class Words:
     pair: tuple[str, str]
     copies: str
     comma: str
+    span: str
     likelihoods: str
     controlled: str
     kinds: dict[str, str]
@@ -141,6 +142,7 @@ EN = Words(
     sentences_title="One word changes, and layer {layer} head {head} of e5 goes from the pronoun to the other name",
     pair=("English", "Chinese"),
     comma=", ",
+    span="{least} to {most}",
     copies="On everyday sentences there are at least {count} copies of each kind; on each corpus, GAP included, "
     "{corpora} of the two kinds together.",
     likelihoods="Asked which candidate the pronoun refers to, SmolLM2 gives the antecedent the higher likelihood in "
@@ -233,6 +235,7 @@ ZH = Words(
     sentences_title="e5 的一个头（第 {layer} 层第 {head} 头）从代词关注哪些词：只换一个词，它就转向另一个人",
     pair=("英语", "汉语"),
     comma="、",
+    span="{least} 到 {most}",
     copies="日常句子上，每种副本至少 {count} 个；每个语料上两种共 {corpora} 个，GAP 也是。",
     likelihoods="问 SmolLM2 代词指谁，{items} 个英语句子里有 {right} % 是先行词的似然更高；"
     "它最好的头（第 {layer} 层第 {head} 头）在 {pointing} % 的句子里选中先行词。"
