@@ -31,7 +31,7 @@ def explorer_phrases() -> dict[str, str]:
         "head_label": _("Head"),
         "keep_special": _("keep special tokens"),
         "between": _("Texts"),
-        "all_words": _("both, to both"),
+        "all_words": _("within and between both"),
         "first_to_second": _("from the first to the second"),
         "second_to_first": _("from the second to the first"),
         "within_first": _("within the first"),
