@@ -91,7 +91,7 @@ class PronounAnswer:
 
     @property
     def chosen(self) -> CandidateProbability | None:
-        """Return the same with its span and its probability."""
+        """Return the most probable candidate with its span and probability; None as for `answer`."""
         first = max(sorted(self.candidates, key=lambda one: one.span), key=lambda one: one.probability)
         return first if first.probability >= self.none_of_them else None
 

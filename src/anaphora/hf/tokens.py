@@ -93,7 +93,7 @@ class TextReader:
 
 
 def batches(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:
-    """Yield texts in batches of at most so many items, each of at least one text."""
+    """Yield batches of at least one text, with `most` items at most where each text alone has no more."""
     batch: list[str] = []
     items = 0
     for text in texts:

@@ -69,7 +69,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Return the file of the scores of a run; for a published run, the file of those measured here."""
+    """Return the folder of a run's scores; for a published run, the folder of those measured here."""
     return results_folder(run) if run == SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
