@@ -147,8 +147,8 @@ def _uniform_verdict(result: str) -> str:
             "model’s answer depends on it does not meet every rule."
         ),
         NOT_CONTROLLED: _(
-            "Not yet controlled in {groups}, {scope}: whether the model’s answer depends on attention to the "
-            "antecedent stays open until the control models are trained."
+            "Not yet controlled in {groups}, {scope}: the claim that pronouns attend to their antecedents and that the "
+            "model’s answer depends on it has not been compared with control models yet."
         ),
     }[result]
 
