@@ -1,1 +1,1 @@
-"""Reports: figures, tables and files from scores and attention rows."""
+"""Figures, tables and pages made from scores and attention rows."""

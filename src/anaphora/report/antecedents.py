@@ -1,4 +1,4 @@
-"""Heads as antecedent selectors for the terminal and as a figure; both read `antecedents.json`."""
+"""Attention heads as antecedent selectors: terminal tables and figure from the content of `antecedents.json`."""
 
 from __future__ import annotations
 
@@ -18,23 +18,29 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 CHOICE_SETS = ("words", "preceding", "mentions")
-"""Among what a head's heaviest word is looked for: all words, those before the mention, mentions before it."""
+"""Candidate sets of a head: all words, the words before the mention, or the mentions before it."""
 FORM_COLUMNS = ("all", "pronoun", "proper", "nominal", "unknown")
 RULES = ("nearest", "head match", "sieve")
 
 _HEADS = {"best head": "{}", "one head": "one_{}", "untrained": "untrained_{}"}
-"""The phrase of what picks, with the set that it picks from."""
+"""Label key of each selector, with a placeholder for its candidate set."""
 PAPER_ACCURACIES = {
     "nearest": (27, 29, 29, 19),
     "head match": (52, 47, 67, 40),
     "sieve": (69, 70, 77, 60),
     "paper head": (65, 64, 73, 58),
 }
-"""Clark et al. 2019, table 2, in %: OntoNotes, all / pronoun / proper / nominal. Other texts, mentions and rules."""
+"""Accuracy in % on OntoNotes for all mentions, pronouns, proper and nominal ones, Clark et al. 2019, table 2.
+
+Texts, mentions and rules differ from ours.
+"""
 
 
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield the table of the rules and heads, one a subset, the paper's own below the first, and plain sentences."""
+    """Yield a table of rules and heads for each subset, then the comparison sentences.
+
+    The first table ends with the results of Clark et al. 2019.
+    """
     from rich import box
     from rich.table import Table
 
@@ -82,7 +88,15 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
-    """Return a sentence on the best head for pronouns in a field of choice, against the nearest mention."""
+    """Compare the best head for pronouns with the nearest-mention rule, in one sentence.
+
+    Args:
+        metrics: content of `antecedents.json`.
+        field: candidate set of the head, one of `CHOICE_SETS`.
+
+    Returns:
+        A sentence on pronouns, or on all mentions if there are no rows for pronouns.
+    """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if _find(subset_rows, "nearest", "mentions", "pronoun") else "all"
     nearest, head = _find(subset_rows, "nearest", "mentions", column), _find(subset_rows, "best head", field, column)
@@ -124,7 +138,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
-    """Draw the best head of each column and field of choice, with intervals; rules and untrained heads as ticks."""
+    """Draw the best head of each mention type and candidate set, with rules and untrained heads as ticks."""
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     points = []
     for column in FORM_COLUMNS:
@@ -165,7 +179,7 @@ def _find(rows: list[Row], selector: str, field: str, column: str) -> Row | None
 
 
 def _share_and_head(row: Row | None) -> str:
-    """Return a share with its interval and, of a head, layer and number."""
+    """Return an accuracy with its interval and, for a head, "layer-head"."""
     if row is None or row["layer"] is None:
         return _share(row)
     return f"{_share(row)} {row['layer']}-{row['head']}"

@@ -1,4 +1,4 @@
-"""README.md of a published folder, as the hub reads it: the card of a run, and that of a corpus."""
+"""Cards of published folders, README.md in the format of the hub: of a run or of a corpus."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 CARD = "README.md"
-"""The file of a card."""
+"""File name of a card."""
 _TAGS = ("anaphora", "attention", "coreference", "pronoun-resolution", "interpretability")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
-    """The facts of the card besides the run's scores.
+    """Facts of a model card other than the run's scores.
 
     Attributes:
-        name: of the run.
-        languages: codes such as "en".
-        licence: of the weights, as the hub writes it; None if none is stated.
-        architecture: what kind of encoder it is, by the name of each part.
-        training: what it was trained on and how, by the name of each fact.
-        answers: whether it names a candidate.
+        name: name of the run.
+        languages: language codes such as "en".
+        licence: licence of the weights in the hub's notation; None if none is stated.
+        architecture: properties of the encoder, by name.
+        training: data and settings of the training, by name.
+        answers: whether the run has a prediction head that names a candidate.
     """
 
     name: str
@@ -43,7 +43,7 @@ class CardFacts:
 
 
 def model_card(facts: CardFacts, evidence: Evidence | None) -> str:
-    """Return the card as Markdown with the hub's metadata; missing evidence is stated."""
+    """Return the model card as Markdown with metadata for the hub; missing evidence is stated."""
     parts = [
         _front_matter(
             {
@@ -78,14 +78,14 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """Return the card of a corpus as Markdown; its metadata tell `datasets` the splits.
+    """Return the card of a corpus as Markdown, with metadata that list its splits for `datasets`.
 
     Args:
-        settings: what made the corpus, by the name of each setting.
-        terms: a sentence on its licence.
-        splits: each in a file of its name, with the ending .parquet.
-        columns: what each column means.
-        counts: rows of a table of how much there is.
+        settings: settings that made the corpus, by name.
+        terms: sentence on the licence.
+        splits: names of the splits, each stored as NAME.parquet.
+        columns: meaning of each column, by name.
+        counts: rows of the table of counts.
     """
     fields = {
         "configs": [
@@ -109,12 +109,12 @@ def corpus_card(
 
 
 def is_corpus_card(text: str) -> bool:
-    """Check whether a text is a card written by `corpus_card`."""
+    """Return whether a text is a card written by `corpus_card`."""
     return text.startswith("---\nconfigs: ")
 
 
 def _front_matter(fields: Mapping[str, object]) -> str:
-    # JSON is YAML, and in it a name with a colon stays a name.
+    # JSON is valid YAML, and its quotes allow a colon in a name.
     lines = (f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value)
     return "\n".join(("---", *lines, "---"))
 
@@ -153,7 +153,7 @@ def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def _table_cell(text: str) -> str:
-    """Escape a text for a table cell, since factors and labels come from data."""
+    """Escape a text for a Markdown table, since factors and labels come from data."""
     return re.sub("<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split())).replace("|", "\\|")
 
 

@@ -1,4 +1,4 @@
-"""The evidence as flat tables for other programs."""
+"""Flat tables of the evidence for other programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return every part of the evidence as rows of plain values, by table name; empty if not measured."""
+    """Return every part of the evidence as flat rows, by table name; a part not measured has no rows."""
     return {
         "significance": list(_group_rows(evidence.significance)),
         "effects": [
@@ -65,7 +65,7 @@ def every_table(evidence: Evidence) -> dict[str, list[Row]]:
 
 
 def divergence_rows(divergences: Sequence[RowDivergence]) -> list[Row]:
-    """Return the divergence of the rows of several runs as rows of plain values."""
+    """Return the divergences between the attention rows of runs as flat rows."""
     return [_flatten(to_json(row)) for row in divergences]
 
 
@@ -73,7 +73,7 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 
 
 def _causal_tables(languages: Groups[CausalCell]) -> dict[str, list[Row]]:
-    """Return tables of the causal tests."""
+    """Return the tables of the causal tests, by name."""
     cells = list(_groups(languages))
     return {
         "knockout": [
@@ -113,7 +113,7 @@ def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:
-    """Yield language and kind as the beginning of a row, and the cell."""
+    """Yield the first columns of a row, language and kind of cue, with the measurement of the group."""
     for language, kinds in (part or {}).items():
         for kind, cell in kinds.items():
             yield {"language": language, "kind": kind}, cell
@@ -125,7 +125,7 @@ def _group_rows(part: Groups[Any] | None) -> Iterator[Row]:
 
 
 def _flatten(row: Mapping[str, Any], before: str = "") -> Row:
-    """Return nested values by joined names; an interval as its two ends, a list of heads as text."""
+    """Join nested keys with "_", split intervals into low and high, and write lists as text."""
     flat: Row = {}
     for name, value in row.items():
         if isinstance(value, Mapping):

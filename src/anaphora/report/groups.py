@@ -1,4 +1,4 @@
-"""Parts of the evidence by group with labels, for figures and tables."""
+"""Measurements by language and kind of cue, labelled for figures and tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
-    """The measurements of a language and kind of cue; the kind is "all" for the whole language."""
+    """Measurement of one language and kind of cue; `kind` is "all" for the whole language."""
 
     language: str
     kind: str
@@ -23,15 +23,15 @@ class Group(Generic[T]):
 
     @property
     def label(self) -> str:
-        """Return language and kind of cue in words."""
+        """Return the group in words: "English, role cues"."""
         return group_label(self.language, self.kind)
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Return every language by kind of cue; as a whole where its kinds were not measured separately."""
+    """Yield each language by kind of cue, or as a whole if its kinds were not measured separately."""
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 
 def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Return every language as a whole, then by kind of cue."""
+    """Yield each language as a whole, then by kind of cue."""
     return (Group(language, kind, cell) for language, kind, cell in every_group(part))

@@ -1,4 +1,4 @@
-"""The headline numbers as a terminal table, and the sentence that they support."""
+"""Headline table for the terminal, and the conclusion in words."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _LONGEST_NAME = 14
-"""Columns of the terminal for a baseline's name; a Chinese character takes two."""
+"""Maximum width of a baseline's name in terminal columns; a Chinese character takes two."""
 
 
 def headline_table(evidence: Evidence) -> Table:
-    """Return a row for every language and kind of cue; fits 100 columns without a wrapped cell."""
+    """Return the scores by language and kind of cue, in a table of at most 100 columns without wrapped cells."""
     from rich import box
     from rich.table import Table
 
@@ -70,7 +70,7 @@ def headline_table(evidence: Evidence) -> Table:
 
 
 def headline_sentence(evidence: Evidence) -> str:
-    """Return the conclusion from the numbers, one sentence for all languages with the same result."""
+    """Return the conclusion in words; languages with the same result share a sentence."""
     cases = groups_by_case(evidence)
     items = _("unseen items")
     if not evidence.is_of_held_out_items:
@@ -116,13 +116,19 @@ def headline_sentence(evidence: Evidence) -> str:
 
 
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
-    """Return the groups by result: "points", "unmeasured", "open", "ordinary" and "unsolved".
+    """Return the groups by result.
 
-    A task counts as solved where the lower bound of its accuracy is above chance and every baseline and the accuracy
-    at least half way from chance to 1. A head stands out where the lower bound of its candidate accuracy is above
-    chance, every baseline and the 95th percentile of untrained models; if too few clusters differ for an interval and
-    the accuracy itself is above these, it is open whether it does. A kind of cue is named where its case differs
-    from that of its language.
+    A task is solved if the lower bound of its accuracy is above chance and every baseline, and the accuracy itself
+    is at least halfway from chance to 1. The bars for a head are chance, every baseline and the 95th percentile of
+    untrained models.
+
+    Returns:
+        "points": task solved, lower bound of the head's candidate accuracy above all bars.
+        "unmeasured": the same, but untrained models were not measured.
+        "open": task solved, candidate accuracy above all bars, but too few clusters for an interval.
+        "ordinary": task solved, candidate accuracy not clearly above all bars.
+        "unsolved": task not solved.
+        A kind of cue is listed only if its case differs from that of its language.
     """
     cases: dict[str, list[Group[Cell]]] = {
         name: [] for name in ("points", "unmeasured", "open", "ordinary", "unsolved")
@@ -140,7 +146,7 @@ def _head(evidence: Evidence) -> str:
 
 
 def group_name(group: Group[Any]) -> str:
-    """Return a language with a kind of cue, in a sentence."""
+    """Return the name of a group in a sentence, such as "English role cues"."""
     name = language_name(group.language)
     if group.kind == "all":
         return name
@@ -164,7 +170,7 @@ def _row_cells(cell: Cell) -> list[str]:
 
 
 def _least_accuracy(chance: float) -> float:
-    """Return the task accuracy below which a task is not solved: halfway from chance to 1."""
+    """Return the task accuracy required of a solved task: halfway from chance to 1."""
     return (1 + chance) / 2
 
 
@@ -181,15 +187,16 @@ def _case(cell: Cell) -> str:
 
 
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
-    """Return the names of bars that the head's candidate accuracy does not clearly exceed; all without an interval.
+    """Return the bars that the lower bound of the head's candidate accuracy does not exceed, by name.
 
-    "all_candidates" is chance among all of them; the baseline "chance", among those that the cue decides between.
+    Without an interval, no bar is beaten. "all_candidates" is chance among all candidates; the baseline "chance" is
+    chance among the candidates that the cue decides between.
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0
     bars = {"all_candidates": cell.chance, **cell.baselines}
     if bars.get("chance") == cell.chance:
-        del bars["chance"]  # one number, which needs one name
+        del bars["chance"]  # the same value twice
     return {name: value for name, value in bars.items() if value is not None and low <= value}
 
 
@@ -198,7 +205,7 @@ def _bar_texts(bars: Mapping[str, float]) -> list[str]:
 
 
 def bar_text(name: str, value: float) -> str:
-    """Return chance ("all_candidates") or a baseline with its number, in a sentence."""
+    """Return a baseline or chance ("all_candidates") with its value, for use in a sentence."""
     return _("{rule} ({share})").format(rule=_bar_name(name), share=share_text(value))
 
 
@@ -213,7 +220,7 @@ def _upper_bound(value: float | None, ends: Interval | None) -> float:
 
 
 def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:
-    """Return a sentence on how often the head picks the antecedent in some groups, and on what that shows."""
+    """Return a sentence on the head's candidate accuracy in some groups and on what it shows."""
     shares = [share_text(group.cell.candidate_accuracy) for group in groups]
     if len(groups) > 1:
         shares = [
@@ -285,7 +292,7 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 
 
 def _bar_name(name: str) -> str:
-    """Return the name of a baseline in a sentence."""
+    """Return the name of a bar in a sentence."""
     bars = {
         "all_candidates": _("chance"),
         "random_init": _("the mean of untrained models"),
@@ -295,7 +302,7 @@ def _bar_name(name: str) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """Return a share in a sentence, without decimals."""
+    """Return a share (0 to 1) in percent without decimals, for use in a sentence."""
     if share is None:
         return _("an unknown share")
     return f"{format_short_percent(share)} %"

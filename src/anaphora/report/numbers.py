@@ -15,40 +15,40 @@ NOT_MEASURED = "–"
 
 
 def format_count(number: float | None) -> str:
-    """Return a number of things."""
+    """Return a count with thousands separators: "1,234"."""
     return NOT_MEASURED if number is None else f"{number:,.0f}"
 
 
 def format_number(value: float | None, digits: int, span: Sequence[float] | None = None) -> str:
-    """Return a number with a number of decimals, and its interval."""
+    """Return a number with `digits` decimals, followed by its interval in brackets if there is one."""
     if value is None:
         return NOT_MEASURED
     return with_minus(f"{value:.{digits}f}") + _interval_after(span, digits)
 
 
 def format_points(points: float | None, span: Sequence[float] | None = None) -> str:
-    """Return percentage points with their interval."""
+    """Return percentage points with one decimal, and their interval."""
     return format_number(points, 1, span)
 
 
 def format_percent(share: float | None, span: Sequence[float] | None = None) -> str:
-    """Return a share in percent, with its interval."""
+    """Return a share (0 to 1) in percent with one decimal, and its interval; without a percent sign."""
     return format_points(None if share is None else 100 * share, [100 * end for end in span or ()])
 
 
 def format_short_percent(share: float | None) -> str:
-    """Return a share in percent without decimals; 0.997 is not 100."""
+    """Return a share (0 to 1) in percent without decimals; 0.997 gives "99.7", since it is not 100."""
     if share is None:
         return NOT_MEASURED
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Return a number with its unit, and with its interval.
+    """Return a number with its unit and interval.
 
     Args:
         value: the number; None if it was not measured.
-        span: the ends of its interval, if it has one.
+        span: lower and upper end of the interval; None or empty for no interval.
         unit: "share", "share difference" or "points", "times", "p" or "count".
     """
     if value is None:
@@ -67,14 +67,14 @@ def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str)
 
 
 def format_range(low: float | None, high: float | None) -> str:
-    """Return two shares, from the lowest to the highest."""
+    """Return two shares (0 to 1) as a range in percent: "12.0 to 34.5"."""
     if low is None or high is None:
         return NOT_MEASURED
     return _("{low} to {high}").format(low=format_percent(low), high=format_percent(high))
 
 
 def format_spread(spread: Spread | None) -> str:
-    """Return a median in percent with the lowest and highest, or alone if all are equal as printed."""
+    """Return the median in percent, followed by the range unless both ends are printed alike."""
     if spread is None:
         return NOT_MEASURED
     median = format_percent(spread.median)
@@ -84,22 +84,22 @@ def format_spread(spread: Spread | None) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a length of time in seconds, minutes or hours."""
+    """Return a duration in seconds, minutes or hours, with its unit."""
     count, unit = format_duration(seconds).split(" ")
     text = {"s": _("{count} s"), "min": _("{count} min"), "h": _("{count} h")}[unit]
     return text.format(count=count)
 
 
 def format_p_value(value: float | None) -> str:
-    """Return a p-value."""
+    """Return a p-value with three decimals, or "< 0.001"."""
     return NOT_MEASURED if value is None else ("< 0.001" if value < 0.001 else f"{value:.3f}")
 
 
 def _interval_after(span: Sequence[float] | None, digits: int) -> str:
-    """Return the ends of an interval as written after its number."""
+    """Return an interval in brackets with a blank before it; empty if there is no interval."""
     return f" [{', '.join(with_minus(f'{end:.{digits}f}') for end in span)}]" if span else ""
 
 
 def with_minus(number: str) -> str:
-    """Return a number written with a minus sign instead of a hyphen."""
+    """Replace the hyphen of a negative number by a minus sign, and drop it from a negative zero."""
     return number.replace("-", "−") if float(number) else number.lstrip("-")

@@ -1,6 +1,6 @@
-"""The English sentences that files hold, in the language of the page.
+"""Translation of the English sentences stored in result files.
 
-The catalogue has them with {0}, {1} and so on in the place of their numbers.
+The catalogue holds each sentence with the placeholders {0}, {1}, ... in place of its numbers.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _CHECK = re.compile(
     r"(?P<share>[\d.]+) % \(chance (?P<chance>[\d.]+) %\)"
 )
 _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
-"""What `stored_sentence` makes of a file's "(0.440)", a share of 1."""
+"""Catalogue entry of stored sentences such as "task accuracy within 5 points of chance (0.440)"."""
 
 
 def stored_sentence(text: str) -> str:
-    """Return a translated sentence of a file; unchanged if the catalogue lacks it."""
+    """Translate a sentence from a result file; return it unchanged if the catalogue lacks it."""
     if best := _BEST.fullmatch(text):
         baseline = label(baseline_names(), best["baseline"].replace(" ", "_"))
         share = f"{100 * float(best['share']):.1f}"
         return _("above every baseline (best: {baseline}, {share} %)").format(baseline=baseline, share=share)
     text = _CHANCE.sub(lambda chance: f"({100 * float(chance[1]):.1f} %)", text)
-    places = itertools.count()
-    message = _NUMBER.sub(lambda _number: f"{{{next(places)}}}", text)
+    numbers = itertools.count()
+    message = _NUMBER.sub(lambda _number: f"{{{next(numbers)}}}", text)
     translated = _(message)
     return text if translated == message else translated.format(*_NUMBER.findall(text))
 
 
 def observed_text(text: str) -> str:
-    """Return a control's stored observation: its accuracies, and their meaning if they are not as expected."""
+    """Translate a control's stored observation: its accuracies and, if they are unexpected, what they mean."""
     checks = list(_CHECK.finditer(text))
     if not checks:
         return stored_sentence(text)

@@ -1,4 +1,4 @@
-"""Tables of measures, for the terminal and for the page."""
+"""Tables of measures, shared by the terminal and the page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from anaphora.report.wording import baseline_names, group_label, label, language
 
 
 def causal_table(evidence: Evidence) -> TableElement:
-    """Return a row for each language and kind: answers right, and points lost by edits in the head or in its layer."""
+    """Return the causal tests by language and kind of cue.
+
+    Columns are task accuracy, the losses from knockouts in the chosen head or its layer, and the flipped answers.
+    """
     columns = [
         _("language, cue"),
         _("items"),
@@ -47,7 +50,7 @@ def _lost(knockout: Knockout, edge: str) -> str:
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
-    """Return a row for every language and kind of cue: the effects of the chosen head alone."""
+    """Return the effects of the chosen head alone, by language and kind of cue."""
     columns = [
         _("language, cue"),
         _("antecedent’s edge\nvalue-zeroed, points"),
@@ -72,7 +75,10 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a row for every language and kind of cue: does the pronoun attend there more than any other word?"""
+    """Return the weight on the antecedent from the pronoun and from the best other word.
+
+    One row per language and kind of cue.
+    """
     rows = [
         [
             group.label,
@@ -90,7 +96,10 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """Return a row for every language, kind of cue and weight that was removed on either side."""
+    """Return the points lost when equal weight is removed from the antecedent's edge and from all other edges.
+
+    One row per language, kind of cue and removed weight.
+    """
     columns = [
         _("language, cue"),
         _("weight\nremoved, %"),
@@ -114,7 +123,7 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a row for every language and kind of cue: the destinations of a forbidden edge's weight."""
+    """Return where the weight goes when the antecedent's edge is forbidden, by language and kind of cue."""
     names = {
         "distractors": _("distractors"),
         "cue": _("cue"),
@@ -136,7 +145,12 @@ def freed_table(evidence: Evidence) -> TableElement:
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
-    """Return a row for every language and level; `shortcut` is how the best one is written."""
+    """Return the scores of compositions by language and level.
+
+    Args:
+        evidence: measurements of the run.
+        shortcut: format of the best shortcut's cell, with the placeholders {name} and {accuracy}.
+    """
     columns = [
         _("language"),
         _("what training showed"),

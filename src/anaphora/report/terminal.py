@@ -1,4 +1,4 @@
-"""Terminal output on scores, on the verdict, and on several runs side by side."""
+"""Terminal output of scores, verdicts, controls and comparisons of runs."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _HEADING_WIDTH = 16
-"""Characters of a line of a heading above numbers."""
+"""Maximum number of characters per line of a column heading."""
 _WITHOUT_RANGE = ("random_init", "chance")
-"""Measures of which a comparison of runs gives the median alone."""
+"""Measures for which a comparison of runs shows only the median."""
 
 
 @in_language_of_messages
 def print_phrase(message: str, **values: Any) -> None:
-    """Print a message, marked by `N_`, with its values on a line that is not broken."""
+    """Print a message marked by `N_` in translation, filled with `values`, as one unwrapped line."""
     console.print(_(message).format(**values) if values else _(message), soft_wrap=True)
 
 
 @in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
-    """Print the number of items with equal scores for a right and a wrong answer; nothing if there are none."""
+    """Print the number of items with equal scores for a right and a wrong candidate, unless it is 0."""
     if answers is not None and answers.undecided.any():
         print_phrase(
             N_(
@@ -50,7 +50,7 @@ def print_undecided(answers: Answers | None) -> None:
 
 @in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
-    """Print the verdict for every language and kind of cue, and the rules that fail or are open."""
+    """Print the verdict for each language and kind of cue, with the rules that fail or were not measured."""
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
     for group in kind_groups(evidence.verdict_at_head):
@@ -73,7 +73,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 
 @in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
-    """Print the headline table, the sentence on what it shows, and the items that were left out."""
+    """Print the headline table and sentence, the worst templates, and the number of excluded items."""
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)
@@ -94,7 +94,7 @@ def print_headline(evidence: Evidence) -> None:
 
 @in_language_of_messages
 def print_causal(evidence: Evidence) -> None:
-    """Print the answers lost in the causal tests, if there are any."""
+    """Print the table of the causal tests, if there are any."""
     print_text_table(causal_table(evidence))
 
 
@@ -142,7 +142,7 @@ def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Ta
 
 @in_language_of_messages
 def print_comparison(rows: Sequence[GroupSpread]) -> None:
-    """Print several runs side by side, and which rows are not of the same items in all of them."""
+    """Print the spread of each measure over runs, with notes on groups whose items differ between runs."""
     console.print(_comparison_table(rows))
     whole = max(row.runs for row in rows)
     for row in rows:
@@ -164,7 +164,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
                 fewest=row.items[0],
                 most=row.items[1],
             )
-        elif row.kind == "all" and row.same_items is False:  # said once for a language
+        elif row.kind == "all" and row.same_items is False:  # once per language
             print_phrase(
                 N_(
                     "{group}: the runs were scored on {items} items each, but not on the same ones; their spread is "
@@ -176,7 +176,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
 
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
-    """Return the rows for the terminal: the median and, in brackets, lowest to highest, in %; fits 100 columns."""
+    """Return median (lowest to highest) of each measure over runs in %; the table fits 100 columns."""
     from rich import box
     from rich.table import Table
 
@@ -201,7 +201,7 @@ def _spread_text(row: GroupSpread, measure: str) -> str:
 
 
 def print_text_table(table: TableElement) -> None:
-    """Print a table whose texts are to the left and whose numbers are to the right; nothing if it has no rows."""
+    """Print a table with words left-aligned and numbers right-aligned; print nothing without rows."""
     from rich import box
     from rich.table import Table
 
@@ -217,7 +217,7 @@ def print_text_table(table: TableElement) -> None:
         show_edge=False,
     )
     for number, name in enumerate(table.columns):
-        # A heading is broken into lines here, for a column whose cells stay whole has no other way to break it.
+        # Headings are wrapped here, since rich wraps no heading of a `no_wrap` column.
         heading = textwrap.fill(name, _HEADING_WIDTH, break_long_words=False)
         printed.add_column(heading, justify="left" if number < table.texts else "right", no_wrap=True)
     for row in table.rows:
@@ -226,7 +226,7 @@ def print_text_table(table: TableElement) -> None:
 
 
 def typed_names() -> dict[str, str]:
-    """Return the names of controls, languages and kinds of cue in a table: in English, as typed in settings."""
+    """Return the table labels of controls, languages and kinds of cue; in English, their names in settings."""
     return {
         "uniform": _("uniform"),
         "frozen_query_key": _("frozen_query_key"),

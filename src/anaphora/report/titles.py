@@ -1,7 +1,7 @@
-"""Titles of figures.
+"""Titles of figures that state the result, computed from the data.
 
-Where a title would else name a thing, it says what is seen, in one sentence computed from the data. A head is not
-praised for what chance, untrained models or shortcuts reach too, and of one sentence only that sentence is spoken of.
+A title credits a head only with accuracy above chance, untrained models and shortcuts. A title of a figure about one
+sentence speaks of that sentence only.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from anaphora.report.numbers import format_short_percent
 from anaphora.report.wording import group_label, head_name, label, language_name, listed, split_names
 
 _WIDEST_MENTION = 1.6
-"""Inches that a mention may take in a title."""
+"""Maximum width of a mention in a title, in inches."""
 
 
 def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) -> str:
-    """Return a title with the candidate accuracy of the chosen head and of the best other head.
+    """Return a title with the final candidate accuracies of the chosen head and the best other head.
 
     Args:
-        accuracies: (L, H) of the last validation.
+        accuracies: (L, H) candidate accuracies at the last validation.
         head: the chosen head.
-        chance: the accuracy of a random choice.
+        chance: accuracy of a random choice, 0 to 1.
     """
     chosen = accuracies[head.layer, head.head]
     values = {"accuracy": format_short_percent(chosen), "chance": format_short_percent(chance)}
@@ -52,9 +52,9 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """Return how often the chosen head gives the antecedent most, a line for all groups of which the same can be said.
+    """Return a title on the accuracy of the chosen head, one line for all groups with the same result.
 
-    Groups and cases are those of `headline_sentence`.
+    The groups are those of `groups_by_case`.
     """
     cases = groups_by_case(evidence)
     above = [*cases["points"], *cases["unmeasured"]]
@@ -124,14 +124,14 @@ def scoreboard_title(evidence: Evidence) -> str:
 def heads_title(
     scores: NDArray[np.float64], chance: float, untrained: float | None, language: str, evidence: Evidence
 ) -> str:
-    """Return how often the chosen head gives the antecedent most in one language on the development split.
+    """Return a title with the chosen head's candidate accuracy on the development split of one language.
 
     Args:
-        scores: (L, H) candidate accuracy of every head there; NaN in layers without attention.
-        chance: of these items.
-        untrained: what 95 % of untrained models stay below, where it was measured.
-        language: of the items.
-        evidence: for the chosen head and its p on that split.
+        scores: (L, H) candidate accuracies; NaN in layers without attention.
+        chance: chance accuracy on these items.
+        untrained: 95th percentile over untrained models; None if not measured.
+        language: language code of the items.
+        evidence: measurements with the chosen head and its p-value on the development split.
     """
     layer, head = evidence.head.layer, evidence.head.head
     share = float(scores[layer, head])
@@ -156,7 +156,7 @@ def heads_title(
                 "development items; chance {chance}"
             ).format(**values, chance=share_text(chance))
         ]
-    best_layer, best_head = (int(place) for place in np.unravel_index(np.nanargmax(scores), scores.shape))
+    best_layer, best_head = (int(index) for index in np.unravel_index(np.nanargmax(scores), scores.shape))
     best = float(scores[best_layer, best_head])
     if best > share:
         lines.append(
@@ -168,7 +168,7 @@ def heads_title(
 
 
 def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
-    """Return the title for the number of a quad's sentences in which the antecedent gets most weight."""
+    """Return a title with the number of sentences of a quad in which the antecedent gets the most weight."""
     right = sum(cell.antecedent_is_strongest() for cell in cells)
     text = (
         _(
@@ -198,15 +198,17 @@ def attention_title(
     distractors: CandidateWords,
     head: Head,
 ) -> str:
-    """Return which word or candidate gets most of a row, with its share; where none gets half, that the row is spread.
+    """Return a title with the candidate or other word that gets the most weight, and its share.
+
+    If its share is below half, the title says that the weight is spread.
 
     Args:
         words: W words.
-        weights: (W,), the row.
-        attending: the words whose row it is.
-        antecedents: the candidates that are right.
+        weights: (W,) attention weights.
+        attending: indices of the attending words.
+        antecedents: the correct candidates.
         distractors: the other candidates.
-        head: whose row it is.
+        head: head of the weights.
     """
     roles = WordRoles(len(words), attending, antecedents, distractors)
     units = list(_attended_units(words, weights, roles, attending))
@@ -252,7 +254,7 @@ def attention_title(
 
 @dataclass(frozen=True)
 class _AttendedUnit:
-    """A candidate, or a word of none, with its share of a row."""
+    """Candidate, or word that belongs to no candidate, with its share of an attention row."""
 
     name: str
     role: str
@@ -263,19 +265,19 @@ def _attended_units(
     words: Sequence[str], weights: NDArray[np.floating], roles: WordRoles, attending: Sequence[int]
 ) -> Iterator[_AttendedUnit]:
     for role, candidates in (("antecedent", roles.antecedents), ("distractor", roles.distractors)):
-        for places in candidates:
-            yield _AttendedUnit(_mention(words, places), role, float(weights[places].sum()))
-    in_candidates = {place for places in (*roles.antecedents, *roles.distractors) for place in places}
+        for indices in candidates:
+            yield _AttendedUnit(_mention(words, indices), role, float(weights[indices].sum()))
+    in_candidates = {index for indices in (*roles.antecedents, *roles.distractors) for index in indices}
     yield _AttendedUnit(_mention(words, attending), "attending", float(weights[list(attending)].sum()))
-    for place in range(len(words)):
-        if place not in in_candidates and place not in attending:
-            yield _AttendedUnit(_mention(words, [place]), "word", float(weights[place]))
+    for index in range(len(words)):
+        if index not in in_candidates and index not in attending:
+            yield _AttendedUnit(_mention(words, [index]), "word", float(weights[index]))
 
 
-def _mention(words: Sequence[str], places: Sequence[int]) -> str:
-    """Return the words of a mention at its first place, shortened to fit a title."""
-    first = [place for number, place in enumerate(places) if place == places[0] + number]
-    text = ("" if is_chinese(words[first[0]]) else " ").join(words[place] for place in first)
+def _mention(words: Sequence[str], indices: Sequence[int]) -> str:
+    """Return the first contiguous words of a mention, shortened to fit a title."""
+    first = [index for number, index in enumerate(indices) if index == indices[0] + number]
+    text = ("" if is_chinese(words[first[0]]) else " ").join(words[index] for index in first)
     if _is_too_wide(text):
         while _is_too_wide(f"{text}…"):
             text = text[:-1].rstrip()
@@ -288,7 +290,7 @@ def _is_too_wide(text: str) -> bool:
 
 
 def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, **values: str) -> str:
-    """Return a line on some groups; the shares are the head's unless others are given."""
+    """Return a title line on some groups; `values` add to the defaults or replace them."""
     of_cells = {
         "groups": listed([group_name(group) for group in groups]),
         "head": head_name(evidence.head.layer, evidence.head.head),
@@ -300,6 +302,6 @@ def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, *
 
 
 def _listed_shares(shares: Sequence[float | None]) -> str:
-    """Return shares in the order of their groups; a common value once."""
+    """Return the shares in the order of their groups, or a single one if all are equal as printed."""
     texts = [share_text(share) for share in shares]
     return texts[0] if len(set(texts)) == 1 else listed(texts)

@@ -1,6 +1,6 @@
-"""Names of measures, heads, groups and the like, and their lists in sentences, in the language of the page.
+"""Names of measures, heads and groups, and lists in sentences, in the language of the page.
 
-Each function here translates when it is called, for a page and its figures may be made in two languages by one process.
+Every function translates when it is called, since one process may write pages in two languages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from anaphora.base.locale.translation import _, pgettext, spoken_language
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of a key of the evidence; a key that `names` lacks is written with blanks."""
+    """Return the label of a key of the evidence; a key missing from `names` gets blanks for underscores."""
     return names.get(name, name.replace("_", " "))
 
 
@@ -22,7 +22,7 @@ def language_name(code: str) -> str:
 
 
 def group_label(code: str, kind: str) -> str:
-    """Return a language and kind of cue: "English, role cues"; the language alone for "all"."""
+    """Return language and kind of cue, "English, role cues", or only the language for the kind "all"."""
     name = language_name(code)
     if kind == "all":
         return name
@@ -30,14 +30,14 @@ def group_label(code: str, kind: str) -> str:
 
 
 def head_name(layer: int, head: int | None = None) -> str:
-    """Return a head by its number, "layer 2 head 1", or a layer alone."""
+    """Return the name of a head, "layer 2 head 1", or of a layer if `head` is None."""
     if head is None:
         return _("layer {layer}").format(layer=layer)
     return _("layer {layer} head {head}").format(layer=layer, head=head)
 
 
 def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
-    """Return heads in a sentence, layer by layer: "layer 2 head 0", "layer 2 heads 0 and 3; layer 3 head 1"."""
+    """Return heads by layer, for use in a sentence: "layer 2 heads 0 and 3; layer 3 head 1"."""
     by_layer: dict[int, list[int]] = {}
     for layer, head in heads:
         by_layer.setdefault(layer, []).append(head)
@@ -52,25 +52,25 @@ def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
 
 
 def value_label(value: str) -> str:
-    """Return the label of a factor's value; numbers from one to another stand on either side of a dash."""
+    """Return the label of a factor's value; a range such as "3-5" gets an en dash."""
     ends = re.fullmatch(r"(\d+)-(\d+)", value)
     return _("{low}–{high}").format(low=ends[1], high=ends[2]) if ends else label(factor_value_names(), value)
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Return parts as a list in a sentence: "a, b and c"."""
+    """Join parts to a list in a sentence: "a, b and c"."""
     if len(parts) == 1:
         return parts[0]
     return _("{before} and {last}").format(before=pgettext("list", ", ").join(parts[:-1]), last=parts[-1])
 
 
 def joined_sentences(sentences: Sequence[str]) -> str:
-    """Return sentences one after the other, with a blank between them if the language has one."""
+    """Join sentences, with a blank between them except in Chinese."""
     return ("" if spoken_language() == "zh" else " ").join(sentences)
 
 
 def clauses(parts: Sequence[str]) -> str:
-    """Return clauses one after the other: "a; b"."""
+    """Join clauses with semicolons: "a; b"."""
     return _("; ").join(parts)
 
 
@@ -140,7 +140,7 @@ def map_names() -> dict[str, str]:
 
 
 def effect_names() -> dict[str, str]:
-    """Return the names of effects, by key."""
+    """Return the names of the effects on attention, by key."""
     return {"meaning": _("meaning"), "position": _("position"), "entity": _("entity")}
 
 
@@ -158,7 +158,7 @@ def control_names() -> dict[str, str]:
 
 
 def scope_names() -> dict[str, str]:
-    """Return the names of scopes of a knockout, by key."""
+    """Return the names of knockout scopes, by key."""
     return {
         "head": _("in the chosen head"),
         "layer": _("in its layer"),
@@ -168,7 +168,7 @@ def scope_names() -> dict[str, str]:
 
 
 def edge_names() -> dict[str, str]:
-    """Return the names of edges, by key."""
+    """Return the names of knocked-out edges, by key."""
     return {
         "gold": _("antecedent"),
         "value_zeroing": _("antecedent, value only"),
@@ -188,7 +188,7 @@ def split_names() -> dict[str, str]:
 
 
 def head_choice_names() -> dict[str, str]:
-    """Return the names of ways in which a head is chosen, by key."""
+    """Return descriptions of how the head was chosen, by key."""
     return {"dev": _("chosen on the development split"), "named": _("named, not chosen on the development split")}
 
 
@@ -207,7 +207,7 @@ def factor_names() -> dict[str, str]:
 
 
 def factor_value_names() -> dict[str, str]:
-    """Return the names of values of factors, by key."""
+    """Return the names of factor values, by key."""
     return {
         "set": _("set"),
         "role": _("role"),
@@ -256,7 +256,7 @@ def language_names() -> dict[str, str]:
 
 
 def level_names() -> dict[str, str]:
-    """Return labels of what training showed of compositions, by level."""
+    """Return the names of composition levels (how much of a composition training showed), by key."""
     return {
         "set": _("set cues"),
         "L0": _("seen in both voices"),
@@ -270,7 +270,7 @@ def level_names() -> dict[str, str]:
 
 
 def shortcut_names() -> dict[str, str]:
-    """Return the names of shortcuts of the closed list, by key."""
+    """Return the names of the shortcut baselines of compositions, by key."""
     return {
         "table_of_wordings": _("table of wordings"),
         "words_with_places": _("words with places"),
@@ -285,7 +285,7 @@ def shortcut_names() -> dict[str, str]:
 
 
 def mention_type_names() -> dict[str, str]:
-    """Return the names of kinds of mention, by key."""
+    """Return the names of mention types, by key."""
     return {
         "all": _("all mentions"),
         "pronoun": _("pronouns"),
@@ -296,7 +296,7 @@ def mention_type_names() -> dict[str, str]:
 
 
 def selector_names() -> dict[str, str]:
-    """Return the names of rules and heads that pick antecedents, by key."""
+    """Return the names of rules and heads that select antecedents, by key."""
     return {
         "nearest": _("nearest mention"),
         "head_match": _("same head word, else nearest"),
@@ -315,7 +315,7 @@ def selector_names() -> dict[str, str]:
 
 
 def name_policy_names() -> dict[str, str]:
-    """Return the names of rules and heads that decide names, by key."""
+    """Return the names of rules and heads that decide whether a name corefers, by key."""
     return {
         "random": _("guessing"),
         "nearest": _("nearer name"),
@@ -334,5 +334,5 @@ def name_policy_names() -> dict[str, str]:
 
 
 def head_role_names() -> dict[str, str]:
-    """Return the names of roles of heads, by key."""
+    """Return the names of head roles, by key."""
     return {"positional": _("positional"), "special": _("special"), "cue": _("cue"), "antecedent": _("antecedent")}

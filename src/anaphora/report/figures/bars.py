@@ -1,4 +1,4 @@
-"""Dots with intervals, by stratum."""
+"""Figure of shares as points with intervals, one row per label."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from anaphora.report.figures.sheet import (
 )
 from anaphora.report.figures.style import figure_style
 
-_LEGEND_SIGN, _LEGEND_LINE = 0.31, 0.2
-"""Inches that a sign of the legend takes with the gaps around it, and from one line of the legend to the next."""
+_SYMBOL_WIDTH, _LEGEND_LINE = 0.31, 0.2
+"""Width of a legend symbol with its gaps, and height of a legend line, in inches."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SharePoint:
-    """One measured share in [0, 1] with its interval, and the baselines it is read against.
+    """Measured share in [0, 1] with its interval and its baselines.
 
-    Rows of the same label share a line; `measure` tells them apart.
+    Points of the same label share a row; `measure` distinguishes them.
     """
 
     label: str
@@ -43,15 +43,15 @@ class SharePoint:
 
 @figure_style()
 def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str = "accuracy (%)") -> Figure:
-    """Draw shares with intervals on one axis from 0 to 100 %, one line per label, baselines as ticks.
+    """Draw shares with intervals on an axis from 0 to 100 %, one row per label, with baselines as ticks.
 
     Args:
-        rows: from the top down; rows of the same label share a line, set apart by measure.
-        title: stands above the rows, on as many lines as it needs.
-        label: what the axis shows, in per cent.
+        rows: points from top to bottom; points of the same label share a row.
+        title: title above the rows, wrapped as needed.
+        label: label of the axis, in percent.
 
     Raises:
-        UserError: no rows, or a value or bound outside [0, 1].
+        UserError: no rows, or a value, interval or baseline outside [0, 1].
     """
     if not rows:
         raise UserError("a figure of bars needs at least one row")
@@ -68,7 +68,7 @@ def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str 
     across = max(style.DOUBLE_COLUMN * 0.8 - left, 2.6)
     heading = Heading(wrapped_title(title, left + across), None)
     named = {name: name for name in (*measures, *baselines) if name}
-    keys = legend_lines(named, _LEGEND_SIGN, across)
+    keys = legend_lines(named, _SYMBOL_WIDTH, across)
     key = 0.06 + _LEGEND_LINE * len(keys)
     width = max(left + across + 0.3, heading.width + 0.3)
     sheet = Sheet(width, heading.height + key + lane * len(labels) + 0.55)

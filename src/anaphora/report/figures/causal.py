@@ -20,14 +20,14 @@ EDGES = (
     *("gold", "value_zeroing", "value_zeroing_others", "distractor", "cue"),
     *("matched_query", "matched_heads", "matched_distance"),
 )
-"""Edges in the order of figure and table."""
+"""Keys of the edges, in the order of figure and table."""
 
 _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "distractor": style.DISTRACTOR}
 
 
 @figure_style()
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Return points of task accuracy lost when an edge is knocked out, for every group, scope and edge."""
+    """Draw the task accuracy lost when an edge is knocked out, for every group, scope and edge."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for group in kind_groups(cells):
@@ -69,7 +69,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Return accuracy lost as more and more heads are ablated, the best first, against as many random heads."""
+    """Draw the accuracy lost as heads are ablated cumulatively, the best first, and that of random heads."""
     panels = []
     compared = False
     for group in kind_groups(cells):
@@ -111,7 +111,7 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the share of right answers that flip when rows come from the minimal pair, by number of heads."""
+    """Draw the share of correct answers that flip with rows of the minimal pair, by number of patched heads."""
     panels = []
     with_layer = False
     for group in kind_groups(cells):
@@ -148,7 +148,7 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Return accuracy lost as more weight is removed: from the antecedent's edge, and as much from all other edges."""
+    """Draw the accuracy lost by removing equal weight from the antecedent's edge and from all other edges."""
     panels = []
     for group in kind_groups(cells):
         doses = group.cell.head_level.doses if group.cell.head_level else ()
@@ -173,7 +173,7 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 
 def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], colour: str, form: str) -> Curve | None:
-    """Return the points lost, and their interval, by the share of the row that was removed."""
+    """Return the accuracy lost by removed weight in % as a curve; None if no loss is known."""
     known = [(100 * mass, points / 100, ends) for mass, points, ends in losses if points is not None]
     if not known:
         return None
@@ -184,7 +184,7 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 
 @figure_style()
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw how well each kind of map predicts the cost of a knockout: Spearman's rho for every group."""
+    """Draw Spearman's rho between each kind of map's scores and the losses from knockouts, for every group."""
     marks: Marks = {}
     for group in kind_groups(cells):
         for name, correlation in group.cell.dose_response.items():

@@ -1,4 +1,4 @@
-"""Figures as files, written atomically, with equal bytes for equal content."""
+"""Figure files, written atomically; equal figures give equal bytes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _NO_METADATA: dict[str, dict[str, None]] = {
 
 
 def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORMATS) -> list[Path]:
-    """Write `figure` as `stem`.png, .svg and .pdf, and return the paths; create the folder if it is missing.
+    """Write `figure` as `stem`.png, .svg and .pdf and return the paths; a missing folder is created.
 
-    All formats are drawn before the first file is touched, so a figure that fails leaves the old files. Text is
-    outlined in SVG and embedded as small Type 42 fonts in PDF. No date, program name or address is written.
+    All formats are rendered before the first file is written, so a failure leaves old files unchanged. Text becomes
+    outlines in SVG and embedded Type 42 subsets in PDF. The files contain no date, program name or web address.
 
     Raises:
-        UserError: a format that is none of png, svg, pdf.
+        UserError: a format other than png, svg and pdf.
     """
     unknown = [name for name in formats if name not in FIGURE_FORMATS]
     if unknown:
@@ -47,13 +47,13 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
 def save_in_languages(
     draw: Callable[[], Mapping[str, Figure]], folder: Path, formats: Sequence[str], suffixes: Mapping[str, str]
 ) -> list[Path]:
-    """Write the figures of `draw` as files: once for each language, with its suffix behind the figure's name.
+    """Write the figures of `draw` once per language, and return the paths.
 
     Args:
-        draw: the figures by name.
-        folder: where they go; a name that ends in "_" begins the names of the files instead.
-        formats: endings of the files.
-        suffixes: by language.
+        draw: function that returns the figures by name, in the current language.
+        folder: output folder; if its name ends in "_", a prefix of the file names instead.
+        formats: file formats, such as "png".
+        suffixes: suffix of the file names, by language.
     """
     paths = []
     before = folder if folder.name.endswith("_") else f"{folder}/"
@@ -72,6 +72,6 @@ def _render(figure: Figure, name: str) -> bytes:
     with figure_style(), embeddable_fonts(figure) if name == "pdf" else nullcontext():
         figure.savefig(buffer, format=name, metadata=_NO_METADATA[name])
     if name == "svg":
-        # The document type points at a file on the web, which an offline page must not.
+        # The document type has a web address, which an offline page must not.
         return re.sub(rb"<!DOCTYPE[^>]*>\s*", b"", buffer.getvalue(), count=1)
     return buffer.getvalue()

@@ -1,9 +1,10 @@
-"""Typefaces for English and Chinese that do not need installed Chinese fonts.
+"""Fonts for English and Chinese that need no installed Chinese fonts.
 
-The glyphs are those of Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the part of it that
-`docs/make_fonts.py` selects; the optional dependencies `fonts` install the whole font (mpl-font), which is then used.
-DejaVu Sans, which matplotlib contains, has some of the remaining characters. mpl-font is found without being imported,
-since importing it would change matplotlib's global settings. No font file is opened before the first figure.
+The glyphs come from Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the subset that
+`docs/make_fonts.py` selects; the optional dependencies `fonts` install the whole font (mpl-font), which then takes
+precedence. DejaVu Sans, which comes with matplotlib, has some of the remaining characters. mpl-font is located without
+an import, since importing it changes matplotlib's global settings. Font files are opened when the first figure is
+drawn.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FAMILY = "Anaphora Sans"
-"""The name under which Noto Sans CJK SC is registered, so that an installed copy of another version is never taken."""
+"""Family name of the registered Noto Sans CJK SC, so that an installed copy of another version is not used."""
 FALLBACK = "DejaVu Sans"
-# matplotlib remembers the file of a family for good, so the name of a copy is never used again.
+# matplotlib caches the file of a family, so every copy needs a new name.
 _copy_numbers = count(1)
 _UNIX_EPOCH = 2_082_844_800  # in seconds since 1904, as fonts count
 _FONT_FILES = {400: "NotoSansCJKsc-Regular.otf", 700: "NotoSansCJKsc-Bold.otf"}
 OWN_FONT_FILES = {weight: Path(__file__).parents[1] / "fonts" / name for weight, name in _FONT_FILES.items()}
-"""The font files that the package contains, by weight."""
+"""Font files in the package, by weight."""
 _IN_WHOLE_FONT = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\uffef\U00020000-\U0003ffff]")
-"""The scripts of which the whole font has more than the package's own files: Chinese, Japanese, Korean."""
+"""Chinese, Japanese and Korean scripts, of which the whole font has more characters than the package."""
 _undrawn: set[str] = set()
 _named: set[str] = set()
-# Chinese typography gives these a full square, which tears an English word apart ("don ’ t").
+# The font draws these a full square wide, which tears English words apart ("don ’ t").
 _PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
 
 
 def whole_font_files() -> dict[int, Path]:
-    """Return the files of the whole font by weight; an empty dictionary if mpl-font is not installed."""
+    """Return the files of the whole font by weight; empty if mpl-font is not installed."""
     package = importlib.util.find_spec("mpl_font")
     if package is None or not package.submodule_search_locations:
         return {}
@@ -58,24 +59,24 @@ def whole_font_files() -> dict[int, Path]:
 
 @lru_cache(maxsize=1)
 def font_files() -> dict[int, Path]:
-    """Return the font file of each weight (400 regular, 700 bold): of the whole font if it is installed."""
+    """Return the font file of each weight (400 regular, 700 bold), from the whole font if it is installed."""
     return whole_font_files() or OWN_FONT_FILES
 
 
 @lru_cache(maxsize=1)
 def font_families() -> tuple[str, ...]:
-    """Return font families to give matplotlib, best first; the first call registers them with its font manager."""
+    """Return the font families for matplotlib, in order of preference; the first call registers them."""
     _register(FAMILY, font_files())
     return (FAMILY, FALLBACK)
 
 
 def is_chinese(text: str) -> bool:
-    """Check whether any character of `text` is a Chinese ideograph or full-width punctuation."""
+    """Return whether `text` contains a Chinese ideograph or full-width punctuation."""
     return WIDE_CHARACTER.search(text) is not None
 
 
 def missing_glyphs(text: str) -> set[str]:
-    """Return the characters of `text`, blanks and line ends apart, for which no registered font has a glyph."""
+    """Return the characters of `text`, except blanks and line breaks, without a glyph in any registered font."""
     fonts = _character_maps()
     return {
         character
@@ -85,10 +86,10 @@ def missing_glyphs(text: str) -> set[str]:
 
 
 def drawable_text(text: str) -> str:
-    """Return `text` as it can be drawn: a character without a glyph becomes its code point, "U+05D0".
+    """Replace characters without a glyph by their code points, such as "U+05D0".
 
-    In a text that is not Chinese, typographic quotes and dots become plain ones, which are not a full square wide.
-    `name_undrawn` names the characters without a glyph.
+    Unless the text is Chinese, typographic quotes and ellipses become plain ones, since the font draws them a full
+    square wide. `name_undrawn` reports the characters without a glyph.
     """
     if language_of(text) != "zh":
         text = text.translate(_PLAIN_PUNCTUATION)
@@ -98,13 +99,18 @@ def drawable_text(text: str) -> str:
 
 
 def name_undrawn() -> None:
-    """Print one line with the characters that `drawable_text` has replaced since the last call."""
+    """Print one line with the characters that `drawable_text` replaced since the last call."""
     name_missing(_undrawn, _("no glyph for {characters}: figures show code points in their place"))
     _undrawn.clear()
 
 
 def name_missing(characters: Iterable[str], sentence: str) -> None:
-    """Print a sentence that names `{characters}` without a glyph; a process names each character once."""
+    """Print a sentence about characters without a glyph, each of which is reported once per process.
+
+    Args:
+        characters: characters without a glyph.
+        sentence: message with the placeholder {characters}.
+    """
     new = sorted(set(characters) - _named)
     if not new:
         return
@@ -123,7 +129,7 @@ def _code_point(character: str) -> str:
 
 @lru_cache(maxsize=4096)
 def font_file_of(character: str, bold: bool = False) -> Path:
-    """Return the font file of a character; a fallback, which has bold letters too, if Noto lacks it."""
+    """Return the font file for a character: Noto if it has the glyph, otherwise DejaVu Sans."""
     noto = _character_maps()[0]
     if character.isspace() or noto.get_char_index(ord(character)):
         return font_files()[700 if bold else 400]
@@ -132,10 +138,10 @@ def font_file_of(character: str, bold: bool = False) -> Path:
 
 @contextmanager
 def embeddable_fonts(figure: Figure) -> Iterator[None]:
-    """Set the figure's texts in small TrueType subsets of the fonts inside the block.
+    """Use small TrueType subsets of the fonts for the figure's texts inside the block.
 
-    Noto is a CFF font, and matplotlib writes CFF outlines into a PDF as if they were TrueType, which strict
-    readers refuse. The copies are true Type 42 fonts of a few kB. On leaving, the texts are as before.
+    matplotlib writes the CFF outlines of Noto into a PDF as if they were TrueType, which strict readers reject. The
+    subsets are true Type 42 fonts of a few kB. The texts get their fonts back at the end of the block.
     """
     from matplotlib import font_manager
     from matplotlib.text import Text
@@ -184,13 +190,13 @@ def _fallback_file(bold: bool = False) -> Path:
 def _open_font(file: Path) -> Any:
     from fontTools.ttLib import TTFont
 
-    # Its subsets keep the font's own time, so that equal pages are equal files.
+    # Subsets keep the font's own time stamp, so that equal pages are equal files.
     return TTFont(io.BytesIO(file.read_bytes()), lazy=True, recalcTimestamp=False)
 
 
 @lru_cache(maxsize=len(_FONT_FILES))
 def _narrow_glyphs(file: Path) -> dict[str, str]:
-    """Return half-width and proportional glyphs by their full-width glyph, half-width ones first."""
+    """Map full-width glyphs to their half-width glyphs, or to proportional ones if there are none."""
     table = _open_font(file)["GSUB"].table
     replaced: dict[str, str] = {}
     for tag in ("pwid", "hwid"):
@@ -202,9 +208,9 @@ def _narrow_glyphs(file: Path) -> dict[str, str]:
 
 
 def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: Iterable[str] = ()) -> None:
-    """Write a TrueType font with the glyphs of `characters`, their cubic outlines made quadratic.
+    """Write a TrueType font with the glyphs of `characters`, whose cubic outlines become quadratic.
 
-    The signs in `narrow` get the font's half-width or proportional glyphs in place of those that fill a square.
+    Characters in `narrow` get the font's half-width or proportional glyphs instead of full-width ones.
     """
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.cu2quPen import Cu2QuPen
@@ -214,7 +220,7 @@ def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: 
     glyphs, names, advances = font.getGlyphSet(), font.getBestCmap(), font["hmtx"]
     codes = {ord(character): names[ord(character)] for character in characters if ord(character) in names}
     narrower = _narrow_glyphs(source)
-    codes |= {ord(sign): narrower.get(codes[ord(sign)], codes[ord(sign)]) for sign in narrow if ord(sign) in codes}
+    codes |= {code: narrower.get(codes[code], codes[code]) for code in map(ord, narrow) if code in codes}
     order = [".notdef", *dict.fromkeys(codes.values())]
 
     outlines = {}
@@ -243,6 +249,6 @@ def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: 
     )
     builder.setupOS2(sTypoAscender=font["OS/2"].sTypoAscender, sTypoDescender=font["OS/2"].sTypoDescender)
     builder.setupPost()
-    # A fixed hour, so that the same figure gives the same bytes; the default, 1904, is logged as suspicious.
+    # A fixed time stamp, so that the same figure gives the same bytes; the default, 1904, is logged as suspicious.
     builder.setupHead(unitsPerEm=font["head"].unitsPerEm, created=_UNIX_EPOCH, modified=_UNIX_EPOCH)
     builder.save(target)

@@ -1,4 +1,4 @@
-"""Grids of all heads, and their alignment through training."""
+"""Figures of all heads: grids of candidate accuracy, and its course during training."""
 
 from __future__ import annotations
 
@@ -38,18 +38,20 @@ from anaphora.report.wording import head_choice_names, head_name, label
 def head_grid_figure(
     scores: ArrayLike, chance: float, chosen: tuple[int, int], title: str, note: str = "", chosen_on: str = DEVELOPMENT
 ) -> Figure:
-    """Draw the candidate accuracy of every head in %, coloured by distance from chance, the chosen head framed.
+    """Draw the candidate accuracy of every head in %, coloured by its distance from chance.
+
+    The chosen head is framed.
 
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
-        chance: the score that is white; equal distances above and below it have equal depth of colour.
+        chance: score drawn in white; equal distances above and below it have equal depth of colour.
         chosen: (layer, head).
-        title: stands above the grid, on as many lines as it needs.
-        note: stands under the grid, below the line that names the chosen head.
-        chosen_on: where that head was chosen, or that somebody named it, as `ChosenHead` says it.
+        title: title above the grid, wrapped as needed.
+        note: note below the grid, after the line that names the chosen head.
+        chosen_on: how the head was chosen, as in `ChosenHead`.
 
     Raises:
-        UserError: scores of another shape or not finite, a chosen head that is not in the grid.
+        UserError: scores of another shape or not finite, or a chosen head outside the grid.
     """
     values = _checked_scores(scores, "scores")
     layers, heads = values.shape
@@ -97,9 +99,9 @@ def head_grid_figure(
 def _draw_grid(
     axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int], rule: float, frame: float
 ) -> None:
-    """Draw coloured cells of (L, H) scores, layer 0 at the top, with a frame around the chosen one.
+    """Draw (L, H) scores as coloured cells, layer 0 at the top, with a frame around the chosen head.
 
-    Layers without attention are hatched.
+    Layers without attention are hatched. `rule` and `frame` are line widths in points.
     """
     axes.pcolormesh(scores, cmap=style.DIVERGING, norm=norm, edgecolors=style.PAPER, linewidth=rule)
     for layer in np.flatnonzero(np.isnan(scores).all(axis=1)).tolist():
@@ -115,7 +117,7 @@ def _draw_grid(
 
 
 def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int]) -> None:
-    """Print each score in its cell in per cent, the chosen one in bold."""
+    """Print each score in its cell in percent, that of the chosen head in bold."""
     for row, column in np.argwhere(~np.isnan(scores)):
         score = scores[row, column]
         colour = style.text_colour_on(style.DIVERGING(norm(float(score))))
@@ -127,10 +129,10 @@ def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chos
 
 
 def _checked_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return the scores of every head, (L, H), NaN in layers without attention.
+    """Return the scores of all heads as an array, (L, H), with NaN in layers without attention.
 
     Raises:
-        UserError: they have another shape, no layer has attention, or a score of one that has is not finite.
+        UserError: another shape, no layer with attention, or a score that is not finite in such a layer.
     """
     values = np.asarray(scores, dtype=np.float64)
     finite_array(values[~np.isnan(values).all(axis=1)] if values.ndim == 2 else values, name, (None, None))
@@ -138,19 +140,23 @@ def _checked_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _blank_note(grids: Sequence[NDArray[np.float64]]) -> str:
-    """Return a note on hatched layers; empty if there are none."""
+    """Return a note that explains hatched layers; empty if no layer is hatched."""
     return _("hatched: layers without attention") if any(np.isnan(grid).any() for grid in grids) else ""
 
 
 _WIDEST = 9.4
-"""Inches of a line of grids: what a page has room for."""
+"""Maximum width in inches of a line of grids on a page."""
 
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Every head of one model: its name, a note under it, (L, H) scores, and the chosen head.
+    """Scores of all heads of one model.
 
-    Scores are NaN in layers without attention, which are hatched.
+    Attributes:
+        name: heading of the grid.
+        note: line below the heading.
+        scores: (L, H); NaN in layers without attention, which are hatched.
+        chosen: (layer, head), framed.
     """
 
     name: str
@@ -163,14 +169,14 @@ class HeadGrid:
 def head_grids_figure(
     grids: Sequence[HeadGrid], chance: float, title: str, label: str, axes_names: tuple[str, str]
 ) -> Figure:
-    """Return grids of several models side by side on one colour scale from 0 to 1; each chosen head is framed.
+    """Draw grids of several models side by side on one colour scale from 0 to 1.
 
     Args:
-        grids: scores in [0, 1]; grids that do not fit the width go on below.
-        chance: the score that is white.
-        title: stands above the grids.
-        label: what the scores are.
-        axes_names: of rows and columns, layer and head.
+        grids: one grid per model with scores in [0, 1]; grids beyond the width of a page go to the next line.
+        chance: score drawn in white.
+        title: title above the grids.
+        label: label of the colour scale.
+        axes_names: names of the vertical and horizontal axis, layer and head.
 
     Raises:
         UserError: no grids, or scores that are not finite.
@@ -209,7 +215,8 @@ def head_grids_figure(
             for axis, count in ((axes.xaxis, heads), (axes.yaxis, layers)):
                 step = max(1, -(-count // max(1, int(cell * count / 0.22))))
                 axis.set_ticks(
-                    [place + 0.5 for place in range(0, count, step)], [str(one) for one in range(0, count, step)]
+                    [number + 0.5 for number in range(0, count, step)],
+                    [str(number) for number in range(0, count, step)],
                 )
             axes.set_xlabel(drawable_text(axes_names[1]))
             axes.set_ylabel(drawable_text(axes_names[0]))
@@ -224,7 +231,7 @@ def head_grids_figure(
 
 
 def _lines_of_grids(widths: Sequence[float], left: float, gap: float, room: float) -> list[list[int]]:
-    """Arrange grids in lines that are at most `room` inches wide."""
+    """Return the indices of the grids on each line of at most `room` inches."""
     lines: list[list[int]] = [[]]
     used = left
     for number, width in enumerate(widths):
@@ -245,18 +252,19 @@ def alignment_figure(
     task_accuracy: ArrayLike | None = None,
     title: str = "",
 ) -> Figure:
-    """Return candidate accuracy of every head over training: one line a head, the chosen one in colour and named.
+    """Draw the candidate accuracy of every head during training, with the chosen head in colour and named.
 
     Args:
-        steps: S training steps, rising.
+        steps: S training steps, increasing.
         scores: (S, L, H), finite.
-        chance: drawn as a dotted line.
+        chance: chance accuracy, drawn as a dotted line.
         chosen: (layer, head).
-        task_accuracy: (S,), drawn as a dashed line where given.
-        title: stands above the lines.
+        task_accuracy: (S,) accuracy of the model's answers, drawn as a dashed line; None for no line.
+        title: title above the lines.
 
     Raises:
-        UserError: shapes that do not fit, values not finite, steps that do not rise, a chosen head that does not exist.
+        UserError: mismatched shapes, values that are not finite, steps that do not increase, or a chosen head outside
+            the grid.
     """
     values = finite_array(scores, "scores", (len(steps), None, None))
     _steps, layers, heads = values.shape
@@ -294,7 +302,7 @@ def alignment_figure(
         ends.append((float(values[-1][best]), head_name(*best), style.MUTED, "normal"))
     if layers * heads > 2:
         rest = np.delete(values[-1].ravel(), [layer * heads + head, best[0] * heads + best[1]])
-        middle = rest[np.abs(rest - np.median(rest)).argmin()]  # where a line ends, and most are near
+        middle = rest[np.abs(rest - np.median(rest)).argmin()]  # an existing line end, near most others
         ends.append((float(middle), _("other heads"), style.MUTED, "normal"))
 
     axes.set_ylim(min(0.0, float(values.min())), max(1.0, float(values.max())) * 1.02)
@@ -312,18 +320,24 @@ def alignment_figure(
 
 
 def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
-    """Write names at the ends of lines, given as height, name, colour and weight; `tall` is in inches."""
+    """Write names at the right ends of lines.
+
+    Args:
+        axes: axes with the lines.
+        ends: (value, name, colour, font weight) at the end of each line.
+        tall: height of the axes in inches.
+    """
     low, high = axes.get_ylim()
     gap = 0.135 / tall * (high - low)
-    for place, (_height, text, colour, weight) in zip(
+    for height, (_value, text, colour, weight) in zip(
         spread_labels([end[0] for end in ends], gap, low, high), ends, strict=True
     ):
-        axes.annotate(text, (1, place), xycoords=axes.get_yaxis_transform(), xytext=(5, 0), textcoords="offset points",
+        axes.annotate(text, (1, height), xycoords=axes.get_yaxis_transform(), xytext=(5, 0), textcoords="offset points",
                       va="center", fontsize=style.SMALL, color=colour, fontweight=weight)  # fmt: skip
 
 
 def head_threshold(untrained: float, chance: float) -> float:
-    """Return the accuracy that a head must exceed: the 95th percentile of untrained models, and chance."""
+    """Return the accuracy that a head must exceed: the 95th percentile of untrained models, or chance if higher."""
     return max(untrained, chance)
 
 
@@ -335,19 +349,19 @@ def contoured_head_grid(
     title: str,
     chosen_on: str = DEVELOPMENT,
 ) -> Figure:
-    """Draw the layer x head grid of accuracy, with heads above chance and untrained models outlined.
+    """Draw the grid of `head_grid_figure` with an outline around heads above chance and untrained models.
 
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
-        chance: the score that is white.
-        threshold: the 95th percentile over untrained models of the head that each chose, in whose place chance stands
-            where it is higher; None draws no line.
+        chance: score drawn in white.
+        threshold: 95th percentile over untrained models of the accuracy of the head that each chose; None for no
+            outline.
         chosen: (layer, head), framed.
-        title: stands above the grid.
-        chosen_on: as for `head_grid_figure`.
+        title: title above the grid.
+        chosen_on: how the head was chosen, as in `ChosenHead`.
 
     Raises:
-        UserError: shapes that do not fit, values not finite, a chosen head that does not exist.
+        UserError: scores of another shape or not finite, or a chosen head outside the grid.
     """
     key = ""
     if threshold is not None:

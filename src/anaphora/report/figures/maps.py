@@ -1,4 +1,4 @@
-"""Heat map of a sentence, rows of a pronoun, and the four sentences of a quad."""
+"""Figures of attention in a sentence: heat map, pronoun row, and quad."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from anaphora.report.figures.style import figure_style
 
 @dataclass(frozen=True, kw_only=True)
 class QuadCell:
-    """One sentence of a quad: its words, the pronoun's attention to each (W weights), and who is who."""
+    """Sentence of a quad with the pronoun's attention weights, (W,), and the roles of its W words."""
 
     words: Sequence[str]
     weights: ArrayLike
@@ -52,7 +52,7 @@ class QuadCell:
     label: str = ""
 
     def antecedent_is_strongest(self) -> bool:
-        """Check whether an antecedent gets more weight than every other candidate, summed over its words."""
+        """Return whether an antecedent gets more weight, summed over its words, than every other candidate."""
         weights = np.asarray(self.weights, dtype=np.float64)
         roles = WordRoles(len(self.words), self.pronoun, self.antecedents, self.distractors)
         best = max((weights[entry].sum() for entry in roles.antecedents), default=0.0)
@@ -69,19 +69,19 @@ def heat_map_figure(
     distractors: CandidateWords = (),
     attending: str = "pronoun",
 ) -> Figure:
-    """Return the whole attention map of one head: a row is the attending word, a column the attended one.
+    """Draw the attention map of one head; rows are attending words, columns attended words.
 
     Args:
         words: W words, Chinese or English.
-        weights: (W, W), finite and at least 0; the colour scale runs from 0 to 1.
-        title: stands above the map.
-        pronoun: index of the word whose row is framed, with the candidates' cells in it; of several, all their rows.
-        antecedents: the candidates that are right.
+        weights: (W, W), finite and at least 0; the colour scale ends at 1, or at a greater weight.
+        title: title above the map.
+        pronoun: index of the word whose row is framed, or indices of all its words; None frames no row.
+        antecedents: the correct candidates.
         distractors: the other candidates.
-        attending: the role of the word whose row is framed, one of `FRAMED_ROLES`.
+        attending: role of the framed word, one of `FRAMED_ROLES`.
 
     Raises:
-        UserError: no words, weights of another shape or not finite, an index outside the sentence.
+        UserError: no words, invalid weights, or an index outside the sentence.
     """
     count = len(words)
     values = _weights(weights, (count, count))
@@ -106,11 +106,11 @@ def heat_map_figure(
     axes.invert_yaxis()
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, pad=3)
-    places = np.arange(count) + 0.5
-    axes.set_yticks(places, labels, fontsize=size)
+    centres = np.arange(count) + 0.5
+    axes.set_yticks(centres, labels, fontsize=size)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.set_xticks(places, [_column_label(label) for label in labels], fontsize=size)
+    axes.set_xticks(centres, [_column_label(label) for label in labels], fontsize=size)
     for index, (row, column) in enumerate(zip(axes.get_yticklabels(), axes.get_xticklabels(), strict=True)):
         column.set(rotation=0 if is_chinese(labels[index]) else 90, linespacing=1.0)
         for tick in (row, column):
@@ -141,22 +141,22 @@ def pronoun_row_figure(
     attending: str = "pronoun",
     room: float = style.DOUBLE_COLUMN,
 ) -> Figure:
-    """Return the pronoun's attention in its sentence: words shaded by weight, a bar with its value over each.
+    """Draw a sentence with words shaded by the pronoun's attention, and each weight as a bar with its value.
 
-    The sum over a candidate's words stands under it. A long sentence goes on in the next line.
+    The sum over a candidate's words is printed below it. Long sentences wrap.
 
     Args:
         words: W words, Chinese or English.
         weights: (W,), finite and at least 0.
-        pronoun: index of the pronoun, or of all its words.
-        antecedents: the candidates that are right.
+        pronoun: index of the pronoun, or indices of all its words.
+        antecedents: the correct candidates.
         distractors: the other candidates.
-        title: stands above the sentence.
-        attending: the role of the word whose row this is, one of `FRAMED_ROLES`.
-        room: width in inches after which the sentence goes on in the next line.
+        title: title above the sentence.
+        attending: role of the word that the row belongs to, one of `FRAMED_ROLES`.
+        room: maximum width of the figure in inches, beyond which the sentence wraps.
 
     Raises:
-        UserError: no words, weights of another shape or not finite, an index outside the sentence.
+        UserError: no words, invalid weights, or an index outside the sentence.
     """
     roles = WordRoles(len(words), pronoun, antecedents, distractors, attending)
     strip = _SentenceStrip(words, weights, roles, style.TEXT + 1)
@@ -199,16 +199,16 @@ def pronoun_row_figure(
 
 @figure_style()
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
-    """Draw the m x m sentences of a block: rows are cues, columns are orders, with one colour scale.
+    """Draw the m x m sentences of a quad on one colour scale: rows are cues, columns are orders.
 
-    A check stands where an antecedent gets more weight than every other candidate, a cross where it does not.
+    A check mark stands where an antecedent gets more weight than every other candidate, a cross elsewhere.
 
     Args:
         cells: m * m cells, row by row.
-        title: stands above the block.
+        title: title above the sentences.
 
     Raises:
-        UserError: a number of cells that is no square, or a cell that `pronoun_row_figure` would refuse.
+        UserError: a number of cells that is no square, or a cell that is invalid in `pronoun_row_figure`.
     """
     side = isqrt(len(cells))
     if not cells or side * side != len(cells):
@@ -249,13 +249,13 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
 
 
 _CELL_SIZES = ((10, 0.32, 8.0), (20, 0.25, 8.0), (30, 0.2, 7.5), (10**9, 0.165, 7.0))
-"""Heat maps: up to how many words, the side of a cell in inches, the type size of its labels."""
+"""Heat map sizes: maximum number of words, side of a cell in inches, font size of the labels in points."""
 _MIN_PRINTED_WEIGHT = 0.015
-"""Weights below this have a bar but no number."""
+"""Smaller weights get a bar without a number."""
 
 
 class _SentenceStrip:
-    """A sentence as boxes of words shaded by weight, the candidates underlined."""
+    """Sentence as a strip of boxes shaded by weight, with candidates underlined."""
 
     def __init__(self, words: Sequence[str], weights: ArrayLike, roles: WordRoles, size: float) -> None:
         self.words = [drawable_text(word) for word in words]
@@ -266,9 +266,9 @@ class _SentenceStrip:
         self._runs = roles.runs()
 
     def lines(self, available: float, least: float) -> list[TextLine]:
-        """Break the sentence into lines of at most `available` inches, a box being at least `least` wide.
+        """Break the sentence into lines of at most `available` inches, with boxes at least `least` inches wide.
 
-        A candidate's words and the punctuation after a word stay together.
+        The words of a candidate stay on one line, as does punctuation with the word before it.
         """
         gap = 0.035
         widths = [
@@ -297,12 +297,12 @@ class _SentenceStrip:
         return [*lines, TextLine(places, left - gap)]
 
     def height(self, line: TextLine) -> float:
-        """Return the height in inches of the line's boxes and of the labels under them."""
+        """Return the height in inches of the line's boxes and the labels below them."""
         on_line = {index for index, _, _ in line.places}
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 
     def draw(self, canvas: Axes, line: TextLine, left: float, base: float, top: float) -> None:
-        """Draw one line with its lower edge at `base` inches; `top` is the weight that is darkest."""
+        """Draw one line with its lower edge at `base` inches; the weight `top` gets the darkest colour."""
         edges = {}
         for index, offset, width in line.places:
             shade = min(float(self.weights[index]) / top, 1.0)

@@ -37,7 +37,7 @@ from anaphora.report.wording import (
 
 @figure_style()
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
-    """Return meaning, position and entity of every group, with intervals: the headline figure."""
+    """Draw the effects of meaning, position and entity for every group, with intervals."""
     groups = list(kind_groups(part))
     marks: Marks = {}
     for group in groups:
@@ -61,7 +61,7 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Return candidate accuracy and antecedent mass under every kind of map, each at the unit chosen in development."""
+    """Draw candidate accuracy and antecedent mass under each kind of map, at the head chosen for it."""
     marks: Marks = {}
     panels: dict[str, None] = {}
     for name, scores in (part or {}).items():
@@ -90,7 +90,7 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
 
 @figure_style()
 def controls_figure(evidence: Evidence) -> Figure | None:
-    """Return task and candidate accuracy of the run and of the trained controls, with chance, for every group."""
+    """Draw task and candidate accuracy of the run and its trained controls, with chance, for every group."""
     trained: dict[str, Control] = {name: each for name, each in (evidence.controls or {}).items() if each}
     if not trained:
         return None
@@ -114,7 +114,7 @@ def controls_figure(evidence: Evidence) -> Figure | None:
 
 @figure_style()
 def strata_figure(part: Groups[Cell]) -> Figure | None:
-    """Return task and candidate accuracy of the strata that stand apart from the main items."""
+    """Draw task and candidate accuracy of the strata that are excluded from the main items."""
     marks: Marks = {}
     for language, cells in part.items():
         for name, cell in cells.items():
@@ -129,7 +129,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 
 @figure_style()
 def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None) -> Figure | None:
-    """Return task and candidate accuracy by each value of each factor; factors of many values are left to a table."""
+    """Draw task and candidate accuracy by factor value, except for templates, which are too many."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for factor, languages in (part or {}).items():
@@ -143,10 +143,10 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
                     values.add(cell.value)
                     marks[row_below(factor, value_label(cell.value)), language_name(language)] = cell_marks
         if values:
-            ordered = sorted(values, key=value_order)  # of all languages together: not each has every value
+            ordered = sorted(values, key=value_order)  # over all languages, since a language may lack values
             rows += [
                 (label(factor_names(), factor), True),
-                *((row_below(factor, value_label(one)), False) for one in ordered),
+                *((row_below(factor, value_label(value)), False) for value in ordered),
             ]
     return _accuracy_figure(
         _("Where it works and where it does not"), rows, dict.fromkeys(panel for _, panel in marks), marks
@@ -156,7 +156,7 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
 def _accuracy_figure(
     title: str, rows: Sequence[tuple[str, bool]], panels: Mapping[str, None], marks: Marks
 ) -> Figure | None:
-    """Return task and candidate accuracy with chance on one axis from 0 to 100 %; None without marks."""
+    """Draw accuracies and chance on an axis from 0 to 100 %; return None without marks."""
     if not marks:
         return None
     return panel_figure(

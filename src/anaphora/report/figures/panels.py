@@ -1,6 +1,6 @@
 """Building blocks of the evidence figures: panels with shared rows, and curves over a count.
 
-Shares and drops are in [0, 1] in the data and in points of a hundred on the axes.
+Shares and losses are in [0, 1] in the data, and in percent or percentage points on the axes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from anaphora.report.numbers import NOT_MEASURED, format_number
 
 @dataclass(frozen=True)
 class Mark:
-    """A number with the ends of its interval: a "bar", "hollow bar", "tick" of any pattern, or a matplotlib marker.
+    """Value with the ends of its interval, in one of several forms.
 
-    Ticks are whole ("tick"), dotted or dashed ("dotted tick"), so that they differ in grey too. One that is "not
-    measured" is a dash, so that it is not taken for a bar of length 0.
+    Forms are "bar", "hollow bar", the ticks of `_TICKS`, which differ in greyscale too, any matplotlib marker, and
+    "not measured", a dash that cannot be mistaken for a bar of length 0.
     """
 
     value: float
@@ -39,7 +39,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve over a count: a "line" with points, a "broken" line, either with a band or not, a "dot", or a "level"."""
+    """Curve over a count, in one of several forms.
+
+    Forms are "line" with points, "broken" (dashed), both with a band if `low` and `high` are given, "dot", and "level",
+    a horizontal line.
+    """
 
     counts: Sequence[float]
     values: Sequence[float]
@@ -54,19 +58,19 @@ _Legend = Sequence[tuple[str, str, str]]
 _ROW_HEIGHT = 0.185
 """Height in inches of a row of one or two marks."""
 _TALL_ROW = {3: 1.25, 4: 1.7}
-"""How many times as tall rows are with three marks and with four or more."""
+"""Factor of the row height with three marks, and with four or more."""
 _BELOW = "\x1f"
-"""Between a heading and the text of a row in its name; the unit separator is no part of a text."""
+"""Separator between heading and text in the name of a row; no text contains the unit separator."""
 _TICKS = ("tick", "dotted tick", "dashed tick")
-"""Ticks in the order of `tick_style`."""
+"""Forms of ticks: solid, dotted and dashed, as in `tick_style`."""
 _LABELLED_COUNTS = 5
-"""Under so many counts each of a curve's has its own tick."""
-_LEGEND_SIGN, _LEGEND_LINE = 0.46, 0.2
-"""Inches that the widest sign of a legend takes with the gaps around it, and from one line of a legend to the next."""
+"""Number of distinct counts from which an axis no longer has a tick for each."""
+_SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
+"""Width of the widest legend symbol with its gaps, and height of a legend line, in inches."""
 
 
 def accuracy_legend() -> _Legend:
-    """Return the legend of `accuracy_marks`."""
+    """Return the legend of the marks of `accuracy_marks`."""
     return (
         (_("task accuracy of the model"), style.INK, "o"),
         (_("candidate accuracy of the head"), style.ANTECEDENT, "D"),
@@ -75,7 +79,7 @@ def accuracy_legend() -> _Legend:
 
 
 def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
-    """Return the accuracies of a cell as marks; none if only chance is known."""
+    """Return the accuracies of a cell as marks; empty if only chance is known."""
     ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
     marks = []
     if cell.chance is not None:
@@ -88,12 +92,12 @@ def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return the name of a row of `panel_figure` that prints `text`, which rows below other headings may print too."""
+    """Return the name of a row that `panel_figure` prints as `text`, distinct from equal rows of other headings."""
     return f"{heading}{_BELOW}{text}"
 
 
 def axis_limits(marks: Marks, low: float, high: float) -> tuple[float, float]:
-    """Return the axis that holds every mark and interval, and at least `low` to `high`."""
+    """Return axis limits that include `low`, `high` and every mark with its interval."""
     ends = [end for row_marks in marks.values() for mark in row_marks for end in (mark.value, *(mark.ends or ()))]
     return min([low, *ends]), max([high, *ends])
 
@@ -110,7 +114,23 @@ def panel_figure(
     key: _Legend = (),
     note: str = "",
 ) -> Figure:
-    """Draw columns of axes with shared rows. A row is (name, whether it is a heading); the note is below the title."""
+    """Draw panels side by side with shared rows.
+
+    Args:
+        title: title above the panels.
+        rows: (name, whether it is a heading) from top to bottom.
+        panels: names of the panels.
+        marks: marks by (row, panel).
+        label: label of the horizontal axes.
+        limits: ends of the horizontal axes.
+        references: values with a vertical line.
+        points: whether axes are in percent or percentage points instead of shares.
+        key: legend entries, (text, colour, form).
+        note: text below the title.
+
+    Raises:
+        UserError: no rows or no panels.
+    """
     if not rows or not panels:
         raise UserError("a figure of panels needs at least one row and one panel")
     texts = [drawable_text(name if heading else name.rpartition(_BELOW)[2]) for name, heading in rows]
@@ -124,7 +144,7 @@ def panel_figure(
     heading = Heading(title, None, note)
     width = max(left + each * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
     entries = {name: (name, colour, form) for name, colour, form in key}
-    lines_of_names = legend_lines({name: name for name in entries}, _LEGEND_SIGN, width - 0.3)
+    lines_of_names = legend_lines({name: name for name in entries}, _SYMBOL_WIDTH, width - 0.3)
     legend = [[entries[name] for name in names] for names in lines_of_names]
     width = max(width, *(_legend_width(legend_line) + 0.3 for legend_line in legend))
     head = heading.height + (0.24 + _LEGEND_LINE * (len(legend) - 1) if key else 0.0) + 0.2
@@ -165,12 +185,12 @@ def panel_figure(
 
 
 def _measured(marks: Sequence[Mark]) -> list[Mark]:
-    """Return the marks of a row that take a height of their own; ticks span the row."""
+    """Return the marks that need a height of their own; ticks span the row."""
     return [mark for mark in marks if mark.form not in _TICKS]
 
 
 def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
-    """Draw the marks of a row, with its measures slightly apart so that none hides another."""
+    """Draw the marks of a row at slightly different heights, so that none hides another."""
     measured = _measured(marks)
     apart = min(0.38, 0.62 / max(1, len(measured) - 1))
     for mark in marks:
@@ -180,7 +200,7 @@ def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
 
 def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
     if mark.form in _TICKS:
-        # At the ends of the axis half of a tick would be cut off.
+        # With clipping, ticks at the ends of the axis would lose half of their width.
         pattern = _tick_pattern(mark.form, mark.colour)
         axes.plot([mark.value] * 2, [height - 0.34, height + 0.34], clip_on=False, **pattern)
         return
@@ -235,7 +255,17 @@ def curve_figure(
     top: float = 0.3,
     reference: float | None = None,
 ) -> Figure:
-    """Return small axes side by side on one scale of points, at most four in a line."""
+    """Draw panels of curves with a common vertical scale, at most four in a line.
+
+    Args:
+        title: title above the panels.
+        panels: name and curves of each panel.
+        key: legend entries, (text, colour, form).
+        across_label: label of the horizontal axes.
+        label: label of the vertical axes.
+        top: minimum of the upper end of the vertical axes, as a share.
+        reference: share with a horizontal line; None for no line.
+    """
     columns = min(len(panels), 4)
     lines = -(-len(panels) // columns)
     left, gap, tall, foot = 0.6, 0.28, 1.45, 0.52
@@ -294,7 +324,7 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
 
 
 def _draw_band(axes: Axes, line: Curve) -> None:
-    """Draw the intervals of a curve as a band, without counts that have none."""
+    """Draw the intervals of a curve as a band, without counts that lack an interval."""
     ends = [
         (count, low, high)
         for count, low, high in zip(line.counts, line.low, line.high, strict=False)
@@ -308,7 +338,7 @@ def _draw_band(axes: Axes, line: Curve) -> None:
 
 
 def _legend_width(key: _Legend) -> float:
-    return sum(text_width(drawable_text(name), style.SMALL) + _LEGEND_SIGN for name, *_ in key)
+    return sum(text_width(drawable_text(name), style.SMALL) + _SYMBOL_WIDTH for name, *_ in key)
 
 
 def _draw_legend(sheet: Sheet, middle: float, key: _Legend) -> None:

@@ -1,4 +1,4 @@
-"""Selection of figures of a run or a sentence from records and evidence."""
+"""Figures of a run or a sentence, drawn from records and evidence."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from anaphora.report.wording import label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """Return the heat map of a head and the pronoun's row, by name.
+    """Return the heat map of one head and the pronoun's row, by name.
 
     Args:
-        record: the sentence.
-        maps: (L, H, W, W) over its words, in the order of `word_weights`.
-        head: which map.
+        record: attention record of the sentence.
+        maps: (L, H, W, W) over the sentence's words, in the order of `word_weights`.
+        head: head to draw.
     """
     return {"heat_map": sentence_heat_map(record, maps, head), "pronoun_row": sentence_pronoun_row(record, head)}
 
 
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
-    """Return the whole map of one head: maps are (L, H, W, W) over the sentence's words."""
+    """Draw the map of one head; `maps` is (L, H, W, W) over the sentence's words."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = maps[head.layer, head.head]
@@ -48,7 +48,7 @@ def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: 
 
 
 def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
-    """Return the pronoun's row of one head."""
+    """Draw the pronoun's row of one head."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = row.weights[head.layer, head.head]
@@ -57,7 +57,12 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 
 
 def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateWords, CandidateWords]:
-    """Return which words, given by their spans, are the pronoun, the antecedents and the other candidates."""
+    """Return the word indices of the pronoun, of each antecedent and of each other candidate.
+
+    Args:
+        example: item with character spans of pronoun and candidates.
+        words: (start, end) character span of each word.
+    """
     pronoun = overlapping(words, example.pronoun)
     named = [[word for span in spans for word in overlapping(words, span)] for spans in example.candidates]
     antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
@@ -66,14 +71,14 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateW
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """Return a quad's items by cue and then by who comes first, with their rows of one head."""
+    """Return the sentences of a quad, sorted by cue and by order of the candidates, with their rows of one head."""
     ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
     orders = sorted({_order(record.example) for record in records})
     return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]
 
 
 def scores_figure(evidence: Evidence) -> Figure:
-    """Draw task and candidate accuracy of every language and kind of cue, with chance and shortcuts."""
+    """Draw task and candidate accuracy of every language and kind of cue, with chance and baselines."""
     points = []
     for group in all_groups(evidence.scores):
         cell = group.cell
@@ -98,7 +103,10 @@ def scores_figure(evidence: Evidence) -> Figure:
 
 
 def development_chance(development: HeadScores, languages: Collection[str]) -> dict[str, float]:
-    """Return the mean share of candidates that are right on the development split, for each language that it holds."""
+    """Return chance on the development split: the mean share of correct candidates, by language.
+
+    Languages without items are left out.
+    """
     spoken = np.array([example.language for example in development.examples], dtype=object)
     return {
         language: mean_chance(development.select(spoken == language))
@@ -108,7 +116,7 @@ def development_chance(development: HeadScores, languages: Collection[str]) -> d
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
-    """Draw every head's candidate accuracy at each validation; None if there are fewer than two."""
+    """Draw every head's candidate accuracy at each validation; return None for fewer than two of them."""
     named = [name for name in validations[0] if name.startswith("attention_candidate_accuracy/")] if validations else []
     if len(validations) < 2 or not named:
         return None
@@ -147,7 +155,7 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as written in the text, with an ellipsis for other words between its own."""
+    """Return the cue as written in the text, with an ellipsis for other words inside it."""
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)
     if whole:

@@ -1,6 +1,6 @@
-"""Figures of attention as `matplotlib.figure.Figure` from plain data, without global state.
+"""Common parts of all figures: sheets measured in inches, headings, colour scales, legends and word roles.
 
-Legend: W words, L layers, H heads, S steps of training. Layers and heads are counted from 0.
+Axes: W words, L layers, H heads, S training steps; layers and heads are counted from 0. pyplot is not used.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from anaphora.report.wording import label
 
 MEASURE_MARKERS = ((style.INK, "o"), (style.ANTECEDENT, "D"), (style.DISTRACTOR, "s"))
 TITLE_LINE = 0.19
-"""Inches from one line of a title to the next."""
+"""Line height of a title in inches."""
 _NOTE_LINE = 0.17
-"""Inches from one line of a heading's note to the next."""
+"""Line height of a heading's note in inches."""
 _COLOUR_SCALE_LENGTH = 0.7
-"""Length in inches of a lying colour scale."""
+"""Length in inches of a horizontal colour scale."""
 ROLE_COLOURS = {
     "pronoun": style.PRONOUN,
-    "attending word": style.PRONOUN,  # of a row that no pronoun question asks for
+    "attending word": style.PRONOUN,  # word whose row is shown without a pronoun question
     "antecedent": style.ANTECEDENT,
     "other candidate": style.DISTRACTOR,
-    "candidate": style.DISTRACTOR,  # of a sentence where nobody says who is meant
+    "candidate": style.DISTRACTOR,  # candidate in a sentence without a gold antecedent
 }
 FRAMED_ROLES = ("pronoun", "attending word")
 
 CandidateWords = Sequence[int | Sequence[int]]
-"""Candidates of one role: each a word's index, or the indices of all its words where it has several."""
+"""Candidates of one role: the word index of each, or the indices of all its words."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A title, under it a note in grey, of lines of its own, and the key to the roles that occur."""
+    """Heading of a figure: title, grey note below it, and key to the roles of words that occur."""
 
     title: str
     roles: WordRoles | None
@@ -78,18 +78,18 @@ class Heading:
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows by itself: it belongs to no pyplot, which notebooks look for.
+    """Figure that notebooks display without pyplot.
 
     Attributes:
-        title: as it was given, with line ends where it is broken.
-        title_lines: its lines as they are drawn, from the top down.
+        title: title with its line breaks.
+        title_lines: text artists of the title's lines, from top to bottom.
     """
 
     title: str = ""
     title_lines: Sequence[Text] = ()
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        """Return the figure as PNG at twice the shown resolution, with width and height in pixels."""
+        """Return the figure as PNG at twice the display resolution, with width and height in pixels."""
         pixels = 96
         buffer = io.BytesIO()
         with figure_style():
@@ -99,7 +99,7 @@ class NotebookFigure(Figure):
 
 
 class Sheet:
-    """A figure measured in inches from its lower left corner."""
+    """Figure with positions in inches from its lower left corner."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
@@ -128,13 +128,13 @@ class Sheet:
             left = self.word(left + 0.18, line - 0.1, label(_role_names(), name), ROLE_COLOURS[name]) + 0.16
 
     def word(self, left: float, middle: float, text: str, colour: str) -> float:
-        """Write a small label and return its right end."""
+        """Draw a small label and return the position of its right end."""
         text = drawable_text(text)
         self.canvas.text(left, middle - 0.032, text, fontsize=style.SMALL, color=colour)
         return left + text_width(text, style.SMALL)
 
     def scale(self, left: float, middle: float, top: float, label: str) -> None:
-        """Draw a lying colour scale of weights from 0 to `top` with its label."""
+        """Draw a horizontal colour scale of weights from 0 to `top`, with its label."""
         steps, length = 24, _COLOUR_SCALE_LENGTH
         for step in range(steps):
             self.canvas.add_patch(
@@ -149,19 +149,19 @@ class Sheet:
 
 @dataclass(frozen=True)
 class TextLine:
-    """A line of a sentence: (word index, left edge, width) of each box, in inches."""
+    """Line of a sentence: (word index, left edge, width) of each box, in inches."""
 
     places: list[tuple[int, float, float]]
     length: float
 
 
 def scale_width(label: str) -> float:
-    """Return the width of a colour scale with its label, in inches."""
+    """Return the width in inches of a colour scale with its label."""
     return _COLOUR_SCALE_LENGTH + 0.5 + text_width(label, style.SMALL)
 
 
 def role_frame(left: float, bottom: float, width: float, height: float, role: str, line: float) -> Rectangle:
-    """Return a frame in the colour of a role."""
+    """Return a frame in the colour of a role; `line` is the line width in points."""
     return Rectangle(
         (left, bottom), width, height, fill=False, edgecolor=ROLE_COLOURS[role], linewidth=line, clip_on=False,
         zorder=4, linestyle=(0, (1.6, 0.8)) if "candidate" in role else "-",
@@ -183,37 +183,36 @@ def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, 
 
 
 def tick_style(rank: int) -> dict[str, Any]:
-    """Return the line style of a rank."""
+    """Return the line style of the tick with index `rank`; styles repeat after 12 ticks."""
     patterns: tuple[Any, ...] = ("-", (0, (1, 0.6)), (0, (3, 1)), (0, (2.2, 0.7, 0.6, 0.7)))
     colours = (style.INK, style.MUTED, style.OTHER)
     return {"linestyle": patterns[rank % 4], "color": colours[rank // 4 % 3], "linewidth": 1.3}
 
 
-def spread_labels(places: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Return `places` at least `gap` apart within [low, high], each as close to its old place as possible."""
-    order = sorted(range(len(places)), key=places.__getitem__)
-    moved = dict(zip(order, sorted(places), strict=True))
+def spread_labels(heights: list[float], gap: float, low: float, high: float) -> list[float]:
+    """Move label positions at least `gap` apart within [low, high], each as little as possible."""
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    moved = dict(zip(order, sorted(heights), strict=True))
     for _round in range(50):
         for below, above in pairwise(order):
             overlap = gap - (moved[above] - moved[below])
             if overlap > 0:
                 moved[below] -= overlap / 2
                 moved[above] += overlap / 2
-        for rank, place in enumerate(order):
-            moved[place] = min(max(moved[place], low + rank * gap), high - (len(order) - 1 - rank) * gap)
-    return [moved[place] for place in range(len(places))]
+        for rank, index in enumerate(order):
+            moved[index] = min(max(moved[index], low + rank * gap), high - (len(order) - 1 - rank) * gap)
+    return [moved[index] for index in range(len(heights))]
 
 
 def weight_text(weight: float) -> str:
-    """Return a weight with two digits."""
+    """Return a weight with two decimals."""
     return f"{weight:.2f}"
 
 
 def scale_end(greatest: float) -> float:
-    """Return the end of a colour scale for a greatest weight of `greatest`.
+    """Return the upper end of a colour scale: 1, or the greatest weight if it is higher.
 
-    At 1, so that a weight looks the same in every picture and a diffuse head looks diffuse; beyond 1 only for values
-    that are not shares of a row.
+    With a fixed end, a weight has the same colour in every figure. Only values that are not shares of a row exceed 1.
     """
     return max(1.0, greatest)
 
@@ -225,16 +224,16 @@ _BREAKABLE = re.compile(
     r"|[^\s\u3400-\u9fff]+(?: (?:%|\d)[^\s\u3400-\u9fff]*)*\s*"
     r"|\s+"
 )
-"""What stays on one line of a title: a word with the numbers after it and their unit, a Chinese character, or the layer
-or number of a head in Chinese, each with its punctuation."""
+"""Unbreakable parts of a title, each with its punctuation: a word with the numbers after it and their unit, a layer or
+head with its number, or a Chinese character."""
 NARROWEST_TITLE = 3.4
-"""Inches: a title above a small figure is wider than the figure rather than on ever more lines."""
+"""Minimum width of a title in inches; above a smaller figure, the title is wider than the figure."""
 
 
 def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3, least: float = NARROWEST_TITLE) -> str:
-    """Return a title in lines of at most `room` or `least` inches, broken at blanks or Chinese characters.
+    """Wrap a title at blanks or Chinese characters, in lines of at most max(`room`, `least`) inches.
 
-    The lines of a sentence are about as long as one another, so that no word is left over on the last.
+    The lines of a sentence are balanced, so that no single word is left on the last one.
     """
     lines = []
     for sentence in title.split("\n"):
@@ -256,18 +255,18 @@ def _lines_within(sentence: str, room: float) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def legend_lines(names: Mapping[str, str], sign: float, room: float) -> list[list[str]]:
+def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> list[list[str]]:
     """Return the entries of a legend line by line.
 
     Args:
-        names: entry -> its text.
-        sign: inches that an entry's sign takes with the gaps around it.
-        room: inches of a line; an entry that is wider has a line of its own.
+        names: text of each entry, by name.
+        symbol_width: width of an entry's symbol with its gaps, in inches.
+        room: width of a line in inches; a wider entry gets a line of its own.
     """
     lines: list[list[str]] = [[]]
     used = 0.0
     for name, text in names.items():
-        size = text_width(drawable_text(text), style.SMALL) + sign
+        size = text_width(drawable_text(text), style.SMALL) + symbol_width
         if lines[-1] and used + size > room:
             lines.append([])
             used = 0.0
@@ -278,7 +277,7 @@ def legend_lines(names: Mapping[str, str], sign: float, room: float) -> list[lis
 
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Return width in inches of one line of text in the house's type."""
+    """Return the width in inches of one line of text in the figures' font."""
     face = FontProperties(family=list(font_families()), size=size, weight="bold" if bold else "normal")
     width, _height, _descent = _RULER.get_text_width_height_descent(text, face, ismath=False)  # type: ignore[no-untyped-call]
     return float(width) / _RULER_DPI
@@ -289,7 +288,11 @@ _RULER = RendererAgg(1, 1, _RULER_DPI)  # type: ignore[no-untyped-call]
 
 
 def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[int]:
-    """Return sorted indices below a count; reject others."""
+    """Return one or several word indices, sorted.
+
+    Raises:
+        UserError: no index, or an index outside 0 to `count` - 1.
+    """
     indices = [int(entry)] if isinstance(entry, int | np.integer) else sorted(int(index) for index in entry)
     if not indices or any(not 0 <= index < count for index in indices):
         raise UserError(f"{name} {entry!r} is outside the sentence: words are counted from 0 to {count - 1}")
@@ -297,7 +300,11 @@ def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[i
 
 
 def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Return values as a finite array of a shape; reject others."""
+    """Return values as an array of the given shape, in which None allows any size.
+
+    Raises:
+        UserError: another shape, no values, or values that are not finite.
+    """
     array = np.asarray(values, dtype=np.float64)
     fits = array.ndim == len(shape) and all(want in (None, has) for want, has in zip(shape, array.shape, strict=False))
     if not fits or not array.size:
@@ -311,14 +318,14 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
 
 
 class WordRoles:
-    """The roles of W words: pronoun, antecedent or other candidate.
+    """Roles of the W words of a sentence: pronoun, antecedent or other candidate.
 
     Args:
-        count: W.
-        pronoun: index of the attending word, or indices if it consists of several.
-        antecedents: the candidates that are right.
+        count: number of words, W.
+        pronoun: index of the attending word, or indices of all its words; None for no attending word.
+        antecedents: the correct candidates.
         distractors: the other candidates.
-        attending: the role of the word that attends, one of `FRAMED_ROLES`.
+        attending: role of the attending word, one of `FRAMED_ROLES`.
     """
 
     def __init__(
@@ -340,34 +347,34 @@ class WordRoles:
             self._of.update((index, attending) for index in checked_indices(pronoun, count, "pronoun"))
 
     def of(self, index: int) -> str | None:
-        """Return the role of the word, or None."""
+        """Return the role of a word; None if it has none."""
         return self._of.get(index)
 
     def colour(self, index: int, other: str = style.OTHER) -> str:
-        """Return the colour of the word's role, or `other` if it has none."""
+        """Return the colour of a word's role, or `other` if it has none."""
         return ROLE_COLOURS.get(self._of.get(index, ""), other)
 
     def present(self) -> list[str]:
-        """Return the roles that occur, in the order of the key."""
+        """Return the roles that occur, in the order of `ROLE_COLOURS`."""
         return [name for name in ROLE_COLOURS if name in self._of.values()]
 
     def runs(self) -> list[list[int]]:
-        """Return every unbroken stretch of words of one candidate."""
-        stretches = []
+        """Return the contiguous runs of word indices of every candidate."""
+        runs = []
         for entry in (*self.antecedents, *self.distractors):
-            stretch: list[int] = []
+            run: list[int] = []
             for index in entry:
-                if stretch and index != stretch[-1] + 1:
-                    stretches.append(stretch)
-                    stretch = []
-                stretch.append(index)
-            stretches.append(stretch)
-        return stretches
+                if run and index != run[-1] + 1:
+                    runs.append(run)
+                    run = []
+                run.append(index)
+            runs.append(run)
+        return runs
 
 
 def draw_underline(canvas: Axes, left: float, right: float, height: float, name: str) -> None:
-    """Underline a word in the colour of its role."""
-    # The antecedent's line is whole and the others' broken, so that the roles are told apart in grey too.
+    """Draw a line in the colour of a role below a word, or a frame if the role is one of `FRAMED_ROLES`."""
+    # The antecedent's line is solid and the others' dashed, so that roles differ in greyscale too.
     if name in FRAMED_ROLES:
         canvas.add_patch(role_frame(left, height - 0.045, right - left, 0.09, name, 1.2))
     else:
@@ -378,7 +385,7 @@ def draw_underline(canvas: Axes, left: float, right: float, height: float, name:
 
 
 def _role_names() -> dict[str, str]:
-    """Return the names of roles of words, by key."""
+    """Return the names of word roles, by key."""
     return {
         "pronoun": _("pronoun"),
         "attending word": _("attending word"),

@@ -1,7 +1,7 @@
-"""The house style of all figures: type, sizes in inches, colours.
+"""Style of all figures: fonts, sizes in inches, and colours.
 
-Each role has the same colour in all figures, distinct in any kind of colour vision, and its own marker.
-Both colour maps are ramps of even steps in OKLab (Ottosson 2020), from near white to dark.
+Each role has one colour and one marker in all figures; the colours also differ under any colour vision deficiency.
+Both colour maps have even steps in OKLab (Ottosson 2020), from near white to dark.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from anaphora.report.figures.fonts import font_families, name_undrawn
 
 DOUBLE_COLUMN = 7.0
-"""Width in inches of a figure over both columns of a paper."""
+"""Width in inches of a two-column figure in a paper."""
 PHONE = 3.0
-"""Width in inches of a figure that a page shows on a phone, without scrolling."""
+"""Width in inches of a figure that fits the screen of a phone."""
 
 INK = "#1d2330"
 MUTED = "#667080"
@@ -33,11 +33,11 @@ OTHER = "#98a0ad"
 TEXT = 8.0
 SMALL = 7.0
 TINY = 6.5
-"""Type sizes in points; nothing is set smaller than TINY."""
+"""Font sizes in points; TINY is the smallest in use."""
 
 
 def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
-    """Return (steps, 3) sRGB colours in [0, 1] from near white to dark at one OKLab hue (degrees)."""
+    """Return (steps, 3) sRGB colours in [0, 1] of one OKLab hue in degrees, from near white to dark."""
     way = np.linspace(0.0, 1.0, steps)
     lightness = 0.985 - 0.63 * way
     colour = chroma * np.sin(np.pi * (0.02 + 0.78 * way))
@@ -47,7 +47,7 @@ def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
 def _from_oklab(
     lightness: NDArray[np.float64], green_red: NDArray[np.float64], blue_yellow: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return SRGB in [0, 1] from OKLab, Ottosson 2020, "A perceptual color space for image processing"."""
+    """Convert OKLab to sRGB in [0, 1], Ottosson 2020, "A perceptual color space for image processing"."""
     long = (lightness + 0.3963377774 * green_red + 0.2158037573 * blue_yellow) ** 3
     medium = (lightness - 0.1055613458 * green_red - 0.0638541728 * blue_yellow) ** 3
     short = (lightness - 0.0894841775 * green_red - 1.2914855480 * blue_yellow) ** 3
@@ -64,17 +64,17 @@ def _from_oklab(
 
 
 WEIGHTS = ListedColormap(_ramp(hue=255, chroma=0.135, steps=128), name="anaphora_weights")
-"""Attention weights, white for none."""
+"""Colour map of attention weights, from near white at 0 to dark blue."""
 DIVERGING = ListedColormap(
     np.concatenate([_ramp(hue=55, chroma=0.115, steps=64)[::-1], _ramp(hue=255, chroma=0.135, steps=64)]),
     name="anaphora_against_chance",
 )
-"""Scores on both sides of chance: brown below, white at chance, blue above."""
+"""Colour map of scores: brown below chance, near white at chance, blue above."""
 
 _MATPLOTLIB_SETTINGS: dict[str, Any] = {
     "font.size": TEXT,
     "text.color": INK,
-    "text.parse_math": False,  # a price in a sentence is no formula
+    "text.parse_math": False,  # a dollar sign in a sentence starts no formula
     "text.hinting": "none",
     "axes.labelsize": TEXT,
     "axes.labelcolor": INK,
@@ -110,9 +110,9 @@ _MATPLOTLIB_SETTINGS: dict[str, Any] = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Return matplotlib's defaults with the style of this package, independent of the user's matplotlibrc.
+    """Apply matplotlib's defaults with the style of this package, independent of the user's matplotlibrc.
 
-    On leaving, a line names the characters that could not be drawn.
+    At the end of the block, a line names the characters that could not be drawn.
     """
     from matplotlib.style import context
 
@@ -122,7 +122,7 @@ def figure_style() -> Iterator[None]:
 
 
 def text_colour_on(colour: tuple[float, ...]) -> str:
-    """Return the text colour on a ground: PAPER from a contrast of 3.6 on (WCAG 2), INK on lighter grounds."""
+    """Return the text colour on a background: PAPER if its contrast is above 3.6 (WCAG 2), otherwise INK."""
     return PAPER if 1.05 / (_luminance(colour) + 0.05) > 3.6 else INK
 
 

@@ -1,1 +1,1 @@
-"""The offline page of the report."""
+"""Offline page of the report."""

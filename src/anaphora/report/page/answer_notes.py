@@ -1,6 +1,6 @@
-"""Notes on a model's answer, in the language of the enclosing `spoken_in`.
+"""Notes on a model's answer, in the language set by `spoken_in`.
 
-The page without Python fills in the same phrases by its script.
+The script of the page that runs without Python fills in the same phrases.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from anaphora.data.third_person import third_person_pronouns
 from anaphora.data.tokens.unread import UnknownWords
 
 LEAST_WEIGHT = 0.1
-"""The weight from which on a head points at a candidate."""
+"""Minimum weight of a candidate that a head points at."""
 
 
 def answer_phrases() -> dict[str, str]:
-    """Return the messages about an answer, by name; names in braces are placeholders."""
+    """Return the messages about an answer, by name; placeholders are in braces."""
     return {
         "comma": _(", "),
         "none": _("none of them"),
@@ -39,7 +39,7 @@ def answer_phrases() -> dict[str, str]:
 
 
 def unknown_note(unknown: UnknownWords) -> str | None:
-    """Return a note on words that the model does not know and their effect; None if it knows all of them."""
+    """Return a warning about words unknown to the model; None if it knows all of them."""
     if not unknown.words:
         return None
     phrases = answer_phrases()
@@ -47,13 +47,13 @@ def unknown_note(unknown: UnknownWords) -> str | None:
 
 
 def unread_note(words: Sequence[str]) -> str:
-    """Return a note on words of a text that a model does not know, for maps without an answer."""
+    """Return a warning about words unknown to the model, for maps without an answer."""
     note = _("Do not trust the weights of {words}: the model does not know this part of the text.")
     return note.format(words=quoted_words(words))
 
 
 def quoted_words(words: Sequence[str]) -> str:
-    """Return words in quotation marks, with commas between them."""
+    """Join words in quotation marks with commas."""
     return answer_phrases()["comma"].join(f"“{word}”" for word in words)
 
 
@@ -64,10 +64,10 @@ def head_note(
 
     Args:
         layer, head: the head.
-        candidates: the names of the M candidates.
-        weights: (M,) the pronoun's weight on each of them in this head.
-        answer: the number of the candidate that the model names; None for none of them.
-        is_supervised: whether a loss trained the rows of this head.
+        candidates: texts of the M candidates.
+        weights: (M,) weights from the pronoun to the candidates in this head.
+        answer: index of the candidate that the model chose; None for none of them.
+        is_supervised: whether a training loss supervised the attention of this head.
     """
     strongest = max(range(len(candidates)), key=weights.__getitem__)
     name = "nowhere" if weights[strongest] < LEAST_WEIGHT else "agree" if strongest == answer else "differ"
@@ -83,7 +83,7 @@ def head_note(
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return a note on the pronoun chosen among several, and on how to choose another; None if there is only one."""
+    """Return a note on which of several pronouns is queried and how to choose another; None for one pronoun."""
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:
         return None
@@ -93,17 +93,17 @@ def pronoun_note(text: str, pronoun: Span) -> str | None:
 
 
 def no_pronoun_note() -> str:
-    """Return advice on a sentence without a pronoun."""
+    """Return a hint for a sentence without a pronoun."""
     return _("There is no third-person pronoun of English or Chinese here: click a word to see its row.")
 
 
 def too_few_note(pronoun: str) -> str:
-    """Return advice on a sentence with fewer candidates than an answer needs."""
+    """Return a hint for a sentence with too few candidates for an answer."""
     return answer_phrases()["too_few"].format(pronoun=f"“{pronoun}”")
 
 
 def _typed(text: str, span: Span) -> str:
-    """Return a word as a user types it for `pronoun`: with its number if it occurs several times in the text."""
+    """Return a word as a user types it for `pronoun`, with its number if it occurs more than once."""
     word = text[slice(*span)]
-    places = list(occurrences_in_any_case(word, text))
-    return word if len(places) == 1 else f"{word}:{places.index(span) + 1}"
+    spans = list(occurrences_in_any_case(word, text))
+    return word if len(spans) == 1 else f"{word}:{spans.index(span) + 1}"

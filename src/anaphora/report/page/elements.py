@@ -1,4 +1,4 @@
-"""The building blocks of a report: sections of figures, tables and sentences, between runs and the page."""
+"""Building blocks of the report: content of a run, and sections of figures, tables and sentences."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from anaphora.report.figures.maps import QuadCell
 
 SentenceEntry = Mapping[str, Any]
-"""A sentence of the explorer, as the page's script reads it; `explorer.explorer_entries` lists its keys."""
+"""Sentence of the explorer in the format of the page's script; `explorer.explorer_entries` lists the keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportRun:
-    """The content of the report on one run.
+    """Content of the report on one run.
 
     Attributes:
-        name: of the run.
-        argument: what commands take as `run=`; empty for a model from elsewhere.
-        evidence: all that is known of it; a part that was not measured is None.
-        recipe: its settings in writing, but for those in which runs of one recipe differ; None if unknown.
-        validations: those of its `training.json`.
-        heads: language -> (L, H) candidate accuracy of every head on the development split.
-        heads_chance: language -> the mean share of candidates that are right there.
-        chance: the same over all languages of the development split.
+        name: name of the run.
+        evidence: measurements of the run; parts that were not measured are None.
+        argument: value of `run=` in commands; empty for a model from elsewhere.
+        recipe: text of the settings except those in which runs of one recipe differ; None if unknown.
+        validations: validation records of `training.json`.
+        heads: (L, H) candidate accuracy of every head on the development split, by language.
+        heads_chance: mean share of correct candidates on the development split, by language.
+        chance: mean share of correct candidates over all languages of the development split.
         quads: language, kind of cue and four cells of each quad to show.
-        sentences: entries of the explorer, with this run's maps and answers.
-        is_explored: whether the page's explorer shows them, so that examples lead there.
-        unread: the measured items with mentions that are not in the model's vocabulary; None if there are none.
+        sentences: explorer entries with this run's maps and answers.
+        is_explored: whether the page's explorer shows these sentences, so that examples can link to it.
+        unread: measured items with mentions outside the model's vocabulary; None if there are none.
     """
 
     name: str
@@ -56,7 +56,7 @@ class ReportRun:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureElement:
-    """A figure and its alternative text."""
+    """Figure with its alternative text."""
 
     kind: ClassVar[str] = "picture"
     name: str
@@ -66,7 +66,15 @@ class FigureElement:
 
 @dataclass(frozen=True, kw_only=True)
 class TableElement:
-    """Rows of text; the first `texts` columns are words, the others numbers. A folded table opens on a click."""
+    """Table of formatted cells.
+
+    Attributes:
+        title: title above the table.
+        columns: column headings.
+        rows: cells by row.
+        texts: number of leading columns with words; the others hold numbers.
+        folded: whether the page shows the table only after a click on its title.
+    """
 
     kind: ClassVar[str] = "table"
     title: str
@@ -78,7 +86,7 @@ class TableElement:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """One row of a verdict; `passed` is None if it could not be checked."""
+    """Result of one rule of a verdict; `passed` is None if it could not be checked."""
 
     rule: str
     question: str
@@ -89,7 +97,15 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """The verdict on one language and kind of cue, or on all with the label ""; its sign is "yes", "no" or "open"."""
+    """Verdict on one language and kind of cue.
+
+    Attributes:
+        label: name of the group; empty for a verdict on all.
+        verdict: verdict in words.
+        sign: "yes", "no" or "open", for the colour of the traffic light.
+        numbers: cells next to the verdict.
+        rules: results of the verdict's rules.
+    """
 
     label: str
     verdict: str
@@ -100,11 +116,15 @@ class GroupVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictElement:
-    """The traffic lights: `columns` of each row's numbers, and of the table of its rules.
+    """Verdicts as traffic lights, each with a table of its rules.
 
     Attributes:
-        title: stands above them, with `note`, which says what the columns mean; both may be empty.
-        counted: what a row says of them: the phrase of how many of its "rules" or "conditions" hold.
+        columns: headings of the rows' numbers.
+        rows: one verdict per group.
+        title: title above the verdicts; may be empty.
+        note: explanation of the columns, below the title; may be empty.
+        counted: name of the rules in the count of a row, "rules" or "conditions".
+        rule_columns: column headings of the table of rules.
     """
 
     kind: ClassVar[str] = "verdict"
@@ -118,7 +138,7 @@ class VerdictElement:
     )
 
     def count_of(self, row: GroupVerdict) -> str:
-        """Return how many rules of a row hold, and how many were not checked, if any."""
+        """Return how many of a row's rules hold and, if there are any, how many were not checked."""
         results = [rule.passed for rule in row.rules]
         text = {
             ("rules", False): _("{count} of {all} rules hold"),
@@ -130,7 +150,7 @@ class VerdictElement:
 
 
 _OPENING, _CLOSING = ("Ps", "Pi"), ("Pe", "Pf", "Po")
-"""Unicode's categories of punctuation that belongs to the word after it and to the word before it."""
+"""Unicode categories of punctuation attached to the next word, and to the previous one."""
 
 
 def _is_punctuation(text: str, categories: Sequence[str]) -> bool:
@@ -139,7 +159,15 @@ def _is_punctuation(text: str, categories: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class ShadedWord:
-    """A word of a sentence, its share of the pronoun's attention as a colour, and its role."""
+    """Word of a sentence, shaded by its share of the pronoun's attention.
+
+    Attributes:
+        text: the word.
+        paint: background colour, in hexadecimal.
+        ink: text colour on that background, in hexadecimal.
+        role: role of the word; empty if it has none.
+        share: weight in two decimals; empty if negligible.
+    """
 
     text: str
     paint: str
@@ -150,7 +178,15 @@ class ShadedWord:
 
 @dataclass(frozen=True)
 class ShadedSentence:
-    """A sentence with the pronoun's row of the chosen head; `identity` is its entry in the page's explorer, if any."""
+    """Sentence shaded by the pronoun's row of the chosen head.
+
+    Attributes:
+        language: language code.
+        identity: id of the sentence in the page's explorer; None if it is not shown there.
+        words: shaded words.
+        factors: description of the cue.
+        answer: the model's answer.
+    """
 
     language: str
     identity: str | None
@@ -159,7 +195,7 @@ class ShadedSentence:
     answer: str
 
     def unbroken(self) -> list[list[ShadedWord]]:
-        """Return the words, each with the punctuation that no line may begin or end with."""
+        """Return groups of words that no line break may separate: each word with its punctuation."""
         groups: list[list[ShadedWord]] = []
         opened = False
         for word in self.words:
@@ -173,7 +209,7 @@ class ShadedSentence:
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesElement:
-    """Sentences under a heading."""
+    """Shaded sentences under a heading."""
 
     kind: ClassVar[str] = "samples"
     title: str
@@ -182,7 +218,12 @@ class SentencesElement:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRolesElement:
-    """A grid of layers by heads; each cell has the head's roles, its measured values, and whether it is chosen."""
+    """Grid of heads with their roles.
+
+    Attributes:
+        heads: head numbers of the columns.
+        rows: layer number and cells; a cell is (roles, measured values, whether the head is the chosen one).
+    """
 
     kind: ClassVar[str] = "grid"
     heads: Sequence[int]
@@ -191,7 +232,7 @@ class HeadRolesElement:
 
 @dataclass(frozen=True, kw_only=True)
 class NoteElement:
-    """A sentence or two."""
+    """Paragraph of text."""
 
     kind: ClassVar[str] = "note"
     text: str
@@ -202,10 +243,11 @@ PageElement = FigureElement | TableElement | VerdictElement | SentencesElement |
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A question, one sentence that explains the answer's numbers, and the answer; no elements: not measured.
+    """Question as a title, one sentence that explains the numbers, and the elements that answer it.
 
     Attributes:
-        address: of a page that tells more, to which the title leads; empty for none.
+        missing: text of a section without elements.
+        address: page with more detail, linked from the title; empty for no link.
     """
 
     name: str
@@ -217,11 +259,11 @@ class Section:
 
 
 PlacedSections = Mapping[int, Callable[[ReportRun], Section | None]]
-"""The sections of one file by their places on the page, the first at the top; None where a run has no such section."""
+"""Functions that make the sections of one module, by position on the page; None where a run has no such section."""
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:
-    """Return the figures of some sections by name."""
+    """Return the figures of several sections, by name."""
     return {
         element.name: element.figure
         for section in sections

@@ -1,4 +1,4 @@
-"""The sentences of the report's explorer: words, roles and packed maps, as the page's script reads them."""
+"""Sentences of the report's explorer: words, roles and packed maps in the format of the page's script."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]]:
-    """Return the sentences of one run as the explorer shows them.
+    """Return the sentences of one run as explorer entries.
 
     Returns:
-        An entry a sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
+        One entry per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
-        base64 of uint8}}}; W words, indices count words, a candidate is the list of its words. The answer is the
-        candidate's text, "" for none of them, or None if nothing was answered.
+        base64 of uint8}}}. There are W words; all indices count words, and a candidate is a list of word indices.
+        "answer" is the text of the chosen candidate, "" for none of them, or None without an answer.
     """
     counts: dict[str, int] = {}
     sentences = []
@@ -61,9 +61,14 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
 def attention_entry(
     text: str, words: Sequence[str], spans: Sequence[Span], weights: NDArray[np.float32], example: Example | None = None
 ) -> dict[str, Any]:
-    """Return an entry of one map, (L, H, W, W), about a text with or without a pronoun question; words by their spans.
+    """Return an explorer entry for one map of a text.
 
-    Layers without attention are listed in "blank_layers".
+    Args:
+        text: the text.
+        words: W words.
+        spans: (start, end) character span of each word; empty spans are special tokens.
+        weights: (L, H, W, W); layers without attention are listed in the map's "blank_layers".
+        example: pronoun question about the text, if there is one.
     """
     attending = attending_layers(weights)
     blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
@@ -82,15 +87,15 @@ def attention_entry(
 
 
 def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Complete an explorer entry; the default text is the words that are not special."""
+    """Fill in missing keys of an explorer entry; the default text joins the words that are not special."""
     special = set(entry.get("special", ()))
-    words = [word for place, word in enumerate(entry["words"]) if place not in special]
+    words = [word for index, word in enumerate(entry["words"]) if index not in special]
     text = entry.get("text") or ("" if language_of("".join(words)) == "zh" else " ").join(words)
     return {
         "id": "1",
         "text": text,
         "language": language_of(text),
-        **dict.fromkeys(("kind", "type", "answer", "right", "head_right", "pronoun")),  # nothing is known of them
+        **dict.fromkeys(("kind", "type", "answer", "right", "head_right", "pronoun")),  # unknown
         **{name: [] for name in ("antecedents", "distractors", "special")},
         **entry,
     }
@@ -101,7 +106,7 @@ def _special_words(spans: Sequence[Span]) -> list[int]:
 
 
 def _answer_text(example: Example, answer: int | None) -> str | None:
-    """Return the candidate that the model names; "" for none of them, for which each page has its own words."""
+    """Return the candidate that the model chose; "" for none of them, None without an answer."""
     if answer is None:
         return None
     if answer == NO_CANDIDATE:

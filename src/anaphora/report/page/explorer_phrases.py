@@ -1,4 +1,4 @@
-"""The phrases of the page's explorer."""
+"""Phrases of the page's explorer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from anaphora.report.page.answer_notes import no_pronoun_note
 
 
 def explorer_phrases() -> dict[str, str]:
-    """Return the strings of the explorer, by their names in its script."""
+    """Return the phrases of the explorer, by their keys in its script."""
     return {
         "no_script": _("The explorer needs JavaScript, which this browser has switched off."),
         "choose_sentence": _("Choose a sentence"),

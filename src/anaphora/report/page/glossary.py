@@ -1,4 +1,4 @@
-"""The glossary of the report."""
+"""Glossary of the report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from anaphora.base.locale.translation import _, pgettext
 
 
 def glossary() -> list[tuple[str, str, str]]:
-    """Return term, meaning and source of every word; the source is empty if it has none."""
+    """Return the entries of the glossary as (term, meaning, source); the source may be empty."""
     return [
         (
             _("antecedent"),

@@ -1,8 +1,8 @@
 """Common parts of all offline pages: escaping templates, JSON for scripts, and fonts.
 
-A page asks for nothing: style, script, font, figures and data are inside, and its content security policy forbids the
-rest. Text from data is escaped by the template; what a script reads is JSON with no character that could end its
-element, and the scripts write text only as text.
+A page loads nothing: style, script, fonts, figures and data are embedded, and its content security policy forbids
+anything else. Templates escape text from data. Scripts read JSON without characters that could end their element, and
+insert text only as text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 FONT_MARK = "/*the faces of the characters in use*/"
-"""Where the style of a page takes in its fonts, once what is written on it is known."""
+"""Placeholder of the fonts in the style of a page, replaced once all characters of the page are known."""
 _BESIDE_NUMBER = re.compile(r"([^\s(\[]+(?: [^\s\d(\[]+)?)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
 _BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|times\b|个百分点|倍)")
 _SCRIPT_OR_STYLE = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>)", re.DOTALL)
@@ -39,9 +39,9 @@ _QUOTES = "\u2018\u2019\u201c\u201d"
 
 @lru_cache(maxsize=2)
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
-    """Return templates of a folder, which may use what all pages share; text is escaped and a missing name is an error.
+    """Return an environment for the templates of a folder and for those shared by all pages.
 
-    Their sentences are translated by `_` into the language that is `spoken_language`.
+    Text is escaped and undefined names are errors. `_` translates into the language of `spoken_language`.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -63,26 +63,26 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """Return a table number with its unit, and the line below it: an interval in brackets, or another text."""
+    """Split a table cell into a number with its unit, and an interval or further text for the line below."""
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 
 
 @lru_cache(maxsize=4)
 def read_asset(name: str, folder: Path = TEMPLATE_FOLDER) -> Markup:
-    """Return a file of this package for insertion into the page, unchanged."""
+    """Return a file of this package as markup that is inserted unchanged."""
     return trusted_markup((folder / name).read_text(encoding="utf-8"))
 
 
 def trusted_markup(text: str) -> Markup:
-    """Return text of this package as markup that a template does not escape."""
+    """Mark text of this package as markup that templates do not escape."""
     from markupsafe import Markup
 
     return Markup(text)
 
 
 def script_json(content: Any) -> Markup:
-    """Return JSON for a script element: none of its characters can end the element or a line of script."""
+    """Return JSON for a script element, without characters that could end the element or a line of script."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -90,33 +90,39 @@ def script_json(content: Any) -> Markup:
 
 
 def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **content: Any) -> None:
-    """Fill a template of a folder, and write it as one file that needs nothing else, with its style and its fonts."""
+    """Render a template and write it as one self-contained file with its style and fonts."""
     filled = template_environment(folder).get_template(template)
     html = filled.render(**content, style=read_asset("report.css"), font_mark=trusted_markup(FONT_MARK))
     write_text(path, with_fonts(html, html, (400, 700)))
 
 
 def with_units(text: str) -> str:
-    """Return a text in which no line ends between a number and its unit, "43 %"."""
+    """Replace the blank between a number and its unit by a no-break space: "43 %"."""
     return _BEFORE_UNIT.sub("\u00a0", text)
 
 
 def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
-    """Return a page, numbers kept with their units, with the faces of the characters of `text` in the given weights."""
-    parts = _SCRIPT_OR_STYLE.split(html)  # every second one is a script or style, which stays as it is
-    html = "".join(part if place % 2 else with_units(part) for place, part in enumerate(parts))
+    """Return a page with font faces for the characters of `text`, and no-break spaces before units.
+
+    Args:
+        html: page with `FONT_MARK` in its style.
+        text: characters that the font faces must contain.
+        weights: font weights, 400 or 700.
+    """
+    parts = _SCRIPT_OR_STYLE.split(html)  # odd parts are scripts and styles, which stay unchanged
+    html = "".join(part if index % 2 else with_units(part) for index, part in enumerate(parts))
     return html.replace(FONT_MARK, _font_faces(text, weights), 1)
 
 
 def weight_colours() -> dict[str, Any]:
-    """Return the colours of weights, from none to most, and which of them need white type."""
+    """Return the colours of attention weights from 0 to 1, and which of them need white text."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.WEIGHTS)
 
 
 def diverging_colours() -> dict[str, Any]:
-    """Return the colours of numbers of either sign, white in the middle, and which of them need white type."""
+    """Return the colours of signed values, white in the middle, and which of them need white text."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.DIVERGING)
@@ -135,13 +141,13 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
 
 
 def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
-    """Return the font faces of the characters in use, as CSS."""
+    """Return CSS font faces with the characters of `text`."""
     from fontTools.ttLib import TTFont
 
     from anaphora.report.figures.fonts import FAMILY, font_files, write_subset
 
-    # The other signs that Chinese typography gives a full square are left to the reader's own fonts, which do not;
-    # Chinese quotes keep that square, and those of other languages are the narrow ones of this very face.
+    # Other full-width punctuation is left to the reader's fonts, which draw it narrow. On a Chinese page quotes stay
+    # full-width; on others they are the narrow ones of this font.
     narrow = "\u2212" if spoken_language() == "zh" else f"\u2212{_QUOTES}"
     characters = sorted(
         character
@@ -167,7 +173,7 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
 
 
 def name_left_to_reader(text: Iterable[str]) -> None:
-    """Name the letters and Chinese characters for which no font here has a glyph: a page shows them in another font."""
+    """Report letters and Chinese characters without a glyph, for which a page uses the reader's fonts."""
     from anaphora.report.figures.fonts import missing_glyphs, name_missing
 
     letters = "".join(filter(_is_letter, set(text)))
@@ -179,7 +185,7 @@ def _is_letter(character: str) -> bool:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the words of the explorer: its phrases, and the names of maps, languages, cues and their types."""
+    """Return the phrases of the explorer and the names of maps, languages and factor values."""
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),

@@ -1,4 +1,4 @@
-"""The top of the page: verdict, summary sentence, a picture, the facts, and a comparison of several runs."""
+"""Top of the report page: verdict, headline, picture and facts of a run, and the comparison of several runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from anaphora.report.wording import (
 def comparison_section(
     runs: Sequence[ReportRun], spreads: Sequence[GroupSpread] = (), divergences: Sequence[RowDivergence] = ()
 ) -> Section:
-    """Return the section on several runs: verdicts, median and spread of the measures, divergence of their rows."""
+    """Return the section that compares runs: verdicts, spread of the measures, divergence of attention rows."""
     elements: list[PageElement] = []
     for title, parts in (
         (_("Verdicts on the layer"), [run.evidence.verdict for run in runs]),
@@ -97,12 +97,12 @@ def comparison_section(
 
 
 def run_headline(evidence: Evidence) -> str:
-    """Return the summary sentence on the run; empty if no language was scored."""
+    """Return the headline sentence of the run; empty if no language was scored."""
     return headline_sentence(evidence) if evidence.languages else ""
 
 
 def verdict_sentence(evidence: Evidence) -> str:
-    """Return the verdicts in one sentence; empty if there are none."""
+    """Return the verdicts in one sentence; empty without verdicts."""
     of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))
     if of_layer == of_head:
         scopes = [(_("for the layer and for the head alone"), of_layer)]
@@ -136,7 +136,7 @@ def verdict_sentence(evidence: Evidence) -> str:
 
 
 def _uniform_verdict(result: str) -> str:
-    """Return the sentence on groups that all have one verdict."""
+    """Return the sentence for groups that all have the same verdict."""
     return {
         SUPPORTED: _(
             "Supported in {groups}, {scope}: pronouns attend to their antecedents, and the model’s answer depends on "
@@ -154,7 +154,7 @@ def _uniform_verdict(result: str) -> str:
 
 
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
-    """Return the languages by their verdict; kinds of cue are separate only if their verdicts differ."""
+    """Return the group names by verdict; kinds of cue are separate only if their verdicts differ."""
     groups: dict[str, list[str]] = {}
     for language, kinds in (verdicts or {}).items():
         results = {kind: cell.verdict for kind, cell in kinds.items()}
@@ -166,7 +166,7 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 
 
 def control_commands(run: ReportRun) -> list[str]:
-    """Return the commands that train the missing control models and write the report again; none if it needs none."""
+    """Return the commands that train missing control models and rewrite the report; empty if none are missing."""
     evidence = run.evidence
     verdicts = [
         group.cell.verdict for part in (evidence.verdict, evidence.verdict_at_head) for group in kind_groups(part)
@@ -189,9 +189,10 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 
 
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
-    """Return the pronoun's row of the chosen head in the first sentence, for a wide screen and for a phone.
+    """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
 
-    The sentence is one in the page's language if there is any; without sentences there are no pictures.
+    The first sentence in the page's language is used, or else the first of all. Without sentences there are no
+    pictures.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:
@@ -211,7 +212,7 @@ def opening_pictures(run: ReportRun) -> list[FigureElement]:
 
 
 def run_facts(run: ReportRun) -> list[tuple[str, str]]:
-    """Return facts about the run, by name."""
+    """Return facts about the run as (name, value)."""
     evidence = run.evidence
     items = sum(whole.items for whole in evidence.languages.values())
     seconds = evidence.train_seconds
@@ -244,7 +245,7 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
 
 
 def _left_out(evidence: Evidence) -> str | None:
-    """Return how many items are left out of the scores, and why; None where none are."""
+    """Return how many items are excluded from the scores, by reason; None if no item is."""
     counts = [
         _("{items} ({reason})").format(items=f"{count:,}", reason=_(reason))
         for reason, count in evidence.dropped.items()

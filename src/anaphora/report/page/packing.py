@@ -1,4 +1,4 @@
-"""Maps of attention inside a page: one byte for each weight, as text."""
+"""Attention maps in a page: one byte per weight, in base64."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from anaphora.base.errors import UserError
 
 
 def pack_map(weights: ArrayLike) -> dict[str, Any]:
-    """Return a map as the explorer's entries hold it: weights in [0, 1] to the nearest 1 / 255.
+    """Encode a map for an explorer entry, with weights rounded to multiples of 1 / 255.
 
     Args:
-        weights: (L, H, W, W), or (L, 1, W, W) of a map without heads, finite; what lies outside [0, 1] is cut off.
+        weights: (L, H, W, W), or (L, 1, W, W) for a map without heads; finite, clipped to [0, 1].
 
     Raises:
         UserError: weights of another shape.
@@ -33,10 +33,10 @@ def pack_map(weights: ArrayLike) -> dict[str, Any]:
 
 
 def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
-    """Return the map that `pack_map` stored, (L, H, W, W) in [0, 1].
+    """Decode a map encoded by `pack_map`: (L, H, W, W) in [0, 1].
 
     Raises:
-        UserError: more or fewer bytes than the shape says.
+        UserError: a number of bytes that does not match the shape.
     """
     data = np.frombuffer(base64.b64decode(stored["data"]), dtype=np.uint8)
     shape = tuple(int(size) for size in stored["shape"])
@@ -47,8 +47,8 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
 
 
 def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the same map, compressed as in RFC 1950 (Deutsch and Gailly 1996), for a page of very many weights."""
-    # Weights hardly repeat, so looking for repetitions takes long and gains nothing: most are small, which codes use.
+    """Compress an encoded map as in RFC 1950 (Deutsch and Gailly 1996), for pages with many weights."""
+    # Weights rarely repeat, so a search for repetitions is slow and gains nothing; Huffman codes alone suffice.
     packer = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
     data = packer.compress(base64.b64decode(stored["data"])) + packer.flush()
     return {**stored, "data": base64.b64encode(data).decode("ascii"), "encoding": "deflate"}

@@ -1,7 +1,7 @@
-"""The report's sections on one run, from evidence to questions, figures and tables.
+"""Sections of the report on one run.
 
-Every file of `sections` holds some of them, with their places on the page. Nothing there knows of HTML: the page lays
-the sections out. A part of the evidence that is None gives a section that says that it was not measured.
+Each module of `sections` maps positions on the page to functions that turn evidence into a question, figures and
+tables. They do not depend on HTML. A section whose evidence is None says that it was not measured.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _FILES = [
     if path.stem != "__init__"
 ]
 FIGURES = tuple(name for file in _FILES for name in getattr(file, "FIGURES", ()))
-"""The names of all figures that a report can have: by them those of an earlier one are known."""
+"""Names of all figures that a report can have, for recognising the figures of an earlier report."""
 
 
 def run_sections(run: ReportRun) -> list[Section]:
-    """Return the sections of one run in the order of their places."""
+    """Return the sections of one run in page order."""
     files: list[PlacedSections] = [file.SECTIONS for file in _FILES]
     placed = sorted((item for sections in files for item in sections.items()), key=itemgetter(0))
     return [section for _place, make in placed if (section := make(run)) is not None]
 
 
 def score_sections(run: ReportRun) -> list[Section]:
-    """Return the sections that need only the scores."""
+    """Return the sections that need only scores."""
     return [scoreboard_section(run), heads_section(run), quads_section(run), alignment_section(run)]

@@ -1,4 +1,4 @@
-"""The report as one offline HTML file, and one sentence's attention as another; `offline` keeps them so."""
+"""Report page and page of one sentence's attention, each as one offline HTML file."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 __all__ = ["ReportRun", "pack_map", "write_attention_page", "write_report"]
 
 _PIXELS_PER_POINT = 1.7
-"""CSS pixels that a point of a figure takes: its type of 8 points is then read like the text beside it."""
+"""CSS pixels per point of a figure, so that 8-point text is as large as the text of the page."""
 _COMPRESS_FROM_BYTES = 1_000_000
-"""Bytes of maps from which on a page carries them compressed."""
+"""Size of the encoded maps above which a page stores them compressed."""
 _NUMBERED = re.compile(r"\b(layer|head) (\d)")
-"""The name of a layer or head, which is not broken."""
+"""Layer or head with its number, which stay on one line."""
 _BREAK_IN_CHINESE = re.compile(rf"(?<={WIDE_CHARACTER.pattern})\n(?={WIDE_CHARACTER.pattern})")
 
 
@@ -65,21 +65,21 @@ def write_report(
     divergences: Sequence[RowDivergence] = (),
     translations: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, Figure]]:
-    """Write the report of one or several runs as one HTML file that needs nothing else.
+    """Write the report of one or several runs as one self-contained HTML file.
 
     Args:
-        path: of the file.
-        runs: the explorer shows the sentences of the first.
-        title: of the page.
-        spreads: of every measure over the runs.
-        divergences: how far the runs' rows are apart.
-        translations: where the page links to for the same report in other languages: an address by language.
+        path: output file.
+        runs: content of each run; the explorer shows the sentences of the first.
+        title: title of the page.
+        spreads: spread of each measure over the runs.
+        divergences: divergences between the attention rows of the runs.
+        translations: link to the same report in each other language, by language.
 
     Returns:
-        The figures by run and name, to be saved as files as well.
+        The figures by run and name, for saving as files.
 
     Raises:
-        UserError: no runs, two runs of one name, or a map whose bytes do not fit its shape.
+        UserError: no runs, two runs of the same name, or a map that does not match its shape.
     """
     names = [run.name for run in runs]
     if not runs or len(set(names)) < len(names):
@@ -98,7 +98,7 @@ def write_report(
     shown = opening_pictures(first)
     for picture in shown:
         pictures[0, picture.name] = inline_figure(picture.figure, f"{picture.name}-")
-    # The page begins with a sentence of its own language.
+    # The explorer starts with a sentence in the language of the page.
     explored = sorted(first.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     write_page(
         path, "report.html.j2",
@@ -138,20 +138,20 @@ def write_attention_page(
     decoder: TableElement | None = None,
     unread: Sequence[str] = (),
 ) -> None:
-    """Write one sentence's maps, every layer and head, as one HTML file with the report's explorer.
+    """Write every layer's and head's map of one sentence as one HTML file with the report's explorer.
 
-    The page is in the language of `wording.spoken_in`.
+    The page is in the language set by `spoken_in`.
 
     Args:
-        path: of the file.
-        sentence: an entry, as `explorer.attention_entry` makes it; words and maps suffice.
-        head: with which the page opens; by default the first.
-        decoder: of a decoder, whose words see only what stands before them, the weights of the pronoun and of the last
-            word; no rows if no pronoun is given.
-        unread: the parts of the text that the model's vocabulary does not have.
+        path: output file.
+        sentence: explorer entry, as returned by `explorer.attention_entry`; words and maps suffice.
+        head: head shown first; None for the first head.
+        decoder: weights of the pronoun and of the last word, for a decoder, whose words attend only to earlier ones;
+            without rows if no pronoun is given.
+        unread: parts of the text outside the model's vocabulary.
 
     Raises:
-        UserError: no words, no maps, or a map whose bytes do not fit its shape and the words.
+        UserError: no words, no maps, or a map that does not match its shape and the words.
     """
     _check_sentence(sentence)
     whole = completed_entry(sentence)
@@ -188,14 +188,14 @@ def _check_sentence(sentence: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class InlineFigure:
-    """A figure of a page: its title, which the page writes above it and wraps, and the rest as an SVG element."""
+    """Figure within a page: its title as text, and the rest as an SVG element."""
 
     title: str
     svg: Markup
 
 
 def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
-    """Return the figure with text as text in the page's own font, and ids that no other figure has."""
+    """Render a figure as SVG with text in the page's font; `prefix` makes its ids unique."""
     from matplotlib import rc_context
 
     from anaphora.report.figures.sheet import TITLE_LINE, NotebookFigure
@@ -211,7 +211,7 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
             line.set_visible(True)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
-    # Its style element would hold for the whole page, whose own style says the same.
+    # The style element would apply to the whole page, whose own style has the same rules.
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
     used = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', svg))
     kept = {name for pair in used for name in pair if name}
@@ -225,7 +225,7 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     size = f'width="{_PIXELS_PER_POINT * width:.0f}" height="{_PIXELS_PER_POINT * height:.0f}"'
     opening = f'<svg {size} viewBox="0 {above:g} {width:g} {height:g}" '
     svg = opening + 'aria-hidden="true" focusable="false">' + svg[svg.index(">") + 1 :]
-    # Lines of Chinese are one text again; others were broken at a blank.
+    # Undo the line breaks: no blank between Chinese characters, a blank elsewhere.
     words = _BREAK_IN_CHINESE.sub("", title).replace("\n", " ")
     words = _NUMBERED.sub("\\1\u00a0\\2", words)
     return InlineFigure(words, trusted_markup(svg))

@@ -1,1 +1,1 @@
-"""The atlas: models side by side on the same items, as one offline page in English or Chinese."""
+"""The atlas: models side by side on the same items, as one offline page."""

@@ -1,4 +1,4 @@
-"""An atlas entry: one model on one corpus, with the numbers shared by sections and sentences."""
+"""Results of one model on one corpus, with the helpers shared by the atlas sections."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class AtlasEntry:
-    """A model on one corpus.
+    """Results of one model on one corpus.
 
     Attributes:
-        model: its name on the page.
-        is_decoder: whether a pronoun sees only what stands before it.
-        corpus: the name of the data.
-        evidence: what was measured.
+        model: name of the model on the page.
+        is_decoder: whether attention is causal, so that a pronoun attends only to earlier words.
+        corpus: key of the corpus in `corpus_names`.
+        evidence: measurements of the model.
         heads: (L, H) candidate accuracy of every head on the development split, by language.
-        untested: why there are no causal tests, in one line; None if there are, or none were wanted.
-        unread: the measured items with a pronoun or candidate that is not in the model's vocabulary; None if there are
-            none.
-        antecedents: the rows of `selection_table` on a corpus of documents; None elsewhere, or where it cannot be
-            asked.
-        unselected: whether it cannot be asked although the corpus is of documents.
-        names: the rows of `name_decisions` on GAP; None elsewhere.
+        untested: reason for missing causal tests, in one line; None if there are tests or none were requested.
+        unread: measured items with a pronoun or candidate outside the model's vocabulary; None if there are none.
+        antecedents: rows of `selection_table` on a corpus of documents; None on other corpora or if `unselected`.
+        unselected: whether the model cannot select antecedents although the corpus has documents.
+        names: rows of `name_decisions` on GAP; None on other corpora.
     """
 
     model: str
@@ -48,17 +46,17 @@ class AtlasEntry:
 
     @property
     def head(self) -> str:
-        """Return the chosen head as the page writes it."""
+        """Return the chosen head as "layer.head"."""
         return numbered_head(self.evidence.head.layer, self.evidence.head.head)
 
 
 def numbered_head(layer: int, head: int) -> str:
-    """Return a head as the page writes it: layer.head, both counted from 0."""
+    """Return a head as "layer.head", both counted from 0."""
     return f"{layer}.{head}"
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the accuracy on all items if the model answers all of them, else on those of the causal tests."""
+    """Return the accuracy on all items, or on those of the causal tests if only these have answers."""
     cell = in_group(evidence.scores, code, kind)
     if cell is not None and cell.task_accuracy is not None:
         return cell.task_accuracy
@@ -67,12 +65,12 @@ def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
 
 
 def row_of(rows: Rows, **wanted: str) -> Mapping[str, Any] | None:
-    """Return the first row with these values."""
+    """Return the first row with the given values; None if no row has them."""
     return next((row for row in rows if all(row[name] == value for name, value in wanted.items())), None)
 
 
 def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the ends of a row's interval; None if there is none."""
+    """Return the interval of a row as (low, high); None if it has none."""
     return None if row["low"] is None or row["high"] is None else (row["low"], row["high"])
 
 

@@ -1,4 +1,4 @@
-"""The sentences at the top of the atlas: its conclusions, each with its numbers."""
+"""Conclusions at the top of the atlas, as sentences with their numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anaphora.report.wording import (
 
 
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield the findings on one corpus, from the entries of all models."""
+    """Yield the conclusions on one corpus from the entries of all models."""
     for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
         yield from _head_findings(entries, code)
     yield from _antecedent_findings(entries)
@@ -32,7 +32,7 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield sentences on the head that attends to the antecedent most often, and on the cost of its edge."""
+    """Yield a sentence on the head with the highest candidate accuracy, and each model's loss from a knockout."""
     scored = [
         (whole.candidate_accuracy, entry, whole)
         for entry in entries
@@ -109,7 +109,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """Return the baselines of a head, None if they were not measured."""
+    """Return the accuracies that a head is compared with; None if not measured."""
     shortcut = cell.best_shortcut
     return {
         "chance": cell.chance,
@@ -119,7 +119,7 @@ def _others(cell: Cell) -> dict[str, float | None]:
 
 
 def _comparison(cell: Cell) -> str:
-    """Return a phrase with chance and the best shortcut; what was not measured is left out."""
+    """Return a list of the measured accuracies of `_others`, for use in a sentence."""
     shortcut = cell.best_shortcut
     rule = "" if shortcut is None else label(baseline_names(), shortcut.name)
     texts = {
@@ -135,13 +135,13 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Check whether the whole interval is above all baselines of the head."""
+    """Return whether the whole interval is above all accuracies of `_others`; False if one is unknown."""
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on the model whose head selects antecedents best, compared with the rules."""
+    """Yield a sentence on the best head at selecting antecedents, compared with the rules."""
     picked = []
     for entry in entries:
         rows, column = entry.antecedents or (), mention_type(entry.antecedents or ())
@@ -181,7 +181,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on the head that decides names best, compared with the rules."""
+    """Yield a sentence on the best head at deciding names, compared with the rules."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

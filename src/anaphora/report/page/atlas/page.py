@@ -1,4 +1,4 @@
-"""The page of the atlas and its sections on every corpus: chosen heads, all heads, levels and causal tests."""
+"""Page of the atlas, with its sections on each corpus: chosen heads, all heads, levels and causal tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anaphora.report.numbers import NOT_MEASURED, format_count, format_p_value, 
 from anaphora.report.page.atlas.entry import AtlasEntry, corpus_names, task_accuracy
 from anaphora.report.page.atlas.findings import findings
 from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
-from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement
+from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement, figures_of
 from anaphora.report.page.offline import write_page
 from anaphora.report.page.write import inline_figure
 from anaphora.report.tables import causal_table, level_table
@@ -27,12 +27,12 @@ from anaphora.report.wording import baseline_names, group_label, label, language
 
 
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
-    """Write the page on some models and corpora, in the language of `wording.spoken_in`.
+    """Write the atlas of several models and corpora, in the language set by `spoken_in`.
 
     Args:
-        path: of the file.
-        entries: every model on every corpus, the corpus of the first one in front.
-        split: what was measured.
+        path: output file.
+        entries: results of every model on every corpus; the corpus of the first entry comes first.
+        split: measured split.
 
     Returns:
         The figures by name.
@@ -45,12 +45,7 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
         *(section for of_corpus in corpora.values() for section in _corpus_sections(of_corpus)),
         _reading_section(entries),
     ]
-    figures = {
-        element.name: element.figure
-        for section in sections
-        for element in section.elements
-        if isinstance(element, FigureElement)
-    }
+    figures = figures_of(sections)
     first = corpora[entries[0].corpus]
     write_page(
         path,
@@ -76,7 +71,7 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
 
 
 def atlas_rows(entries: Sequence[AtlasEntry]) -> TableElement:
-    """Return a row for each model, corpus and language: the chosen head and what it is compared with."""
+    """Return the chosen head of each model with its baselines, one row per model, corpus and language."""
     return TableElement(
         title=_("The chosen head of each model, shares in %"),
         columns=[
@@ -108,7 +103,7 @@ def atlas_rows(entries: Sequence[AtlasEntry]) -> TableElement:
 
 
 def _without_empty_columns(table: TableElement) -> TableElement:
-    """Return the rows without empty columns, such as quads on public corpora or answers of a model without any."""
+    """Drop columns of numbers without any value, such as quads on public corpora."""
     kept = [
         number
         for number in range(len(table.columns))
@@ -122,7 +117,7 @@ def _without_empty_columns(table: TableElement) -> TableElement:
 
 
 def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
-    """Yield the sections on one corpus, all of whose models are given."""
+    """Yield the sections on one corpus from the entries of all models."""
     corpus = entries[0].corpus
     yield _section(
         "rows",
@@ -225,7 +220,7 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElemen
 
 @figure_style()
 def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
-    """Draw the chosen head's accuracy with chance and the best shortcut, one row per model, one panel per language."""
+    """Draw the chosen head's accuracy with its baselines, one row per model, one panel per language."""
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
@@ -290,7 +285,7 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
 
 
 def _of_each_model(entries: Sequence[AtlasEntry], make: Callable[[Evidence], TableElement]) -> TableElement:
-    """Return the rows of every model in one table, whose first column names the model."""
+    """Return one table with the rows of every model, whose first column names the model."""
     tables = [make(entry.evidence) for entry in entries]
     rows = [[entry.model, *row] for entry, table in zip(entries, tables, strict=True) for row in table.rows]
     return replace(tables[0], columns=[_("model"), *tables[0].columns], rows=rows, texts=tables[0].texts + 1)
@@ -374,7 +369,7 @@ def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell) -> list[str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the largest corrected p of a language's kinds of cue."""
+    """Return the largest corrected p-value over a language's kinds of cue, or that of `kind` if it has one."""
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())
     known = [one.p_holm for one in chosen if one.p_holm is not None]

@@ -1,4 +1,4 @@
-"""The atlas sections of single kinds of corpus: antecedent selection on documents, name decisions on GAP."""
+"""Atlas sections for single kinds of corpus: antecedent selection on documents, name decisions on GAP."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _HEAD_SELECTORS = {
     "untrained_words": ("untrained", "words"),
     "untrained_mentions": ("untrained", "mentions"),
 }
-"""The rows of a model: what they are called, and "selector" and "field" of `selection_table`."""
+"""Rows of a model: "selector" and "field" of `selection_table`, by label key."""
 
 
 def mention_type(rows: Rows) -> str:
-    """Return the kind of mention that sentences are about: pronouns if there are any."""
+    """Return the mention type that sentences report, "pronoun" if the rows have it, otherwise "all"."""
     return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
 
 
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return every model's best heads as antecedent selectors, next to the rules, which are the same for all models."""
+    """Return figure, table and notes on every model's best heads as antecedent selectors, next to the rules."""
     selected = [entry for entry in entries if entry.antecedents]
     elements: list[PageElement] = []
     if selected:
@@ -81,7 +81,7 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
 
 @figure_style()
 def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> Figure:
-    """Draw the best heads, one row per model and one panel per kind of mention, with rules as ticks."""
+    """Draw the accuracy of the best heads, one row per model, one panel per mention type, with rules as ticks."""
     marks: Marks = {}
     forms = {"words": (style.ANTECEDENT, "D"), "mentions": (style.PRONOUN, "o")}
     ticks = {
@@ -118,7 +118,7 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> F
 
 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return the name decisions of every model's chosen head, next to the rules, which are the same for all models."""
+    """Return figure, table and note on the name decisions of every model's chosen head, next to the rules."""
     decided = [entry for entry in entries if entry.names]
     if not decided:
         return []
@@ -165,7 +165,7 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
 
 @figure_style()
 def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
-    """Return a row for every rule and every model's policies: F1 of all items, and of either gender."""
+    """Draw F1 over all items and by gender, one row per rule and per policy of a model."""
     marks: Marks = {}
     rows: list[tuple[str, bool]] = []
     for model, row in lines:
@@ -195,7 +195,7 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
 
 
 def _picked(row: Mapping[str, Any] | None) -> str:
-    """Return a share with its interval and, of one model's head, layer and number."""
+    """Return an accuracy with its interval and, for a head, "(layer.head)"."""
     if row is None:
         return NOT_MEASURED
     share = format_percent(row["accuracy"], interval_of(row))
@@ -203,7 +203,7 @@ def _picked(row: Mapping[str, Any] | None) -> str:
 
 
 def _ratio(row: Mapping[str, Any], name: str) -> str:
-    """Return a ratio with its interval, two digits each."""
+    """Return a ratio with its interval, with two decimals."""
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     ends = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     return format_number(row[name], 2) + ends

@@ -1,1 +1,1 @@
-"""The sections of the page, one question each."""
+"""Sections of the page, one question each."""

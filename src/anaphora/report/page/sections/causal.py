@@ -1,4 +1,4 @@
-"""The sections on interventions, controls and changed inputs."""
+"""Sections on interventions, control models and perturbed inputs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def knockout_section(run: ReportRun) -> Section:
 
 
 def _knockout_summary(group: str, cell: CausalCell, scope: str) -> list[str]:
-    """Return a summary of the knockout figure for the scopes of the verdict."""
+    """Return the alternative text for one scope of a knockout; empty unless the verdict uses the scope."""
     knockout = cell.knockout.get(scope)
     gold = knockout.edges.get("gold") if knockout else None
     if knockout is None or gold is None or gold.drop is None or scope not in ("head", VERDICT_SCOPE):
@@ -100,7 +100,7 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
 
 
 def _spread_cells(spread: Spread | None) -> tuple[str, str]:
-    """Return the median, and the lowest and highest, as cells of a table."""
+    """Return the median and the range of a spread as two table cells."""
     if spread is None:
         return NOT_MEASURED, NOT_MEASURED
     return format_percent(spread.median), format_range(spread.lowest, spread.highest)
@@ -218,7 +218,7 @@ def patching_section(run: ReportRun) -> Section:
 
 
 def dose_response_section(run: ReportRun) -> Section:
-    """Return the section on the correlation of an edge's score with the cost of its knockout."""
+    """Return the section on the correlation between an edge's score and the loss from its knockout."""
     cells = run.evidence.causal_cells
     figure = causal.dose_response_figure(cells)
     elements: list[PageElement] = []
@@ -286,7 +286,7 @@ def controls_section(run: ReportRun) -> Section:
 
 
 def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
-    """Return tables of the trained model on perturbed sentences."""
+    """Return a table of the scores on perturbed sentences; empty if there are none."""
     rows = [
         [
             label(_perturbation_names(), name),

@@ -1,4 +1,4 @@
-"""Example sentences, right and wrong, with the row of the chosen head."""
+"""Section of example sentences, right and wrong, with the chosen head's row."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _SORTS = {
     N_("The head picks the antecedent; the model gives no answer"): (None, True),
     N_("The head picks another candidate; the model gives no answer"): (None, False),
 }
-"""Sorts of sentences: whether the answer is right, None without one, and whether the head picks the antecedent."""
+"""Sorts of sentences: whether the answer is right (None: no answer), and whether the head picks the antecedent."""
 _MOST = 2
-"""Sentences of each sort and language."""
+"""Maximum number of sentences per sort and language."""
 
 
 def examples_section(run: ReportRun) -> Section:
-    """Return sentences with the chosen head's row, right and wrong in turn, with links to the explorer."""
+    """Return the section of example sentences, right and wrong, with links to the explorer."""
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)
     for sort, (right, points) in _SORTS.items():

@@ -1,4 +1,4 @@
-"""The section on compositions by how much of each training showed, with the shortcuts of the closed list."""
+"""Section on compositions by how much of each training showed, with shortcut baselines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anaphora.report.wording import label, language_name, level_names, shortcut_
 
 
 def levels_section(run: ReportRun) -> Section | None:
-    """Return the section on levels with every shortcut of the list; None if the corpus has no compositions."""
+    """Return the section on composition levels; None if the corpus has no compositions."""
     evidence = run.evidence
     if not evidence.levels:
         return None

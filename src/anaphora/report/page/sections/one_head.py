@@ -1,4 +1,4 @@
-"""The section on the effects of a single head, and on other words that attend to the antecedent."""
+"""Section on the effects of the chosen head alone, and on other words that attend to the antecedent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anaphora.report.wording import clauses
 
 
 def one_head_section(run: ReportRun) -> Section:
-    """Return the section on a head's own effects, equal doses and redistributed weight, as far as measured."""
+    """Return the section on the chosen head alone: its effects, equal doses and redistributed weight."""
     evidence = run.evidence
     doses = dose_table(evidence)
     figure = causal.equal_doses_figure(evidence.causal_cells)

@@ -1,4 +1,4 @@
-"""The sections on the scores of the chosen head, and on its baselines."""
+"""Sections on the chosen head's scores and on baselines."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from anaphora.report.wording import (
 )
 
 _WORST_TEMPLATES = 5
-"""Templates of each language that are listed."""
+"""Number of templates listed per language."""
 
 
 def scoreboard_section(run: ReportRun) -> Section:
-    """Return head, chance and shortcuts side by side."""
+    """Return the section on task and candidate accuracy, with chance and baselines."""
     evidence = run.evidence
     elements: list[PageElement] = []
     groups = list(all_groups(evidence.scores))
@@ -72,7 +72,7 @@ def scoreboard_section(run: ReportRun) -> Section:
 
 
 def _score_columns() -> list[str]:
-    """Return the heads of the columns of `_score_row` and then of `_further_row`."""
+    """Return the column headings of `_score_row`, followed by those of `_further_row`."""
     return [
         _("items"),
         _("task accuracy, %"),
@@ -112,7 +112,7 @@ def _further_row(evidence: Evidence, language: str, kind: str) -> list[str]:
 
 
 def effects_section(run: ReportRun) -> Section:
-    """Return meaning, position and entity."""
+    """Return the section on the effects of meaning, position and entity."""
     part = run.evidence.effects
     figure = measures.effects_figure(part)
     elements: list[PageElement] = []
@@ -157,7 +157,7 @@ def _effects(cell: Effects) -> list[Effect]:
 
 
 def baselines_section(run: ReportRun) -> Section:
-    """Return the strongest shortcuts."""
+    """Return the section on chance and shortcut baselines."""
     evidence = run.evidence
     elements: list[PageElement] = []
     groups = list(all_groups(evidence.scores))
@@ -185,7 +185,7 @@ def baselines_section(run: ReportRun) -> Section:
 
 
 def maps_section(run: ReportRun) -> Section:
-    """Return the other kinds of map."""
+    """Return the section on the kinds of attention map."""
     evidence = run.evidence
     figure = measures.maps_figure(evidence.maps)
     elements: list[PageElement] = []
@@ -236,7 +236,7 @@ def maps_section(run: ReportRun) -> Section:
 
 
 def factors_section(run: ReportRun) -> Section:
-    """Return accuracy by stratum and by factor."""
+    """Return the section on accuracy by stratum, factor and template."""
     evidence = run.evidence
     elements: list[PageElement] = []
     for name, figure, rows in (

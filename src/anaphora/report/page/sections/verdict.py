@@ -1,4 +1,4 @@
-"""The section on the verdict: a table with a row for each rule."""
+"""Section on the verdicts, with a row for each rule."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIGNS = {"supported": "yes", "not supported": "no", "not yet controlled": "open
 
 
 def verdict_section(run: ReportRun) -> Section:
-    """Return the verdict of every language and kind of cue, for the layer and for the head, with all rules."""
+    """Return the section on the verdicts for the chosen head's layer and for the head alone."""
     evidence = run.evidence
     columns = [_("candidate accuracy, %"), _("chance, %")]
     of_layer = [*columns, _("lost without the edge to the antecedent, points"), _("answers flipped, %")]
