@@ -1,4 +1,4 @@
-"""Heads as antecedent selectors, Clark et al. 2019, table 2: python scripts/antecedents.py run=outputs/demo."""
+"""Evaluate heads as antecedent selectors: python scripts/antecedents.py run=outputs/demo."""
 
 from anaphora.cli import run_command
 

@@ -1,4 +1,4 @@
-"""The attention of any model in one text: python scripts/attention.py run=outputs/demo text='...' pronoun=she."""
+"""Show the attention of any model in one text: python scripts/attention.py run=outputs/demo text='...' pronoun=she."""
 
 from anaphora.cli import run_command
 

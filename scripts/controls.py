@@ -1,6 +1,6 @@
 """Train a run's controls and measure them: python scripts/controls.py run=outputs/demo.
 
-A finished control is re-used, an unfinished one resumed; `make evidence` calls this.
+A finished control is reused, an unfinished one resumed. `make evidence` calls this script.
 """
 
 from anaphora.cli import run_command

@@ -1,4 +1,4 @@
-"""MUC, B3, CEAF and LEA of clusters: python scripts/coreference.py key=gold.jsonlines response=predicted.jsonlines."""
+"""Score coreference clusters: python scripts/coreference.py key=gold.jsonlines response=predicted.jsonlines."""
 
 from anaphora.cli import run_command
 

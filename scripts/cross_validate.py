@@ -1,4 +1,4 @@
-"""Put the folds of a corpus together: python scripts/cross_validate.py runs=[outputs/fold_0,outputs/fold_1]."""
+"""Cross-validate runs on folds: python scripts/cross_validate.py runs=[outputs/fold_0,outputs/fold_1]."""
 
 from anaphora.cli import run_command
 

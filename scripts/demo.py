@@ -1,6 +1,6 @@
-"""Train, extract, score and plot on the built-in corpus: python scripts/demo.py.
+"""Train, measure and plot on the built-in corpus: python scripts/demo.py.
 
-A finished run is re-used, an unfinished one resumed; `make demo` calls this.
+A finished run is reused, an unfinished one resumed. `make demo` calls this script.
 """
 
 from anaphora.cli import run_command

@@ -1,6 +1,6 @@
 """Walk through attention step by step: python scripts/explain.py example=list.
 
-text="..." run=outputs/demo takes a sentence of a trained run, matrices=FILE takes matrices of your own.
+Alternatives to an example: text="..." run=outputs/demo for a sentence, matrices=FILE for your own matrices.
 """
 
 from anaphora.cli import run_command

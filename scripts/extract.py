@@ -1,4 +1,4 @@
-"""Write the pronouns' attention rows: python scripts/extract.py run=outputs/demo."""
+"""Write the attention rows of pronouns: python scripts/extract.py run=outputs/demo."""
 
 from anaphora.cli import run_command
 

@@ -1,4 +1,4 @@
-"""F1 of name decisions on GAP: python scripts/gap.py 'runs=[outputs/gap]' data.path=gap-coreference."""
+"""Compute F1 of name decisions on GAP: python scripts/gap.py 'runs=[outputs/gap]' data.path=gap-coreference."""
 
 from anaphora.cli import run_command
 

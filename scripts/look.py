@@ -1,4 +1,4 @@
-"""The live page of the run that comes with the package: python scripts/look.py; run=outputs/demo shows another."""
+"""Serve the live page of the shipped run: python scripts/look.py; run=outputs/demo shows another run."""
 
 from anaphora.cli import run_command
 

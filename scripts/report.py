@@ -1,6 +1,6 @@
-"""The evidence on a run as one offline page: python scripts/report.py run=outputs/demo.
+"""Write the evidence on a run as one offline page: python scripts/report.py run=outputs/demo.
 
-What was measured before is read from metrics.json; trained controls are shown once scripts/controls.py has made them.
+Earlier measurements are read from metrics.json; trained controls are included if scripts/controls.py has been run.
 """
 
 from anaphora.cli import run_command

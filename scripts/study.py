@@ -1,6 +1,6 @@
 """Train and measure the cells of a study, and write its page: python scripts/study.py study=emergence_first.
 
-Finished runs are used again, unfinished ones resumed.
+Finished runs are reused, unfinished ones resumed.
 """
 
 from anaphora.cli import run_command

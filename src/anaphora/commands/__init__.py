@@ -1,1 +1,1 @@
-"""One file for each command, named as the user types it."""
+"""The commands, one module for each, named after the command."""

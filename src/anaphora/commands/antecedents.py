@@ -1,4 +1,4 @@
-"""Heads as antecedent selectors, from a stored model and a corpus to tables and files.
+"""Evaluate attention heads as antecedent selectors on a corpus.
 
 Example: anaphora antecedents run=outputs/demo data=litbank data.path=litbank/coref/tsv
 """
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class AntecedentSelection:
-    """Heads as antecedent selectors, Clark et al. 2019, table 2: chosen on `dev`, reported on `split`."""
+    """Settings of `anaphora antecedents`, after Clark et al. 2019, table 2; heads are chosen on `dev`."""
 
     run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
-    data: Data | None = None  # by default the run's own, otherwise for instance data=litbank data.path=...
-    split: str = "test"  # the split that is reported, `test` or `train`
+    data: Data | None = None  # by default the run's own data; for instance data=litbank data.path=...
+    split: str = "test"  # split to report, `test` or `train`
     # Factors whose values get rows of their own, such as `seen` or `genre`.
     by: list[str] = field(default_factory=list)
     untrained: int = 5  # number of untrained models to measure as a control
     output: str | None = None  # folder for the files; by default `antecedents/<corpus>` in the run directory
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # formats of figures: `png`, `svg`, `pdf`
-    trainer: Device = field(default_factory=Device)  # where it computes
+    trainer: Device = field(default_factory=Device)  # device to compute on
 
     def __post_init__(self) -> None:
         one_of("split", self.split, ("test", "train"))
@@ -44,14 +44,14 @@ class AntecedentSelection:
 
 
 def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
-    """Choose heads on the development documents, measure them on others, print, and write tables and a figure.
+    """Choose heads on the development documents, measure them on `split`, and print and write tables and a figure.
 
     Returns:
-        What `antecedents.json` holds: "source", "run", "settings", "split", "passages", "development_items",
+        Contents of `antecedents.json`: "source", "run", "settings", "split", "passages", "development_items",
         "left_out" (items without an antecedent before the mention) and "rows" (see `selection_table`).
 
     Raises:
-        UserError: a split holds no items, a factor of `by` is unknown, or a text is too long for the model.
+        UserError: a split has no items, a factor in `by` is unknown, or a text is too long for the model.
     """
     from anaphora.api.runs import OpenRun
     from anaphora.commands.parts.shared import held_output, open_run_or_model
@@ -121,7 +121,7 @@ def _select(
 
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
-    """Print the tables of `antecedents.json`, and a sentence on the best head."""
+    """Print the tables of `antecedents.json` and a sentence on the best head."""
     from rich.table import Table
 
     from anaphora.base.console import console, print_table

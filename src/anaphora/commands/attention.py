@@ -1,6 +1,6 @@
-"""Show attention: of any model in one text as a page or a table, of a run as pictures, by the ending of `output`.
+"""Show the attention of any model in one text as a page or a table, or of a run as pictures, by the ending of `output`.
 
-With candidates, the heads in which the pronoun attends to each of them most are printed too.
+With candidates, the heads in which the pronoun attends most to each candidate are printed too.
 
 Example: anaphora attention run=outputs/demo text="Anna left because she was tired." pronoun=she
 """
@@ -28,34 +28,35 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 PAGES = (".html", ".parquet")
+"""File endings of pages and tables."""
 PICTURES = (".png", ".svg", ".pdf")
-"""Endings of a file: of pages and tables, of pictures."""
+"""File endings of pictures."""
 _HEADS = 5
-"""How many heads are named for each candidate."""
+"""Number of heads printed for each candidate."""
 _ELSEWHERE = "outputs/other/attention.png"
-"""An example of `output` for pictures that must not lie among a run's own."""
+"""Example of `output` in error messages, for pictures on other data than the run's own."""
 
 
 @dataclass(kw_only=True)
 class AttentionQuery(RunHead, SentenceOrItems):
-    """The attention of any model in one text as a page or a table, of a run also as pictures."""
+    """Settings of `anaphora attention`."""
 
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
     run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
     # A word of the text ("it:2" for the second "it"), or its characters as "start:end"; by default its last
     # third-person pronoun.
     pronoun: str | None = None
-    second: str | None = None  # the second text of a pair, of a model of transformers, for a page or a table
-    by: str = "word"  # `word`, or `token` to keep the subwords of a word apart; for a page or a table
-    # The text with blanks between its words, as in "小红 推 了 小明", if tokens are to be merged to these words; by
-    # default blanks, marks and, in Chinese, the tokenizer divide them. For a page or a table.
+    second: str | None = None  # second text of a pair for a model of transformers, for a page or a table
+    by: str = "word"  # `word`, or `token` for one row per subword; for a page or a table
+    # The text with spaces between its words, as in "小红 推 了 小明", to merge tokens into these words; by default
+    # words end at spaces and punctuation, and in Chinese where the tokenizer divides. For a page or a table.
     words: str | None = None
     special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is scaled up
-    # Language of a page or of pictures: `en`, `zh`, or of pictures `both` (one file for each); texts keep their own.
+    # Language of a page or of pictures: `en`, `zh`, or for pictures `both` (one file for each); texts keep their own.
     interface_language: str = field(default_factory=environment_language)
-    # File to write. With a text: .html for a page of all layers and heads (the default, its name begins with the text),
-    # .parquet for a table. Of a run: .png, .svg or .pdf for pictures, whose names begin with the file's; without a text
-    # they are those of the run's scores, by default in its folder `figures`.
+    # File to write. With a text: .html for a page of all layers and heads (the default, named after the text), .parquet
+    # for a table. For a run: .png, .svg or .pdf for pictures, whose names begin with the name of this file; without a
+    # text they show the run's scores and go by default to its folder `figures`.
     output: str | None = None
 
     def __post_init__(self) -> None:
@@ -80,7 +81,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
     @property
     def draws(self) -> bool:
-        """Check whether pictures are drawn."""
+        """Return whether pictures are drawn."""
         return self.text is None if self.output is None else Path(self.output).suffix in PICTURES
 
     def _check_page(self) -> None:
@@ -105,7 +106,7 @@ def attention(settings: AttentionQuery) -> None:
 
 
 def show_text(settings: AttentionQuery, text: str) -> None:
-    """Write the page or the table, and name the heads in which the pronoun attends to each candidate most."""
+    """Write the page or table of a text, and print the heads in which the pronoun attends most to each candidate."""
     from anaphora.api.models import attention as read_attention
     from anaphora.base.console import console, say
     from anaphora.data.own_sentence import name_of_sentence
@@ -146,7 +147,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
 
 @in_language_of_messages
 def print_choice_of_pronoun(example: Example | None) -> None:
-    """Print which pronoun of a text was taken if it has several, and what to do if it has none."""
+    """Print which of several pronouns of a text was chosen, or what to do if the text has none."""
     from anaphora.base.console import say
     from anaphora.report.page.answer_notes import no_pronoun_note, pronoun_note
 
@@ -157,7 +158,7 @@ def print_choice_of_pronoun(example: Example | None) -> None:
 
 @in_language_of_messages
 def print_ranking(maps: SentenceAttention, example: Example, candidates: list[str]) -> None:
-    """Print the heads in which the pronoun attends to each candidate most."""
+    """Print the heads in which the pronoun attends most to each candidate, with the weights (0 to 1)."""
     from rich.table import Table
 
     from anaphora.base.console import print_table
@@ -180,7 +181,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
     """Draw one sentence, or the figures of a run's scores, in each requested language.
 
     Raises:
-        UserError: the items are of other data than the run's own, and `output` would put their figures among its own.
+        UserError: figures on other data would be written among those on the run's own data.
     """
     from anaphora.base.console import console, working
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, headline_of, held_output
@@ -210,7 +211,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
 
 
 def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
-    """Return a function that draws the heat map and the pronoun's row of one sentence, which is read once."""
+    """Run the model on one sentence, and return a function that draws its heat map and the pronoun's row."""
     from anaphora.analysis.evidence.storage import stored_head
     from anaphora.analysis.maps.capture import whole_maps
     from anaphora.analysis.maps.record import AttentionRecord
@@ -221,7 +222,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
     example = sentence_of(settings)
     head = head_of_settings(settings, run) or stored_head(run, example.language)
-    encode(run, [example])  # refuses a text that the model cannot hold
+    encode(run, [example])  # refuses a text that is too long for the model
     tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
     pronoun_tokens = tokens.covering(example.pronoun)
     record = AttentionRecord.of(example, tokens, maps[:, :, pronoun_tokens].mean(axis=2))
@@ -229,7 +230,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
 
 def score_figures(headline: Headline) -> dict[str, Figure]:
-    """Return the figures shared with the report: scoreboard, heads on development, quads, training curves."""
+    """Return the figures of the report's score sections: scoreboard, heads on development, quads, training curves."""
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
     from anaphora.report.page.run_sections import score_sections
@@ -241,9 +242,9 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 
 
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
-    """Return a function that draws the pronoun's row in the first right and the first wrong sentence.
+    """Return a function that draws the pronoun's row in one right and one wrong sentence of each language.
 
-    Both are taken from each language of the texts; where the head is right, the whole map is drawn too.
+    They are the first sentences where the head is right and wrong. For the right one, the whole map is drawn too.
     """
     from anaphora.analysis.evidence.exhibits import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

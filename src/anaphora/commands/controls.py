@@ -1,4 +1,4 @@
-"""The evidence on a run: trained controls, the measures beyond its scores, and the report.
+"""Train the controls of a run and measure them.
 
 Example: anaphora controls run=outputs/demo
 """
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class TrainedControls:
-    """Trained controls of a stored run."""
+    """Settings of `anaphora controls`."""
 
     run: str = "outputs/demo"  # the run directory
     # The controls to train; masked_tokens, pairwise and nearest are possible too.
     controls: list[str] = field(default_factory=lambda: [*CONTROLS])
     split: str = "test"  # split on which the controls are measured: `train`, `dev` or `test`
-    trainer: RunsDevice = field(default_factory=RunsDevice)  # where they are trained and measured
+    trainer: RunsDevice = field(default_factory=RunsDevice)  # device to train and measure on
 
     def __post_init__(self) -> None:
         one_of("split", self.split, SPLITS)
@@ -40,13 +40,13 @@ class TrainedControls:
 
 
 def controls(settings: TrainedControls) -> dict[str, Control | None]:
-    """Train each control that is not trained yet, measure it, and write `controls/controls.json` in the run directory.
+    """Train the requested controls if necessary, measure them, and write `controls/controls.json` in the run directory.
 
     Returns:
-        What the file holds: the controls by name, None for one that was never trained.
+        The controls in the file by name; None for a control that has never been trained.
 
     Raises:
-        UserError: the run is not finished or has no attention, or a control's directory holds something else.
+        UserError: the run is unfinished or has no attention maps, or a control's directory holds something else.
     """
     from anaphora.analysis.evidence import controls
     from anaphora.runs.directory import load, locked_run
@@ -76,7 +76,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
         with working(_("measuring {name}").format(name=name)):
             trained_control = controls.measure_control(name, trained, splits.development, splits.measured)
             by_name[name] = replace(trained_control, measured_on=about)
-        # After each, so that an interrupted command keeps what is done.
+        # After each control, so that an interrupted command keeps the finished ones.
         controls.write(run.directory, settings.split, by_name)
     measured = {name: control for name in settings.controls if (control := by_name[name]) is not None}
     print_controls(run.name, settings.split, measured)
@@ -85,7 +85,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
 
 
 def control_settings(run: Run, control: str, device: str | None) -> Config:
-    """Return the settings of a control: those of the run with one change, whatever its recipe."""
+    """Return the training settings of a control: those of the run, except for the change that defines the control."""
     from anaphora.analysis.evidence import controls
 
     config = controls.control_config(run.config, control)
@@ -94,7 +94,7 @@ def control_settings(run: Run, control: str, device: str | None) -> Config:
 
 
 def _trained_control(run: Run, control: str, device: str | None) -> Run:
-    """Return the finished control."""
+    """Return the trained run of a control; the run itself if the control changes none of its settings."""
     from anaphora.base.console import say
     from anaphora.runs.reuse import same_settings
     from anaphora.training.reuse import load_or_train

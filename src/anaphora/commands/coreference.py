@@ -1,6 +1,6 @@
 """Score coreference clusters in JSON lines against a key: MUC, B3, CEAF and LEA, as the reference scorer does.
 
-With `run`, the clusters are those of a model's answers about the mentions of the key, and are written first.
+With `run`, a model first predicts the clusters from the mentions of the key, and they are written as the response.
 
 Example: anaphora coreference key=gold.jsonlines response=predicted.jsonlines
 """
@@ -28,31 +28,31 @@ if TYPE_CHECKING:
 _ENDS = ("inclusive", "exclusive")
 _FORMS = ("pronoun", "proper", "nominal", "unknown")
 _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-e", "lea": "LEA"}
-"""The measures by their place in `CoreferenceScores`, and what papers call them."""
+"""Usual names of the measures, by field of `CoreferenceScores`."""
 
 
 @dataclass(kw_only=True)
 class ClusterFiles:
-    """The key and the response: two files of the same documents, each a line with its words and clusters."""
+    """Settings of `anaphora coreference`: two files with the same documents, one document a line."""
 
     any_model: ClassVar[bool] = True  # a language model of transformers has no config.yaml
-    key: str = MISSING  # file with the right clusters, .jsonl or .jsonlines: the forms of data=clusters
-    # File with the clusters of a system, of the same documents in any order and form; with `run` it is written, in the
-    # form of the key.
+    key: str = MISSING  # file with the gold clusters, .jsonl or .jsonlines, in a form that data=clusters reads
+    # File with the clusters of a system for the same documents, in any order and form; with `run` the file is written,
+    # in the form of the key.
     response: str = MISSING
     # A run directory or a language model (a folder, hf://owner/name): each pronoun among the mentions of the key is
     # linked to the mention before it that the model names, and linked mentions are a cluster.
     run: str | None = None
-    # With `run`, the mentions that are linked, by their head words: `pronoun`, `proper`, `nominal`, `unknown`.
+    # With `run`, the kinds of mentions to link, by head word: `pronoun`, `proper`, `nominal`, `unknown`.
     forms: list[str] = field(default_factory=lambda: ["pronoun"])
-    words: int = 100  # with `run`, most words that it reads at once, whole sentences where possible
-    # What the end of a span is in the key, `inclusive` (the last word) or `exclusive` (the word behind it); by default
-    # what the name of its field says or its spans prove.
+    words: int = 100  # with `run`, most words in one input, which ends with a sentence if possible
+    # Meaning of the end of a span in the key, `inclusive` (the last word) or `exclusive` (the word after it); by
+    # default inferred from the name of the field or from the spans.
     key_ends: str | None = None
-    response_ends: str | None = None  # the same of the response: `inclusive` or `exclusive`
+    response_ends: str | None = None  # the same for the response: `inclusive` or `exclusive`
     singletons: bool = True  # count clusters of one mention, which OntoNotes does not have
     output: str | None = None  # CSV file for the table
-    trainer: Device = field(default_factory=Device)  # where a run computes
+    trainer: Device = field(default_factory=Device)  # device of a run
 
     def __post_init__(self) -> None:
         for name, ends in (("key_ends", self.key_ends), ("response_ends", self.response_ends)):
@@ -74,14 +74,15 @@ class ClusterFiles:
 
 
 def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
-    """Score the response, which a run may write first, print the table, and keep it as CSV where a file is named.
+    """Score the response against the key, print the table, and write it as CSV if `output` is set.
 
     Returns:
-        The rows: "measure", "recall", "precision" and "f1" of each measure, and "conll", the mean F1 of three.
+        A row for each measure: "measure", "recall", "precision" and "f1", from 0 to 1. The last, "conll", has the mean
+        F1 of MUC, B3 and CEAF-e.
 
     Raises:
-        UserError: a file is not there or does not fit, the two do not hold the same documents, or the run answers no
-            question about pronouns.
+        UserError: a file is missing or invalid, the files have different documents, or the model does not answer
+            pronoun questions.
     """
     from anaphora.analysis.scores.coreference import coreference_scores
     from anaphora.commands.parts.shared import TableFile
@@ -105,10 +106,10 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
 
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
-    """Write the documents of the key with the clusters of a model's answers, and return them.
+    """Write the documents of the key with the clusters that a model predicts, and return them.
 
     Raises:
-        UserError: the file cannot be written or is the key, or the model answers no question about pronouns.
+        UserError: the response is the key or cannot be written, or the model does not answer pronoun questions.
     """
     from tqdm import tqdm
 
@@ -134,10 +135,10 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
 def _matched(
     key: Sequence[ClusterDocument], response: Sequence[ClusterDocument]
 ) -> Iterator[tuple[ClusterDocument, ClusterDocument]]:
-    """Yield each document of the key with that of the same words in the response.
+    """Yield each document of the key with the document of the response that has the same words.
 
     Raises:
-        UserError: one of the files has a document that the other does not have.
+        UserError: a document of one file is missing in the other.
     """
     waiting: defaultdict[tuple[str, ...], list[ClusterDocument]] = defaultdict(list)
     for document in reversed(response):

@@ -1,4 +1,4 @@
-"""Counts of a corpus, what was dropped, and how far every shortcut gets.
+"""Describe a corpus: its counts, the dropped rows, and the accuracy of every shortcut.
 
 Example: anaphora corpus data=dpr data.path=train.c.txt
 """
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 
 FEWEST_TRAINING_ITEMS = 1000
-"""With fewer, an encoder with random weights is known to learn nothing (docs/own_data.md)."""
+"""Number of training items below which an encoder with random weights learns nothing (docs/own_data.md)."""
 
 
 @dataclass(kw_only=True)
 class CorpusDescription:
-    """A corpus to describe."""
+    """Settings of `anaphora corpus`."""
 
     data: Data = field(default_factory=ControlledCorpus)
     output: str | None = None  # folder for the tables as CSV and the items as Parquet, which `datasets` reads
 
 
 def corpus(settings: CorpusDescription) -> None:
-    """Print a corpus's counts, what was dropped, and how far every shortcut gets on its test split."""
+    """Print a corpus's counts, its dropped rows, and the accuracy of every shortcut on its test split."""
     if settings.output is not None:
         _check_folder(settings.output)
     with locked_directory(Path(settings.output)) if settings.output else nullcontext():
@@ -132,13 +132,13 @@ def _describe(settings: CorpusDescription) -> None:
 
 
 def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
-    """Leave out the interval of a shortcut that is always right or always wrong: it would claim certainty."""
+    """Remove the interval of a shortcut that is always right or always wrong: its width would be zero."""
     return replace(row, low=None, high=None) if row.accuracy in (0, 1) else row
 
 
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
-    """Report the languages in which no verdict can be supported, and the group of own items without `kind`."""
+    """Print the languages in which no verdict can be supported, and how user items without `kind` are treated."""
     from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
     from anaphora.report.terminal import print_phrase
     from anaphora.report.wording import language_name
@@ -182,7 +182,7 @@ def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
 def describe_texts(
     splits: Mapping[str, Sequence[Text]], report: ReadingReport, seconds: float, settings: CorpusDescription
 ) -> list[dict[str, Any]]:
-    """Print how many texts, words and characters each split and label has, what was dropped and how long it took.
+    """Print the number of texts, words and characters per split and label, the dropped rows and the reading time.
 
     Returns:
         The rows of the table of counts.
@@ -208,7 +208,11 @@ def describe_texts(
 
 
 def _check_folder(output: str) -> None:
-    """Check that a folder has no files of these names that this command has not written."""
+    """Check that the output folder holds no file that this command would overwrite, except its own.
+
+    Raises:
+        UserError: it holds one.
+    """
     from anaphora.report.cards import CARD, is_corpus_card
 
     folder = Path(output)
@@ -219,7 +223,7 @@ def _check_folder(output: str) -> None:
 
 
 def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[Mapping[str, Any]]) -> None:
-    """Write the counts, the items as Parquet, and a card with the splits for `datasets`; nothing without a folder."""
+    """Write the counts, the items as Parquet, and a dataset card with the splits; do nothing without `output`."""
     from anaphora.data.records import item_columns
     from anaphora.report.cards import CARD, corpus_card
     from anaphora.report.terminal import print_phrase
@@ -230,7 +234,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
     write_csv(folder / "counts.csv", counts)
     chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
     card = corpus_card(chosen, _terms(settings.data), corpus.filled_splits, columns, counts)
-    # Before the items: by it the same command knows the folder as its own where it was stopped among them.
+    # Before the items: the card marks the folder as this command's own, even if writing the items is interrupted.
     write_text(folder / CARD, card)
     for split in SPLITS:
         (folder / f"{split}.parquet").unlink(missing_ok=True)
@@ -239,7 +243,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _terms(data: Data) -> str:
-    """Return the known licence of a corpus; its source files may have another than the published ones."""
+    """Return a sentence on the licence of a corpus; the user's files may have another one than the published files."""
     from anaphora.data.corpora.readers import origin_of
 
     if isinstance(data, ControlledCorpus):
@@ -250,7 +254,7 @@ def _terms(data: Data) -> str:
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
-    """Yield the settings of a corpus as typed, its kind first; only the last part of a path."""
+    """Yield the name and value of each given setting of a corpus, `kind` first; a path is cut to its last part."""
     yield "kind", data.kind
     for one in fields(data):
         value = getattr(data, one.name)
@@ -260,14 +264,14 @@ def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
 
 @in_language_of_messages
 def print_reading(counted: str, count: int, report: ReadingReport, seconds: float, data: Data) -> None:
-    """Print the origin and licence of a corpus, the number of items and the seconds of reading, and what was dropped.
+    """Print the source and licence of a corpus, the number of items, the reading time, and the dropped rows.
 
     Args:
-        counted: the message that counts what was read, marked by `N_`.
-        count: of it.
-        report: on the reading.
-        seconds: that it took.
-        data: the corpus.
+        counted: message for `count`, the number of rows and the seconds, marked by `N_`.
+        count: number of items or texts.
+        report: number of rows read, and of dropped rows by reason.
+        seconds: reading time.
+        data: settings of the corpus.
     """
     from anaphora.data.corpora.readers import origin_of
     from anaphora.report.terminal import print_phrase

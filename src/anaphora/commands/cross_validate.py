@@ -1,4 +1,4 @@
-"""A corpus answered fold by fold, each item by models that have not seen its group, beside shortcuts of these folds.
+"""Cross-validate runs trained on the folds of a corpus, next to shortcuts fitted on the same folds.
 
 Example: anaphora cross_validate 'runs=[outputs/dpr_*]'
 """
@@ -14,13 +14,13 @@ from anaphora.base.locale.translation import _
 
 @dataclass(kw_only=True)
 class CrossValidation:
-    """Runs of all folds of one corpus, and shortcuts fitted on the same folds."""
+    """Settings of `anaphora cross_validate`."""
 
     runs: list[str] = field(default_factory=list)  # one or more runs for each fold, such as `outputs/dpr_*`
     # Factors whose values get rows of their own; `type+stereotype` combines two.
     by: list[str] = field(default_factory=list)
     output: str | None = None  # CSV file for the table
-    trainer: Device = field(default_factory=Device)  # where it computes
+    trainer: Device = field(default_factory=Device)  # device to compute on
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -28,10 +28,13 @@ class CrossValidation:
 
 
 def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
-    """Answer, print the table, and keep it as CSV where a file is named.
+    """Answer each item with runs not trained on its fold, print the accuracies, and write a CSV if `output` is set.
+
+    Returns:
+        The rows of the table.
 
     Raises:
-        UserError: the runs are not the folds of one corpus, or one of them has seen items that it would answer.
+        UserError: the runs are not the folds of one corpus, or a run was trained on items that it would answer.
     """
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks.answered import accuracy_table

@@ -1,4 +1,4 @@
-"""The demonstration: train if necessary, measure the run, and write the report.
+"""Train a run if necessary, measure it, and write its report.
 
 Example: anaphora demo name=smoke trainer=smoke data.train_items=300 data.test_items=60
 """
@@ -16,14 +16,13 @@ from anaphora.settings.run import Config
 
 
 def demo(config: Config) -> float | None:
-    """Train if necessary, extract, measure, write the report, and print the headline table and the paths.
+    """Train a run if necessary, measure it, write attention rows, figures and report, and print the headline table.
 
     Returns:
-        For a job of a sweep the run's objective, which the sampler minimises.
+        The run's objective, which the sampler minimises, in a job of a sweep; None otherwise.
 
     Raises:
-        UserError: the data have no pronouns or the model no attention, so that nothing could be measured in the end; or
-            the training cannot begin.
+        UserError: the data have no pronoun questions, the model has no attention maps, or the training cannot begin.
     """
     from anaphora.analysis.evidence.measurement import gather_evidence
     from anaphora.analysis.maps.rows import write_attention_rows

@@ -1,6 +1,7 @@
-"""Evaluation of the answers of one run, or of several runs, shortcuts and linear models.
+"""Evaluate the answers of one run, or of several runs next to shortcuts and linear models.
 
-Several runs of one recipe (seeds or folds) answer other data, or their own; runs that label texts answer their own.
+Several runs must differ only in seed and fold. They answer `data`, by default their own data; runs that label texts
+answer only their own.
 
 Example: anaphora evaluate run=outputs/demo split=dev
 """
@@ -28,27 +29,27 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 _OF_A_HEAD = ("candidate_accuracy", "antecedent_mass")
-"""Columns of the table of templates that are about a head, and missing where none is named or chosen."""
+"""Columns of the template table that depend on a head; they are left out if no head is named or chosen."""
 
 
 @dataclass(kw_only=True)
 class Evaluation(RunHead):
-    """The answers of a run and the choices of one of its heads, or the answers of several runs and of shortcuts."""
+    """Settings of `anaphora evaluate`."""
 
-    # Several runs of one recipe instead, such as `outputs/dpr_*`; `data` are what they answer, by default their own.
+    # Several runs of one recipe instead of `run`, such as `outputs/dpr_*`; they answer `data`, by default their own.
     runs: list[str] = field(default_factory=list)
-    # Of several runs, factors whose values get rows of their own; `type+stereotype` combines two.
+    # With several runs, factors whose values get rows of their own; `type+stereotype` combines two.
     by: list[str] = field(default_factory=list)
-    # Of several runs, a factor with two values, such as `stereotype`: the table shows how much higher accuracy is on
-    # the first of them (in alphabetical order).
+    # With several runs, a factor with two values, such as `stereotype`: the table shows how much higher accuracy is on
+    # the value that is first in alphabetical order.
     contrast: str | None = None
-    # Of several runs, number of folds of the items, by group, for shortcuts that are fitted on them; by default 5.
+    # With several runs, number of folds of the items, by group, for shortcuts that are fitted on them; by default 5.
     folds: int | None = None
-    # Split on which the probabilities of a run's answers are calibrated, `train`, `dev` or `test`: one temperature for
-    # each language goes to `calibration.json` in the run directory. The error is then that of `split`, before and
-    # after.
+    # Split on which to calibrate the probabilities of a run's answers, `train`, `dev` or `test`: one temperature for
+    # each language is written to `calibration.json` in the run directory. The calibration error on `split` is printed,
+    # before and after.
     calibrate: str | None = None
-    output: str | None = None  # folder for the files, by default in the run directory; of several runs a CSV file
+    output: str | None = None  # folder for the files, by default in the run directory; with several runs a CSV file
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,10 +69,10 @@ class Evaluation(RunHead):
 
 
 def evaluate(settings: Evaluation) -> None:
-    """Answer every item of a split: task accuracy by language, kind of cue and type, the worst template named.
+    """Answer every item of a split, and print and write the accuracy by language, kind of cue and type.
 
     Raises:
-        UserError: the items are of other data than the run's own, and `output` would put their answers among its own.
+        UserError: answers on other data would be written among those on the run's own data.
     """
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, held_output
     from anaphora.runs.directory import load
@@ -80,7 +81,7 @@ def evaluate(settings: Evaluation) -> None:
         evaluate_runs(settings)
         return
     run = load(settings.run, settings.trainer)
-    is_written = not isinstance(run.config.task.prediction, NoPrediction)  # else texts have a perplexity, printed alone
+    is_written = not isinstance(run.config.task.prediction, NoPrediction)  # a perplexity is only printed
     if is_written and asks_alike(run, settings):
         check_place_of_other_data(run, settings)
     with held_output(settings.output, run.directory / "evaluation", run) as folder:
@@ -91,10 +92,10 @@ def evaluate(settings: Evaluation) -> None:
 
 
 def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
-    """Print the accuracy of several runs next to shortcuts or linear models, and keep it as CSV where a file is named.
+    """Print the accuracy of several runs next to shortcuts or linear models, and write it as CSV if `output` is set.
 
     Raises:
-        UserError: the runs differ in more than fold and seed, have different tasks, or have seen all items.
+        UserError: the runs differ in more than fold and seed, have different tasks, or were trained on all items.
     """
     from anaphora.analysis.tasks.folds import require_same_recipe
     from anaphora.commands.parts.shared import TableFile, load_runs
@@ -109,7 +110,7 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Answer every pronoun of a split, and report the accuracy by language, kind of cue and type."""
+    """Answer every pronoun question of a split, and report the accuracy by language, kind of cue and type."""
     from anaphora.analysis.evidence.headline import score_split
     from anaphora.analysis.evidence.storage import chosen_head, stored_head
     from anaphora.analysis.maps.answers import correctness
@@ -157,10 +158,10 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
-    """Fit the temperatures if the settings say so, and print the calibration error of a calibrated run.
+    """Fit temperatures if `calibrate` is set, and print the calibration error of a calibrated run.
 
     Raises:
-        UserError: the run answers no pronoun question, or the split to fit them on is empty.
+        UserError: the run does not answer pronoun questions, or the split to fit on is empty.
     """
     from anaphora.analysis.evidence.storage import answer_temperatures, write_calibration
     from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
@@ -176,7 +177,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     if settings.calibrate:
         fitted_on = encode(run, evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured)
         logs = log_probabilities(run.model, fitted_on, batching, prediction)
-        # Data of one language leave the temperature of the other as it is.
+        # The temperature of a language without data is unchanged.
         temperatures |= fit_temperatures(fitted_on.examples, logs)
     if not temperatures:
         return
@@ -191,7 +192,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
 
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Label every text of a split next to a bag of words, or report the perplexity of masked tokens."""
+    """Label every text of a split and compare with a bag of words, or print the perplexity of masked tokens."""
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks import labels as classification
     from anaphora.base.console import working
@@ -231,7 +232,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return task accuracy by language, kind, type and stratum; None for a model without answers."""
+    """Return a row of task accuracy per language, kind, type and stratum; the accuracy is None without answers."""
     cells: dict[tuple[str, ...], list[int]] = {}
     for number, example in enumerate(examples):
         key = (example.language, *(example.factors.get(name, "") for name in ("kind", "type", "stratum")))
@@ -260,7 +261,7 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
 
 
 def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print the accuracy of several runs on items that they have not seen, next to shortcuts."""
+    """Print and return the accuracy of several runs, next to shortcuts, on items that they were not trained on."""
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks.answered import accuracy_table, check_factors, require_pronoun_head
     from anaphora.analysis.tasks.transfer import answer_transfer
@@ -279,7 +280,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
         examples = load_corpus(source).examples(settings.split)
         corpora = {_training_split_key(run): corpus_of(run) for run in runs}
         training = [corpus.examples("train") for corpus in corpora.values()]
-        # A run's own test split is as unseen as any: nothing was learned or chosen on it.
+        # A run's own test split is unseen as well: nothing was learned or chosen on it.
         splits = [corpus.examples(part) for corpus in corpora.values() for part in ("train", "dev")]
         seen = {example.text for split in splits for example in split}
         unseen = [example for example in examples if example.text not in seen]
@@ -303,15 +304,15 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
 
 
 def _training_split_key(run: Run) -> tuple[str, int]:
-    """Return the settings of data in which runs of one recipe differ."""
+    """Return the data settings that may differ between runs of one recipe."""
     return run.config.data.kind, int(getattr(run.config.data, "fold", 0))
 
 
 def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print the accuracy of several runs on their own texts, next to linear models.
+    """Print and return the accuracy of several runs on their own texts, next to linear models.
 
     Raises:
-        UserError: a setting is for questions about pronouns, or the split holds no text.
+        UserError: a setting is for pronoun questions only, or the split has no texts.
     """
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks.labels import (

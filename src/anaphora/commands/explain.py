@@ -1,4 +1,4 @@
-"""Walk through a calculation or a sentence of a run, in the terminal, as a page or as JSON.
+"""Walk through attention step by step, for matrices or for a sentence, in the terminal, as a page or as JSON.
 
 Example: anaphora explain example=by_hand
 """
@@ -29,12 +29,12 @@ _DEFAULT_OUTPUT = "outputs/explain"
 
 @dataclass(kw_only=True)
 class Explanation:
-    """A calculation to walk through: an example, the user's matrices, or a sentence in a trained run."""
+    """Settings of `anaphora explain`: an example, the user's matrices, or a sentence for a trained run."""
 
     example: str | None = None  # a built-in example; `list` lists them
     matrices: str | None = None  # instead, a YAML file with matrices of your own
-    text: str | None = None  # instead, a sentence that a trained run reads
-    run: str | None = None  # a run directory (`outputs/demo` for a text); with an example, the run reads its sentence
+    text: str | None = None  # instead, a sentence for a trained run
+    run: str | None = None  # run directory, by default `outputs/demo` for a text; with an example, for its sentence
     # A word of the text ("it:2" for the second "it"), or its characters as "start:end"; by default its last
     # third-person pronoun.
     pronoun: str | None = None
@@ -44,7 +44,7 @@ class Explanation:
     row: str | None = None  # the token to follow through all steps: a word, or its number from 0
     interface_language: str | None = None  # `en` or `zh`; by default what ANAPHORA_LANGUAGE names, else the text's
     form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` for a text, else `terminal`
-    digits: int = 4  # digits after the decimal point; JSON has all of them
+    digits: int = 4  # digits after the decimal point; JSON has all digits
     output: str | None = None  # file for a page or JSON; by default in `outputs/explain`
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Explanation:
 
     @property
     def shown_as(self) -> str:
-        """Return the form of the output."""
+        """Return `form`; by default `short` for a text and `terminal` otherwise."""
         return self.form or ("terminal" if self.text is None else "short")
 
 
@@ -90,7 +90,7 @@ def explain(settings: Explanation) -> None:
     """Print a walk-through, or write it as a page or as JSON."""
     from rich.console import Console
 
-    # Markup and colours in brackets are for our own words; a text may hold brackets too.
+    # No markup: a user's text may contain brackets.
     console = Console(markup=False, highlight=False)
     if settings.example == "list":
         console.print(example_table(settings.interface_language or environment_language()))
@@ -121,7 +121,7 @@ def explain(settings: Explanation) -> None:
 
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
-    """Return the default file name of a walk-through; that of a sentence is unique."""
+    """Return the default file name of a walk-through, without ending; for a run, it is unique to the sentence."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.run is None:
@@ -134,7 +134,7 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
     """Build the walk-through of the settings.
 
     Raises:
-        UserError: a file, a run, a head or a word is not there, or does not fit.
+        UserError: a file, a run, a head or a word does not exist or does not fit.
     """
     otherwise = language_of(settings.text) if settings.text is not None else "en"
     language = settings.interface_language or environment_language(otherwise)
@@ -189,7 +189,7 @@ def _walk_through_sentence(settings: Explanation, text: str, query: Example | No
 
 
 def example_table(language: str) -> Table:
-    """Return a table of the built-in examples."""
+    """Return a table of the built-in examples and their titles."""
     from rich import box
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""A run as a folder that `transformers` loads, or as a page that runs it in the browser.
+"""Write a run as a folder that `transformers` loads, or as a page that runs it in the browser.
 
 Example: anaphora export run=outputs/demo format=page output=try.html
 """
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Export:
-    """A run as a folder that `transformers` loads, or as a page that runs it in the browser."""
+    """Settings of `anaphora export`."""
 
     run: str = "outputs/demo"  # the run directory
-    output: str = MISSING  # the folder to write, which must be new or empty; of format=page the file, such as try.html
-    # bert: a plain BERT, if the run has such parts; anaphora: the whole run, with a model card; page: one HTML file
-    # that runs the model in the browser, without Python and without a network.
+    output: str = MISSING  # folder to write, which must be new or empty; for format=page a file, such as try.html
+    # bert: a plain BERT, if it has all parts of the run; anaphora: the whole run, with a model card; page: one HTML
+    # file that runs the model in the browser, without Python and without a network.
     format: str = "bert"
-    output_layer: bool | None = None  # write BertForMaskedLM, not BertModel; by default only if its layer was trained
-    # Licence of the weights for the card of format=anaphora, as the hub writes it, such as apache-2.0.
+    output_layer: bool | None = None  # write BertForMaskedLM, not BertModel; by default only if the layer was trained
+    # Licence of the weights for the model card of format=anaphora, as the Hub writes it, such as apache-2.0.
     licence: str | None = None
 
     def __post_init__(self) -> None:
@@ -50,10 +50,10 @@ class Export:
 
 
 def export(settings: Export) -> Path:
-    """Write a run in the requested format.
+    """Write a run in the requested format, and return the path.
 
     Raises:
-        UserError: the folder holds something already, or a part of the model has no counterpart in the format.
+        UserError: the folder is not empty, or a part of the model has no counterpart in the format.
     """
     from anaphora.base.console import console
 
@@ -67,7 +67,7 @@ def export(settings: Export) -> Path:
 
 
 def _write_page(settings: Export, path: Path) -> None:
-    """Write the whole model as one page."""
+    """Write the model as one HTML page that runs it in the browser."""
     from anaphora.api.browser.page import write_browser_page
     from anaphora.runs.directory import load
 
@@ -91,7 +91,7 @@ def _write_folder(settings: Export, folder: Path) -> None:
 
 
 def _write_bert(run: Run, settings: Export, folder: Path) -> None:
-    """Write the encoder without its prediction head, with the vocabulary output if BERT has it."""
+    """Write the encoder as BertModel, or as BertForMaskedLM with the output layer; the prediction head is left out."""
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.model.pretrained.weights import to_bert
 
@@ -109,7 +109,7 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
-    """Write the whole run, with its card and its scores."""
+    """Write the whole run, with its model card and its scores."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.report.cards import CARD, model_card
@@ -130,7 +130,7 @@ def _write_run(run: Run, licence: str | None, folder: Path) -> None:
 
 
 def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
-    # transformers refuses a file that does not say so
+    # transformers refuses a file without this metadata
     from safetensors.torch import save
 
     from anaphora.model.pretrained.families import WEIGHTS
@@ -145,7 +145,7 @@ def _evidence(run: Run) -> Evidence | None:
 
 
 def _measured(run: Run) -> Path:
-    """Return the file of a run's scores: those measured here, else those shipped with it."""
+    """Return the folder of a run's scores: those measured on this machine, else those published with the run."""
     from anaphora.analysis.evidence.storage import metrics_path
 
     here = run.directory

@@ -1,4 +1,4 @@
-"""The attention rows of pronouns, or of the words of plain text, as Parquet.
+"""Write the attention rows of pronouns, or of the words of plain text, as Parquet.
 
 Example: anaphora extract run=outputs/demo
 """
@@ -31,14 +31,14 @@ _WEIGHT_BYTES = 4
 
 @dataclass(kw_only=True)
 class Extraction(SentenceOrItems):
-    """Attention of a run to write: the rows of pronouns, or of the words of plain text."""
+    """Settings of `anaphora extract`."""
 
     # For texts without pronoun questions: the words whose rows are written; by default all words.
     words: list[str] = field(default_factory=list)
-    chunk_tokens: int | None = None  # tokens of such a text to read at once; by default the run's batching.row_tokens
+    chunk_tokens: int | None = None  # most tokens of such a text in one input; by default the run's batching.row_tokens
     # "2/8" writes only the second of eight parts of the split, into a folder of its own; groups are kept whole.
     shard: str | None = None
-    memory: int = 64  # most MiB of attention weights to hold at a time, and in a row group of the file
+    memory: int = 64  # most MiB of attention weights in memory, and in a row group of the file
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,16 +61,16 @@ class Extraction(SentenceOrItems):
 
     @property
     def part(self) -> tuple[int, int]:
-        """Return the number of the part, from 1, and the number of parts: (1, 1) is all."""
+        """Return the number of the shard, from 1, and the number of shards; (1, 1) without `shard`."""
         number, count = (self.shard or "1/1").split("/")
         return int(number), int(count)
 
 
 def extract(settings: Extraction) -> None:
-    """Write the rows of every layer and head as Parquet, those of pronouns with their scores, a batch at a time.
+    """Write the attention rows of every layer and head as Parquet, batch by batch; those of pronouns also get scores.
 
     Raises:
-        UserError: the items are of other data than the run's own, and `output` would put their rows among its own.
+        UserError: rows of other data would be written among those of the run's own data.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
     from anaphora.runs.directory import load
@@ -90,7 +90,7 @@ def extract(settings: Extraction) -> None:
 
 
 def _name(settings: Extraction) -> str:
-    """Return the file name of a split or of one sentence."""
+    """Return the file name without ending: the split, or a name derived from the sentence and its settings."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.text is None:
@@ -117,10 +117,10 @@ def _selection(run: Run, settings: Extraction) -> Selection:
 
 
 def _check_words(settings: Extraction, data: Data) -> None:
-    """Check that settings of plain text are not used for items about pronouns.
+    """Check that `words` and `chunk_tokens` are used only for plain text.
 
     Raises:
-        UserError: naming the setting and the data.
+        UserError: a setting is used for pronoun questions.
     """
     for name in ("words", "chunk_tokens"):
         value = getattr(settings, name)
@@ -179,7 +179,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
             values = {"done": done, "items": f"{total:,}", "left": left}
             show(_("extracting: {done} of {items} items, about {left} left").format(**values))
             if is_first and progress.done < total:
-                # Where nobody sees the status.
+                # For output without a live status line.
                 say(_("by the first of them: {done} of {items} items, about {left} left").format(**values))
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
@@ -202,7 +202,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
-    """Return the settings and digests that determine the file's numbers; None for a sentence, which takes no time."""
+    """Return the settings and digests that determine the file's content; None for one sentence, which is not reused."""
     from anaphora.runs.digests import analysis_code_digest, model_digest
 
     if not selection.fingerprint:
@@ -220,29 +220,29 @@ def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extra
 
 
 class _Progress:
-    """The progress of an extraction, its remaining time, and its peak memory."""
+    """Progress, remaining time and peak memory of an extraction."""
 
     def __init__(self) -> None:
         self.bytes_before = _resident_bytes()
         self.begin(0)
 
     def begin(self, total: int) -> None:
-        """Record that the first of these items is next."""
+        """Start the clock for a number of items."""
         self.total, self.done, self.begun = total, 0, time.perf_counter()
 
     def done_and_left(self) -> tuple[str, str]:
-        """Return the number of finished items, and an estimate of the remaining time."""
+        """Return the number of finished items and the estimated remaining time, both as text."""
         from anaphora.base.console import format_duration
 
         left = self.seconds() / max(self.done, 1) * (self.total - self.done)
         return f"{self.done:,}", format_duration(left)
 
     def seconds(self) -> float:
-        """Return the seconds since the start."""
+        """Return the seconds since `begin`."""
         return time.perf_counter() - self.begun
 
     def memory(self) -> str | None:
-        """Return the peak memory in MiB above imports and model, if the system reports it."""
+        """Return the peak memory in MiB beyond that of the loaded model; None if the system does not report it."""
         peak = _peak_bytes()
         if not self.bytes_before or not peak:
             return None
@@ -250,7 +250,7 @@ class _Progress:
 
 
 def _resident_bytes() -> int:
-    """Return the current memory of this process; 0 if the system does not report it."""
+    """Return the resident memory of this process in bytes; 0 if the system does not report it."""
     pages = Path("/proc/self/statm")
     if not pages.exists():
         return 0
@@ -260,7 +260,7 @@ def _resident_bytes() -> int:
 
 
 def _peak_bytes() -> int:
-    """Return the peak memory of this process; 0 if the system does not report it."""
+    """Return the peak memory of this process in bytes; 0 if the system does not report it."""
     if not find_spec("resource"):
         return 0
     import resource

@@ -1,4 +1,4 @@
-"""The table of name decisions (GAP): shortcuts, single heads and a probe without fine-tuning, and fine-tuned runs.
+"""Evaluate name decisions (GAP) of fine-tuned runs, or of shortcuts, single heads and a probe without fine-tuning.
 
 Example: anaphora gap 'runs=[outputs/gap]' data.path=gap-coreference
 """
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 DEFAULT_FOLDS = 10
-"""Of the development rows, for what is chosen or fitted on them."""
+"""Number of folds of the development rows, for heads that are chosen and probes that are fitted on them."""
 
 
 @dataclass(kw_only=True)
 class NameDecisions:
-    """Two yes-or-no decisions for each item: does the pronoun mean this name, does it mean that name (GAP)?"""
+    """Settings of `anaphora gap`: for each of an item's two names, does the pronoun refer to it?"""
 
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
-    weights: str | None = None  # pretrained weights, or a run, whose heads are read without fine-tuning
+    weights: str | None = None  # pretrained weights, or a run, to measure without fine-tuning
     data: Data = field(default_factory=Gap)
-    # What the runs answer: test (the default), dev, train, or folds, that is, every run the fold that it was not
-    # trained on. Weights are measured on all development rows (train and dev).
+    # Split that the runs answer: test (the default), dev, train, or folds, where each run answers the fold that it was
+    # not trained on. Weights are measured on all development rows (train and dev).
     split: str | None = None
-    # Number of folds of the development rows, for what is chosen or fitted on them without fine-tuning; by default 10.
+    # With `weights`, number of folds of the development rows for choosing heads and fitting the probe; by default 10.
     folds: int | None = None
-    exchanged: bool = False  # also ask the runs with the names exchanged, and take the mean of both answers
+    exchanged: bool = False  # also evaluate the runs with exchanged names, and average both answers
     output: str | None = None  # CSV file for the table
-    trainer: Device = field(default_factory=Device)  # where it computes
+    trainer: Device = field(default_factory=Device)  # device to compute on
 
     def __post_init__(self) -> None:
         if self.split is not None:
@@ -65,11 +65,11 @@ class NameDecisions:
 
 @dataclass(frozen=True, eq=False)
 class GapEvaluation:
-    """The scores of S runs' answers.
+    """Scores of the answers of S runs to N items with M names.
 
     Attributes:
-        scores: of each run and of all together, by row of the table.
-        decisions: (S, W, N, M) the decisions; W is 1, or 2 where the names were exchanged too: once, and both ways.
+        scores: score of each run and of all runs together, by row of the table.
+        decisions: (S, W, N, M). W is 1, or 2 if names were also exchanged: original names, then the mean of both ways.
         examples: the N items.
     """
 
@@ -79,10 +79,10 @@ class GapEvaluation:
 
 
 def gap(settings: NameDecisions) -> list[dict[str, Any]]:
-    """Measure, print the table, and write it as CSV if a file is named.
+    """Score name decisions, print the table, and write it as CSV if `output` is set.
 
     Raises:
-        UserError: the data are not of two names each with a gender, or a run answers nothing.
+        UserError: the items do not have two names and a gender each, or a run does not answer pronoun questions.
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
     from anaphora.commands.parts.shared import TableFile, load_runs
@@ -128,7 +128,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
-    """Return the score of each run's own answers, and of all together."""
+    """Score the answers of each run, and those of all runs together."""
     import numpy as np
 
     decisions = np.stack([_decisions(run, examples, exchanged) for run in runs])
@@ -141,10 +141,10 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
 
 
 def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> GapEvaluation:
-    """Return the score of each run on the fold that it has not seen, and of all folds together.
+    """Score each run on its held-out fold, and all folds together.
 
     Raises:
-        UserError: the runs are not all folds of these data.
+        UserError: the runs do not cover all folds of `data`.
     """
     import numpy as np
 
@@ -173,7 +173,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Return the table rows of the decisions of S runs, (S, W, N, M)."""
+    """Score the decisions of S runs, (S, W, N, M), for each of the W ways, by row of the table."""
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {
@@ -183,7 +183,7 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
 
 
 def _print_exchange_gain(evaluation: GapEvaluation) -> None:
-    """Print how the mean over both orders of the names changes the scores."""
+    """Print how averaging over both orders of the names changes F1 and the decisions."""
     from anaphora.analysis.tasks.gap import f1_difference
     from anaphora.report.terminal import print_phrase
 
@@ -204,7 +204,7 @@ def _require_pronoun_head(run: Run) -> None:
     """Check that a run answers pronoun questions.
 
     Raises:
-        UserError: it has no prediction head for one.
+        UserError: it has no prediction head for them.
     """
     from anaphora.analysis.tasks.answered import require_pronoun_head
 
@@ -216,10 +216,10 @@ def _require_pronoun_head(run: Run) -> None:
 
 
 def _refuse_training_items(run: Run, examples: Sequence[Example]) -> None:
-    """Check that a run is not evaluated on its training items.
+    """Check that a run was not trained on any of the examples.
 
     Raises:
-        UserError: there is one.
+        UserError: the text of an example is in the run's training split.
     """
     from anaphora.runs.items import corpus_of
 
@@ -241,9 +241,9 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's decisions, (W, N, 2): as the names stand and, if requested, also with the names exchanged.
+    """Return a run's decisions, (W, N, 2): on the original names and, if `exchanged`, on the mean of both ways.
 
-    Who bears which name is no cue to the antecedent, so the mean over both is the answer that does not depend on it.
+    The names themselves are no cue to the antecedent; the mean of the log-probabilities does not depend on them.
     """
     import numpy as np
 
@@ -257,7 +257,7 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 
 def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return the log of the share of first name, second name and neither: (N, 3)."""
+    """Return the log-probabilities of first name, second name and neither: (N, 3)."""
     from anaphora.analysis.maps.capture import log_probabilities
     from anaphora.data.batches.encoded import EncodedSplit
 
@@ -267,7 +267,7 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score shortcuts, the best head and a probe over all heads, each fitted on the other folds."""
+    """Score shortcuts, the best head and a probe over all heads; head and probe are selected on the other folds."""
     import numpy as np
 
     from anaphora.analysis.maps.capture import capture
@@ -302,7 +302,14 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 def _best_on_other_folds(
     scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
-    """Return the decisions of the policy that is best on the other folds: (N, M, K) scores of K policies -> (N, M)."""
+    """Return the decisions, (N, M), of the policy that is best on the other folds.
+
+    Args:
+        scores: (N, M, K) score of each name under each of K policies.
+        gold: (N, M) correct decisions.
+        folds: (N,) number of each item's fold.
+        threshold: whether a name is accepted only above a threshold that is fitted on the other folds.
+    """
     import numpy as np
 
     from anaphora.analysis.tasks.gap import best_thresholds

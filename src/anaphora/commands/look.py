@@ -1,4 +1,4 @@
-"""Show a run's attention and answers: on a page in the browser, or for one sentence in the terminal.
+"""Show a model's attention and answers on a page in the browser, or for one sentence in the terminal.
 
 Example: anaphora look text="Anna thanked Emma because she had helped." pronoun=she
 """
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class LivePage:
-    """Models to ask in the browser, and a sentence for the terminal."""
+    """Settings of `anaphora look`."""
 
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
     run: str = "shipped"  # a run, a folder with a model, hf://owner/name, or `shipped`, which comes with the package
-    runs: list[str] = field(default_factory=list)  # several of them instead
-    text: str | None = None  # a sentence whose row and answer are printed; nothing is served then
+    runs: list[str] = field(default_factory=list)  # several models instead of `run`
+    text: str | None = None  # a sentence whose attention row and answer are printed, without a page
     # A word of the text ("it:2" for the second "it"), or its characters; by default its last third-person pronoun.
     pronoun: str | None = None
     candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
-    port: int = 8765  # port of this machine's own address; 0 for any free one
+    port: int = 8765  # port of the page on localhost; 0 for any free port
     interface_language: str = field(default_factory=environment_language)  # `en` or `zh`; the page has a switch
-    trainer: Device = field(default_factory=Device)  # where the runs compute
+    trainer: Device = field(default_factory=Device)  # device to compute on
 
     def __post_init__(self) -> None:
         at_least("port", self.port, 0)
@@ -48,10 +48,12 @@ class LivePage:
 
 
 def look(settings: LivePage) -> None:
-    """Serve the page on this machine's own address and open it; print a given sentence, or one if there is no display.
+    """Print the attention row and answer for `text` if it is set; otherwise serve a page on localhost.
+
+    The page opens in the browser. Without a display, an example sentence is printed first.
 
     Raises:
-        UserError: there is no such model, a word is not in the text, or the port is taken.
+        UserError: a model does not exist, a word is not in the text, or the port is in use.
     """
     from anaphora.api.first_sentences import first_sentence
     from anaphora.api.live.server import LiveApplication, open_server
@@ -85,12 +87,12 @@ def look(settings: LivePage) -> None:
 
 
 def has_display() -> bool:
-    """Check whether a browser can open a window: except on a Mac or Windows, the environment must name a display."""
+    """Return whether a browser can open a window; outside macOS and Windows, the environment must name a display."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def print_sentence(run: OpenRun, text: str, pronoun: str | None, candidates: Sequence[str]) -> None:
-    """Print a sentence, the run's answer and the row of its pronoun, in the language of the interface."""
+    """Print a sentence, the run's answer and the pronoun's attention row, in the interface language."""
     from rich.console import Console
 
     from anaphora.base.locale.translation import interface_language, spoken_in

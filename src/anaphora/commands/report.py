@@ -1,7 +1,7 @@
-"""Write one offline page on a run, on several runs, or on models of any kind (an atlas); measure what is missing.
+"""Measure what is missing, and write one offline page on a run, several runs, or models of any kind (an atlas).
 
-Several runs are put side by side. It is an atlas if a model is no run, or if `data` or `corpora` are named: then the
-heads of all models are compared on the same items. With output=NAME.csv, the scores of several runs are summarised.
+An atlas compares the heads of all models on the same items. It is written if one of the models is not a run of this
+package, or if `data` or `corpora` is set. With output=NAME.csv, the stored scores of several runs are summarised.
 
 Example: anaphora report run=outputs/demo interface_language=en
 """
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Report(EvidencePlan):
-    """A report on one run or several, or an atlas of models."""
+    """Settings of `anaphora report`: a report on one run or several, or an atlas of models."""
 
     any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
     run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
-    # Several runs instead, in the order of the page; `outputs/a_*` stands for all that match.
+    # Several runs instead of `run`, in the order of the page; patterns such as `outputs/a_*` are expanded.
     runs: list[str] = field(default_factory=list)
-    # What the models of an atlas read; by default the built-in corpus, and for runs that are trained here their own.
+    # Data of an atlas, by default the built-in corpus; the page on runs uses their own data.
     data: Data | None = None
     corpora: list[str] = field(default_factory=list)  # public corpora of an atlas, as in [dpr:file,winobias:folder]
-    causal_items: int = 100  # of an atlas, about how many main items to use for causal tests; 0 for none
-    # Folder for report.html; by default the run directory, for several runs `report` beside the first, and for an atlas
-    # outputs/atlas. With several runs also a CSV file, for the median and spread of what was scored already.
+    causal_items: int = 100  # for an atlas, about how many main items to use in causal tests; 0 for none
+    # Folder for the page; by default the run directory, for several runs `report` next to the first, and for an atlas
+    # outputs/atlas. With several runs also a CSV file, for the median and spread of their stored scores.
     output: str | None = None
     sentences: int = 64  # number of sentences in the explorer
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # formats of figures: `png`, `svg`, `pdf`
-    # Language of page, figures and progress: en, zh, or both (one page for each); the texts keep their own.
+    # Language of page, figures and progress: en, zh, or both (one page for each); texts keep their own.
     interface_language: str = field(default_factory=environment_language)
-    trainer: Device = field(default_factory=Device)  # where it computes
+    trainer: Device = field(default_factory=Device)  # device to compute on
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,11 +62,11 @@ class Report(EvidencePlan):
 
     @property
     def models(self) -> list[str]:
-        """Return the runs or models by their names, with patterns filled in."""
+        """Return the names of the runs or models, with patterns expanded."""
         return run_directories(self.runs) or [self.run]
 
     def sources(self) -> dict[str, Data]:
-        """Return the settings of each corpus of an atlas by name: of the data, then of the public corpora."""
+        """Return the settings of each corpus of an atlas by name: `data` first, then `corpora`."""
         own = self.data or ControlledCorpus()
         public = {}
         for named in self.corpora:
@@ -77,7 +77,11 @@ class Report(EvidencePlan):
         return {own.kind: own} | public
 
     def check_unused(self, what: str, *unused: str) -> None:
-        """Check that the settings without effect on `what` have their default values."""
+        """Check that settings without effect on `what` have their default values.
+
+        Raises:
+            UserError: a setting has another value.
+        """
         default = Report()
         for name in unused:
             if (value := getattr(self, name)) != getattr(default, name):
@@ -91,19 +95,19 @@ class Report(EvidencePlan):
 
 
 _OF_PAGES = ("sentences", "formats", "protocol")
-"""Settings that only the page of runs uses."""
+"""Settings that only the page on runs uses."""
 _OF_ATLASES = ("data", "corpora", "causal_items")
 """Settings that only an atlas uses."""
 
 
 def report(settings: Report) -> list[Path]:
-    """Measure what is not measured yet, and write one offline page on one run or several, with figures and tables.
+    """Measure what is missing, and write one offline page on one run or several, with figures and tables.
 
     Returns:
-        The page; in both languages two, the English one first.
+        The path of the page in each language, English first; or that of the CSV table or of the atlas.
 
     Raises:
-        UserError: a run is not finished, or two runs have one name.
+        UserError: a run is unfinished, or two runs have the same name.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.analysis.evidence.measurement import gather_evidence
@@ -120,7 +124,7 @@ def report(settings: Report) -> list[Path]:
         settings.check_unused("an atlas", *_OF_PAGES)
         return [atlas(settings)]
     settings.check_unused("the page of a run", *_OF_ATLASES)
-    # Measuring takes minutes: what cannot be reported is an error before.
+    # Measuring takes minutes, so runs that cannot be reported are refused first.
     runs = [load(directory, settings.trainer) for directory in settings.models]
     twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
     if twice:
@@ -148,10 +152,10 @@ def report(settings: Report) -> list[Path]:
 
 
 def compare(runs: Sequence[str], output: str, split: str) -> Path:
-    """Print the median and spread of every measure over several runs, as they were scored, and keep them as CSV.
+    """Print the median and spread of every stored score over several runs, and write them as CSV.
 
     Raises:
-        UserError: fewer than two runs, one that has not been scored, or none with scores of main items.
+        UserError: there are fewer than two runs, one has not been scored, or none has scores of main items.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.commands.parts.shared import TableFile, scored_evidence
@@ -169,7 +173,7 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
 
 
 def atlas(settings: Report) -> Path:
-    """Compare the heads of models of any kind on the same items, and write one page."""
+    """Compare the heads of models of any kind on the same items, write one page, and return its path."""
     from anaphora.commands.parts.atlas import AtlasPlan, draw_atlas
 
     settings.check_atlas()
@@ -188,7 +192,7 @@ def atlas(settings: Report) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Return the folder for a run's numbers: its directory, or one below `output` if the directory is read-only."""
+    """Return the folder for a run's results: its directory, or one in `output` if the directory is read-only."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say
 

@@ -1,4 +1,4 @@
-"""Choose a head on the development split and measure it on another.
+"""Choose a head on the development split and measure it on another split.
 
 Example: anaphora score run=outputs/demo untrained=5
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Scoring(RunHead):
-    """Scores of all heads of a run."""
+    """Settings of `anaphora score`."""
 
     untrained: int = 20  # number of untrained models to measure as a control
 
@@ -29,10 +29,10 @@ class Scoring(RunHead):
 
 
 def score(settings: Scoring) -> Measurement:
-    """Choose a head on development, measure it on the split, write `metrics.json` and tables, print the headline.
+    """Choose a head on the development split, measure it on `split`, write `metrics.json` and tables, and print them.
 
     Raises:
-        UserError: the items are of other data than the run's own, and `output` would put their scores among its own.
+        UserError: scores on other data would be written among those on the run's own data.
     """
     from anaphora.analysis.evidence.storage import write_evidence
     from anaphora.base.console import working
@@ -64,7 +64,7 @@ def score(settings: Scoring) -> Measurement:
 
 
 def score_transformers(settings: Scoring) -> Measurement:
-    """Return the scores of a model of `transformers`, with the causal tests if it answers questions."""
+    """Score the heads of a `transformers` model, with causal tests if it answers questions, and write the scores."""
     from anaphora.analysis.evidence.storage import write_measurement
     from anaphora.api.models import open_any
     from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on

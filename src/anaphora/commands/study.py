@@ -11,10 +11,10 @@ from anaphora.studies.plan import StudyPlan
 
 
 def study(plan: StudyPlan) -> None:
-    """Compose the jobs from the configuration of the running command, and run them.
+    """Run the study's jobs, composed from the configuration of the running command, and write its page.
 
     Raises:
-        FailedRunsError: runs of those that `only` names have failed; the page is written all the same.
+        FailedRunsError: runs have failed, of the cells in `only` if it is set; the page is written before.
     """
     from anaphora.studies.run import run_study
 

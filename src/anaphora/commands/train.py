@@ -1,4 +1,4 @@
-"""Train an encoder and leave its run directory.
+"""Train an encoder and write its run directory.
 
 Example: anaphora train experiment=compositions seed=3
 """
@@ -14,10 +14,10 @@ from anaphora.settings.run import Config
 
 
 def train(config: Config) -> float | None:
-    """Return train; a job of a sweep is re-used or resumed where its run is there already.
+    """Train an encoder; a job of a sweep reuses its finished run, or resumes an unfinished one.
 
     Returns:
-        For a job of a sweep the run's objective, which the sampler minimises.
+        The run's objective, which the sampler minimises, in a job of a sweep; None otherwise.
     """
     from anaphora.base.console import say
     from anaphora.runs.directory import objective

@@ -1,1 +1,1 @@
-"""Parts shared by several commands: settings, and reading and writing of files."""
+"""Code shared by several commands: settings, input and output."""

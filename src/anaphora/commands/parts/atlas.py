@@ -1,4 +1,4 @@
-"""Models side by side: every model's heads on the same items, with stored measurements re-used, and one page."""
+"""Atlas of models: their heads on the same items, with stored measurements reused, and one page."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ Heads = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class AtlasPlan:
-    """What an atlas shows.
+    """Settings of an atlas.
 
     Attributes:
         models: runs, folders with models of `transformers`, or hf://owner/name.
-        sources: the data of each corpus by its name.
-        split: of every corpus, "train" or "test".
-        items: about how many items of each split to use, as whole quads or passages.
-        causal_items: about how many main items to use for the causal tests of models that answer; 0 for none.
-        untrained: number of untrained models to measure as a control, for each model.
-        folder: of atlas.html and of the measurements, which the next atlas uses again.
-        language: of the page, "en" or "zh".
-        trainer: where runs and models compute.
+        sources: data settings of each corpus by name.
+        split: split of every corpus to measure, "train" or "test".
+        items: approximate number of items of each split, in whole quads or passages.
+        causal_items: approximate number of main items in the causal tests of models that answer; 0 for no tests.
+        untrained: number of untrained models to measure as a control of each model.
+        folder: folder of atlas.html and of the measurements, which the next atlas reuses.
+        language: language of the page, "en" or "zh".
+        trainer: device to compute on.
     """
 
     models: Sequence[str]
@@ -65,12 +65,12 @@ class AtlasPlan:
 
 
 def draw_atlas(plan: AtlasPlan) -> Path:
-    """Measure what is missing, write the page and its table, and print a row for each model.
+    """Measure what is missing, write the page and its table, print a row for each model, and return the page's path.
 
     Raises:
         UserError: a model or a corpus cannot be read.
     """
-    # Measuring takes minutes: what cannot be read is an error before.
+    # Measuring takes minutes, so models and corpora that cannot be read are refused first.
     models = open_models(plan.models, plan.trainer)
     folder = plan.folder
     with locked_run(folder), working(_("reading the data")) as progress:
@@ -96,14 +96,14 @@ def draw_atlas(plan: AtlasPlan) -> Path:
 
 @in_language_of_messages
 def print_models(entries: Sequence[AtlasEntry]) -> None:
-    """Print a row for each model."""
+    """Print a table with a row for each model."""
     print_text_table(replace(atlas_rows(entries), title=_("The chosen head of each model, shares in %")))
 
 
 def atlas_entry(
     model: Model, name: str, corpus: str, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
 ) -> AtlasEntry:
-    """Return a model's scores on one corpus: from `metrics.json` or an earlier atlas if current, else measured."""
+    """Return a model's scores on one corpus: stored ones if they are current, newly measured ones otherwise."""
     folder = _folder(plan, name, corpus)
     provenance = _provenance(model, splits, plan)
     stored = _stored_evidence(model, folder, splits, provenance)
@@ -128,7 +128,7 @@ def atlas_entry(
 def with_tasks(
     entry: AtlasEntry, model: Model, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
 ) -> AtlasEntry:
-    """Return the entry with the measures of its kind of corpus: antecedents on documents, name decisions on GAP."""
+    """Return the entry with the measures of its corpus: antecedent selection on documents, name decisions on GAP."""
     source = plan.sources[entry.corpus]
     folder, about = _folder(plan, entry.model, entry.corpus), _provenance(model, splits, plan)
     if isinstance(source, CoreferenceCorpus):
@@ -154,7 +154,7 @@ def with_tasks(
 
 
 def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the rows of an earlier atlas if they have the same weights, items and code."""
+    """Return the rows of an earlier atlas if their provenance is the same; otherwise measure and store them."""
     try:
         stored = read_json(path, {"about": {str: object}, "rows": [{str: object}]})
     except FileNotFoundError:
@@ -187,7 +187,7 @@ def _provenance(model: Model, splits: EvaluationSplits, plan: AtlasPlan) -> Prov
 def _stored_evidence(
     model: Model, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return evidence with the same weights, items and code, and every head's accuracy."""
+    """Return stored evidence of the same weights, items and code, and every head's accuracy; None without."""
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
         if own is not None and (heads := read_heads(model.run.directory, own)) is not None:
@@ -196,7 +196,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return the entry from the files of an earlier atlas."""
+    """Return the evidence and accuracies of an earlier atlas; None if their provenance differs."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

@@ -1,4 +1,4 @@
-"""Coreference clusters from a model's answers: each mention of a document linked to its antecedent."""
+"""Coreference clusters from a model's answers: each mention is linked to its predicted antecedent."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 def predicted_clusters(
     model: OpenRun | TransformersModel, document: ClusterDocument, forms: Collection[str], words: int
 ) -> list[list[Span]]:
-    """Return the clusters of a document whose mentions are known and whose entities are not.
+    """Predict the clusters of a document with gold mentions.
 
-    A mention of one of the forms is linked to the mention before it in its passage that the model names; if the model
-    answers "none of them", to nothing. Mentions that links connect are a cluster, and so is a mention without links.
+    Each mention of one of the forms is linked to the earlier mention in its passage that the model chooses, if any.
+    Linked mentions form a cluster; a mention without links is a cluster of its own.
 
     Args:
         model: a run with a prediction head, or a language model.
-        document: its clusters say which spans are mentions, and nothing else.
-        forms: of the mentions that are linked, some of `word_classes.FORMS`.
-        words: the most words of a passage, which the model reads at once.
+        document: document with gold mentions; its clusters are not used otherwise.
+        forms: forms of the mentions to link, from `word_classes.FORMS`.
+        words: largest number of words in a passage, which is one input of the model.
 
     Returns:
-        Clusters by their first mentions, each mention as (first word, word behind the last).
+        Clusters in the order of their first mentions, each mention as (first word, last word + 1).
 
     Raises:
-        UserError: the model answers no such question, or cannot read a passage.
+        UserError: the model does not answer pronoun questions, or a passage is too long for it.
     """
     read = coreference_document(document, language_of("".join(document.words)))
     questions = [one for one in mention_questions(read, words) if one[0].form in forms]

@@ -1,4 +1,4 @@
-"""The pages of a report, with figures and tables, on runs with known evidence and on models from elsewhere."""
+"""Report pages with figures and tables, on runs with measured evidence and on external models."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
 
 
 def page_folder(runs: Sequence[Run], settings: Report) -> Path:
-    """Return the page's folder: `output` if it is set, else the run's; for several runs `report` next to the first."""
+    """Return the page's folder: `output`, else the run directory, or `report` next to the first of several runs."""
     own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
     return Path(settings.output) if settings.output else own
 
 
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
-    """Write a page per language on runs with known evidence, its figures, and each run's tables.
+    """Write a report page per language on one run or several, its figures, and each run's tables.
 
-    Tables and figures of an earlier report that the new one has not are removed.
+    Tables and figures of an earlier report that are not written again are removed.
 
     Returns:
-        The pages, each of which links to the others.
+        The paths of the pages, which link to each other.
     """
     for of_run in evidence:
         _write_tables(of_run.folder, of_run.evidence, settings.split)
@@ -113,22 +113,22 @@ def report_on_records(
     split: str = "test",
     fixed: Protocol | None = None,
 ) -> Evidence:
-    """Write the report on a model from elsewhere: `report.html`, `metrics.json` and the tables, in a folder.
+    """Write the report on an external model to a folder: `report.html`, `metrics.json` and the tables.
 
-    For another split than `test` they are `report_<split>.html` and `metrics_<split>.json`.
+    For a split other than `test`, the files are `report_<split>.html` and `metrics_<split>.json`.
 
     Args:
-        folder: it is made where it is missing.
-        name: of the model.
-        development, measured, answers, subject, training, split, fixed: as in `evidence_from_records`.
-        maps: for the explorer the whole maps (L, H, T, T) of some measured records, attending token first, by the
-            record's number in `measured`; without them the page has no explorer and no examples.
+        folder: output folder, which is created if it is missing.
+        name: name of the model.
+        development, measured, answers, subject, training, split, fixed: see `evidence_from_records`.
+        maps: whole maps (L, H, T, T) of some measured records for the explorer, attending token first, by the record's
+            index in `measured`; without them, the page has no explorer and no examples.
 
     Returns:
-        What `metrics.json` holds.
+        The evidence in `metrics.json`.
 
     Raises:
-        UserError: as `evidence_from_records`, a map does not fit its record, or the folder is a run's.
+        UserError: see `evidence_from_records`; also if a map does not fit its record, or the folder belongs to a run.
     """
     whole = maps or {}
     for number, weights in whole.items():
@@ -172,7 +172,7 @@ def _write_records_report(
 
 
 def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
-    """Write each part of the evidence as a table, and remove an earlier report's table of a missing part."""
+    """Write each part of the evidence as a CSV table, and remove outdated tables of parts that are missing."""
     for name, rows in every_table(evidence).items():
         _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
 
@@ -185,12 +185,12 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
-    """Remove the figures of an earlier report that the new one lacks; keep all if a page on another split is there.
+    """Remove figures of an earlier report that are not drawn again, unless there is a page on another split.
 
     Args:
-        folder: of the pages.
-        pages: the names of the new ones.
-        drawn: the new figures, without the ends of their names.
+        folder: folder of the pages.
+        pages: file names of the new pages.
+        drawn: paths of the new figures, without suffixes.
     """
     if any(other.name not in pages for other in folder.glob("report*.html")):
         return
@@ -210,16 +210,16 @@ def report_run(
     recipe: str | None = None,
     argument: str = "",
 ) -> ReportRun:
-    """Return what the page shows of one run.
+    """Return the data of one run on the page.
 
     Args:
-        name: of the run.
-        measurement: every head's scores and rows.
-        evidence: what is known of the chosen head.
-        training: the run's training.json, for its validations.
-        sentences: the explorer's entries, with the maps of this run.
-        recipe: the run's settings in writing, without name, place and seed; of a model from elsewhere None.
-        argument: what commands take as `run=`; empty for a model from elsewhere.
+        name: name of the run.
+        measurement: scores and attention rows of every head.
+        evidence: evidence on the chosen head.
+        training: contents of the run's training.json, for its validations.
+        sentences: entries of the explorer, with the run's maps.
+        recipe: the run's settings as text, without name, folders and seed; None for an external model.
+        argument: value of `run=` in commands; empty for an external model.
     """
     quads = [
         (language, kind, pictures.quad_cells(records, measurement.head))
@@ -242,7 +242,7 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """Return and print the divergence of the runs' rows; empty for one run, or if their items or words differ."""
+    """Return and print the divergences between the runs' rows; empty for one run, or if the items differ."""
     if len(evidence) < 2:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Settings of the input of several commands: the items of a run's split, or one sentence. Imports nothing heavy."""
+"""Settings shared by several commands: a run, and the items of a split or one sentence."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from anaphora.settings.data import SPLITS, Data
 
 @dataclass(kw_only=True)
 class RunItems:
-    """A run, and the items of a split that it reads."""
+    """Settings of a command on a run and the items of a split."""
 
     run: str = "outputs/demo"  # a run directory, a folder of pretrained weights, or hf://owner/name
     data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
     split: str = "test"  # `train`, `dev` or `test`
     items: int | None = None  # about how many items of the split to use; by default all
     output: str | None = None  # folder for the files; by default in the run directory
-    trainer: Device = field(default_factory=Device)  # where it computes
+    trainer: Device = field(default_factory=Device)  # device to compute on
 
     def __post_init__(self) -> None:
         one_of("split", self.split, SPLITS)
@@ -31,7 +31,7 @@ class RunItems:
 
 @dataclass(kw_only=True)
 class RunHead(RunItems):
-    """A run, the items that it reads, and one of its heads."""
+    """Settings of a command on a run, the items of a split, and one head."""
 
     layer: int | None = None  # layer of the head; by default that of the head chosen on the development split
     head: int | None = None  # head of this layer; give both or neither
@@ -44,12 +44,12 @@ class RunHead(RunItems):
 
 @dataclass(kw_only=True)
 class SentenceOrItems(RunItems):
-    """A run, and the items of a split or the one sentence that it reads."""
+    """Settings of a command on a run and either the items of a split or one sentence."""
 
     text: str | None = None  # a sentence of your own instead of data
     pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
     candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
-    antecedent: str | None = None  # the right one of the candidates, if it is known
+    antecedent: str | None = None  # the correct candidate, if it is known
     language: str | None = None  # language of the text; by default its characters decide
 
     def __post_init__(self) -> None:
@@ -71,15 +71,15 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Check that no setting is without effect because another one is missing.
+    """Check that the settings of a sentence fit together.
 
     Args:
-        text: the sentence; None if the command reads something else.
-        pronoun, candidates, antecedent: as they are typed.
-        language: of the text; None if its characters decide.
+        text: the sentence; None if the command has other input.
+        pronoun, candidates, antecedent: mentions as typed by the user.
+        language: language of the text; None to infer it from the characters.
 
     Raises:
-        ValueError: naming the setting, its value and what it needs.
+        ValueError: a setting is given without another that it needs, or is not allowed.
     """
     for name, value in (("pronoun", pronoun), ("candidates", candidates or None), ("language", language)):
         if value is not None and text is None:

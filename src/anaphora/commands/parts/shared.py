@@ -1,4 +1,4 @@
-"""Helpers that commands share: opening stored runs, and locating output files."""
+"""Helpers shared by commands: opening runs and models, and checking output files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
-    """Return the sentence that a command names, with its pronoun and candidates."""
+    """Return the sentence in the settings, with its pronoun and candidates, as an example."""
     assert settings.text is not None
     return example_from_query(
         settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
@@ -48,7 +48,7 @@ def sentence_of(settings: SentenceOrItems) -> Example:
 
 
 def named_head(settings: RunHead) -> Head | None:
-    """Return the head that a command names, whether a model has it or not."""
+    """Return the head in the settings, without checking that the model has it; None if no head is set."""
     return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
 
 
@@ -56,7 +56,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
     """Return the stored evidence on a run.
 
     Raises:
-        UserError: it has not been scored.
+        UserError: the run has not been scored.
     """
     folder = measured_folder(run)
     stored = read_evidence(folder, split)
@@ -69,12 +69,12 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Return the folder of a run's scores; for a published run, the folder of those measured here."""
+    """Return the folder of a run's scores; for a published run, that of the scores measured on this machine."""
     return results_folder(run) if run == SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """Return the head that a command names; None if it names none.
+    """Return the head in the settings; None if no head is set.
 
     Raises:
         UserError: the run has no such head.
@@ -88,7 +88,7 @@ def head_of_settings(settings: RunHead, run: Run) -> Head | None:
 
 
 def print_unread(unread: UnreadMentions | None) -> None:
-    """Print the pronouns and candidates that the model reads as unknown, if any."""
+    """Print the pronouns and candidates that are not in the model's vocabulary, if any."""
     if unread is not None:
         say(
             _("{items} of {all} items have a pronoun or candidate that is not in the vocabulary: {words}").format(
@@ -98,29 +98,31 @@ def print_unread(unread: UnreadMentions | None) -> None:
 
 
 _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".txt")
-"""Endings of a name that is no folder's."""
+"""File endings that the name of an output folder must not have."""
 _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
-"""The folders in a run directory that hold what is measured on the run's own data, or the run itself."""
+"""Folders in a run directory with results on the run's own data, or with the run itself."""
 
 
 def asks_alike(run: Run, settings: RunItems) -> bool:
-    """Check whether a command's items are texts or pronoun questions as the run's own are.
+    """Return whether a command's items are of the same type as the run's own, texts or pronoun questions.
 
-    Where they are not, a command that scores or answers has no files on the run's own data, or none on the others.
+    If not, a command writes results only for one of the two types, so results on both cannot be mixed up.
     """
     return isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus)
 
 
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Check that measurements on other data are not written among those on the run's own data.
+    """Check that results on other data are not written among those on the run's own data.
 
-    Published weights have no data of their own, and those of the run inside the package are not here.
+    Published weights, which have no data of their own, and the shipped run are exempt.
 
     Args:
-        place: an `output` of the command that the message gives as an example.
+        run: the run to measure.
+        settings: settings of the command.
+        place: example of `output` for the error message.
 
     Raises:
-        UserError: no output is named, or one among the run's own files.
+        UserError: `output` is missing or lies among the run's own files.
     """
     other = settings.data
     if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.is_shipped:
@@ -135,7 +137,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
 
 
 def holds_other_run(folder: Path, own: Path | None = None) -> bool:
-    """Check whether a folder belongs to another run than `own`."""
+    """Return whether a folder belongs to a run whose directory is not `own`."""
     place = folder.resolve()
     return any(
         (owner / RUN_CONFIG).exists() and (own is None or owner != own.resolve())
@@ -145,29 +147,33 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
 
 
 def check_folder_name(output: str) -> None:
-    """Check that a folder name does not end like a file name."""
+    """Check that an output folder is not named like a file.
+
+    Raises:
+        UserError: the name has a file's ending.
+    """
     if Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
 
 
 @contextmanager
 def held_output(output: str | None, default: Path, model: Run | str, place: str = "outputs/other") -> Iterator[Path]:
-    """Lock the output folder until the files are written, unless it is that of the run.
+    """Lock a command's output folder while its files are written, and yield the folder.
 
     Args:
-        output: what the command names.
-        default: where they go otherwise.
-        model: whose files they are: a run, or the name of a model that is none.
-        place: an `output` of the command that the message gives as an example.
+        output: folder in the command's settings; None for the default.
+        default: folder if `output` is not set.
+        model: the run, or the name of another model, that the files describe.
+        place: example of `output` for the error message.
 
     Raises:
-        UserError: the folder is another run's or is named like a file, another process writes there, or nothing can be
-            written there.
+        UserError: the folder belongs to another run, is named like a file, is locked by another process, or is not
+            writable.
     """
     folder = Path(output) if output else default
     if output:
         check_folder_name(output)
-    # What is measured on weights or on a model of the hub goes by default to outputs/<name>, where a run may be.
+    # Results on pretrained weights or a model of the Hub go by default to outputs/<name>, which may be a run.
     run = model if isinstance(model, Run) else None
     is_trained_here = run is not None and run.origin is None and not isinstance(run.config.data, NoData)
     if holds_other_run(folder, run.directory if run is not None and is_trained_here else None):
@@ -181,16 +187,16 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
 
 @dataclass(frozen=True)
 class TableFile:
-    """The CSV file of a command's table; without a name nothing is written."""
+    """CSV file of a command's table; without a name, nothing is written."""
 
     name: str | None
 
     @classmethod
     def checked(cls, name: str | None) -> TableFile:
-        """Return the file, after checking that it can be written.
+        """Return the file after checking its name and that it can be written.
 
         Raises:
-            UserError: it cannot, or its name does not end in .csv.
+            UserError: the name does not end in .csv, or the file cannot be written.
         """
         if name:
             file_ending("output", name, ".csv")
@@ -198,30 +204,30 @@ class TableFile:
         return cls(name)
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the rows and print the path."""
+        """Write the rows and print the path, if the file has a name."""
         if self.name:
             write_csv(Path(self.name), rows)
             say(_("table {path}").format(path=self.name))
 
 
 def load_runs(names: Sequence[str], device: Device) -> list[Run]:
-    """Return every run that matches the names and patterns.
+    """Load every run that matches the names and patterns.
 
     Raises:
-        UserError: a pattern stands for none, a run is named twice, or one cannot be read.
+        UserError: a pattern matches no run, a run is named twice, or a run cannot be loaded.
     """
     return [load(directory, device) for directory in run_directories(names)]
 
 
 def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
-    """Return the chosen or named head, measured on the split of the command.
+    """Measure the head in the settings, or the one chosen on the development split, on the split in the settings.
 
     Args:
-        run: whose heads.
-        settings: of the command.
-        untrained: how many randomly initialised models are measured beside it.
-        progress: is called with the name of each stage.
-        keep_rows: whether the rows of the measured items are needed afterwards.
+        run: the run to measure.
+        settings: settings of the command.
+        untrained: number of randomly initialised models to measure as a control.
+        progress: function that is called with the name of each stage.
+        keep_rows: whether to keep the attention rows of the measured items.
     """
     requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
@@ -236,31 +242,33 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
         progress=progress,
         keep_rows=keep_rows,
     )
-    # Whoever names the head that development chose looks at a chosen head.
+    # A named head that is also the one chosen on development counts as chosen.
     return replace(headline, head_is_named=headline.head_is_named and requested != chosen_head(run))
 
 
 def is_of_transformers(name: str) -> bool:
-    """Check whether `transformers` reads the model: it is no run of this package, and the library is installed."""
+    """Return whether `transformers` loads the model: it is not a run of this package, and the library is installed."""
     if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
 
 
 def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
-    """Open a run or a model of `transformers`; without the library, published weights are read as a run.
+    """Open a run or a model of `transformers`; without the library, published weights are opened as a run.
 
     Raises:
-        UserError: there is no such model.
+        UserError: the model does not exist.
     """
     return open_any(name, device=device) if is_of_transformers(name) else OpenRun(load(name, device))
 
 
 def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | TransformersModel]:
-    """Return each model by its name on a page: that of its directory, or the whole argument if two share a name.
+    """Open models, and return them by their names on a page.
+
+    Such a name is the last part of the argument, or the whole argument if two models share the last part.
 
     Raises:
-        UserError: there is no such model, or one is named twice.
+        UserError: a model does not exist or is named twice.
     """
     names = run_directories(names)
     short = [Path(name.rstrip("/")).name for name in names]

@@ -1,4 +1,4 @@
-"""The tables that commands print at their end: rows as files hold them, in the language of the terminal."""
+"""Tables that commands print from the rows of their result files, in the language of the terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from anaphora.report.wording import (
 def _empty_table(
     title: str, names: Collection[str], texts: Collection[str], lines: box.Box = box.SIMPLE_HEAD, **spacing: Any
 ) -> Table:
-    """Return a table with columns of these names, of which `texts` hold words and the others numbers."""
+    """Return a table with the named columns, those in `texts` aligned left and the others right."""
     table = Table(title=title, title_justify="left", box=lines, **spacing)
     for name in names:
         table.add_column(label(file_column_names(), name), justify="left" if name in texts else "right")
@@ -42,7 +42,7 @@ def _empty_table(
 
 @in_language_of_messages
 def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Question], other: str) -> None:
-    """Print how many items of a split are also in another; nothing if there are none."""
+    """Print how many items of a split are also in another split, if any."""
     if shared := shared_questions(items, others):
         names = {"split": label(split_names(), split), "other": label(split_names(), other)}
         print_phrase(
@@ -55,7 +55,7 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
 
 @in_language_of_messages
 def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the rows of `accuracy_rows`."""
+    """Print the rows of `accuracy_rows` as a table."""
     title = _("{run}: task accuracy, {split} split").format(run=run, split=label(split_names(), split))
     table = _empty_table(title, rows[0], rows[0].keys() - {"items", "accuracy"}, box.HEAVY_HEAD)
     for row in rows:
@@ -65,7 +65,7 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
 
 @in_language_of_messages
 def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration]) -> None:
-    """Print the calibration error, without the temperatures and with them."""
+    """Print the expected calibration error for each language, before and after temperature scaling."""
     title = _("{run}: expected calibration error, {split} split").format(run=run, split=label(split_names(), split))
     table = Table(title=title, title_justify="left")
     table.add_column(_("language"))
@@ -79,7 +79,7 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
-    """Print the perplexity and the number of masked tokens."""
+    """Print the perplexity and the number of masked tokens behind it."""
     print_phrase(
         N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
         run=run,
@@ -91,7 +91,7 @@ def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> No
 
 @in_language_of_messages
 def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the rows of `accuracy_by_label`; the first is of all texts."""
+    """Print the rows of `accuracy_by_label`, of which the first covers all texts."""
     title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(
         run=run, split=label(split_names(), split)
     )
@@ -110,7 +110,7 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 @in_language_of_messages
 def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
-    """Print the rows of `accuracy_by_policy` on a split, with the number of runs."""
+    """Print the rows of `accuracy_by_policy` for a split, with the number of runs in the title."""
     title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
         data=data, split=label(split_names(), split), runs=runs
     )
@@ -125,12 +125,7 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
 
 @in_language_of_messages
 def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Print the rows of `accuracy_table`, without the columns that are empty for these items.
-
-    Args:
-        rows: of the table.
-        title: above it.
-    """
+    """Print the rows of `accuracy_table`, without columns that are empty for these items."""
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]
@@ -161,14 +156,14 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
 
 
 def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
-    """Format a share of a row in percent with its interval, by default in "<name>_low" and "<name>_high"."""
+    """Format the share `name` of a row in percent with its interval, by default from "<name>_low" and "<name>_high"."""
     low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
     return format_percent(row[name], None if low is None or high is None else (low, high))
 
 
 @in_language_of_messages
 def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
-    """Print the rows of the file, those of runs under the runs' own names."""
+    """Print the rows of name decisions; the names of `runs` are not translated."""
     table = _empty_table(title, rows[0], ("policy",), padding=(0, 0), pad_edge=False)
     for row in rows:
         cells = [
@@ -192,9 +187,9 @@ def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Col
     """Print rows without empty columns; each word of a heading has its own line.
 
     Args:
-        title: above the table.
-        rows: as the files have them.
-        shortcuts: the columns that are named after one.
+        title: title of the table.
+        rows: rows as in the result files.
+        shortcuts: names of columns that are shortcuts.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
@@ -216,12 +211,12 @@ _VALUES_OF_COLUMNS = {
     "factor": factor_names,
     "value": factor_value_names,
 }
-"""What the values of a column are called; data of one's own have values without a name."""
+"""Functions that return the display names of a column's values; values of user data may have none."""
 
 
 def value_cell(column: str, value: Any) -> str:
-    """Return a value of a row of a file as the closing table of a command shows it."""
-    if value is None or value != value:  # NaN is what does not exist
+    """Return a value of a result file as a command's table shows it."""
+    if value is None or value != value:  # NaN: not measured
         return NOT_MEASURED
     if isinstance(value, float):
         return f"{value:.3f}"
@@ -232,7 +227,7 @@ def value_cell(column: str, value: Any) -> str:
 
 
 def policy_name(name: str) -> str:
-    """Return the name of a model, a shortcut or another rule that answers."""
+    """Return the display name of a model, a shortcut or another policy that answers."""
     if name.endswith(OWN_FOLDS_SUFFIX):
         return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
     named = shortcut_names() | _policy_names()
@@ -240,7 +235,7 @@ def policy_name(name: str) -> str:
 
 
 def _policy_names() -> dict[str, str]:
-    """Return the names of models and rules that answer, shortcuts and baselines among them, by key."""
+    """Return the display names of policies other than shortcuts, by key."""
     return {
         "chance": _("chance"),
         "model": _("model"),
@@ -253,7 +248,7 @@ def _policy_names() -> dict[str, str]:
 
 
 def file_column_names() -> dict[str, str]:
-    """Return the headings of the terminal's tables by column of the files."""
+    """Return the headings of terminal tables, by column of the result files."""
     return {
         "this_run": _("this run"),
         "worst_template": _("worst template"),
