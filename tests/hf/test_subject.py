@@ -127,25 +127,25 @@ def test_a_dropped_value_is_what_a_bert_of_one_layer_computes_by_hand() -> None:
 def test_a_mask_stands_for_every_token_of_a_candidate() -> None:
     model = open_model(tiny_language_model("bert"), tokenizer())
     (item,) = answerable_questions(TransformersLanguageModel(model), EXAMPLES[1:2])
-    masks = [reading.tokens.ids.count(tokenizer().mask_token_id) for reading in item.readings]
+    masks = [text.tokens.ids.count(tokenizer().mask_token_id) for text in item.texts]
     words = [model.tokenize(words) for words in ("the old man", "park")]
     assert masks == [len(own.ids) - 2 for own in words]
-    assert [reading.targets[0].ids for reading in item.readings] == [own.ids[1:-1] for own in words]  # no capital
-    for reading, count in zip(item.readings, masks, strict=True):
+    assert [text.targets[0].ids for text in item.texts] == [own.ids[1:-1] for own in words]  # no capital
+    for text, count in zip(item.texts, masks, strict=True):
         (pronoun,) = item.tokens.covering(item.example.pronoun)
-        assert len(reading.places[pronoun]) == count
-        assert reading.tokens.ids[reading.places[-1][0]] == item.tokens.ids[-1]
-        np.testing.assert_allclose(reading.shares().sum(axis=1), 1)
+        assert len(text.alignment[pronoun]) == count
+        assert text.tokens.ids[text.alignment[-1][0]] == item.tokens.ids[-1]
+        np.testing.assert_allclose(text.shares().sum(axis=1), 1)
 
 
 def test_a_decoder_completes_a_prompt_with_the_candidate() -> None:
     model = open_model(tiny_language_model("gpt2"), tokenizer())
     (item,) = answerable_questions(TransformersLanguageModel(model), EXAMPLES[:1])
     assert item.tokens.spans[-1] == (37, 38)  # nothing behind the sentence
-    for reading, name in zip(item.readings, ("Anna", "Emma"), strict=True):
-        assert reading.tokens.ids == model.tokenize(f'{item.example.text} The word "she" refers to {name}').ids
-        (target,) = reading.targets
-        logits = model.language_model(torch.tensor([reading.tokens.ids])).logits[0]  # type: ignore[misc]
+    for text, name in zip(item.texts, ("Anna", "Emma"), strict=True):
+        assert text.tokens.ids == model.tokenize(f'{item.example.text} The word "she" refers to {name}').ids
+        (target,) = text.targets
+        logits = model.language_model(torch.tensor([text.tokens.ids])).logits[0]  # type: ignore[misc]
         expected = logits.log_softmax(dim=-1)[list(target.positions), list(target.ids)].mean()
         subject = of_transformers(model, EXAMPLES[:1])
         assert subject.scores()[0, target.candidate] == pytest.approx(expected.item(), abs=1e-5)

@@ -1,4 +1,4 @@
-"""All causal tests of one model on its items."""
+"""Causal tests of one model: knockout, ablation, patching and dose-response."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from anaphora.base.locale.translation import N_, _
 from anaphora.data.example import Example
 
 EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
-"""Heads that are all ablated alone and added one by one; of a model with more only so many of the best are, and sets
-double in size: each set is one more pass over all items."""
+"""Up to 64 heads, each head is ablated alone and sets of the best heads grow by one. In larger models only the best 16
+are ablated alone, and the sets double in size, because each ablation is a pass over all items."""
 _KNOCKOUT_STAGES = {
     "head": N_("causal tests: knockout, head"),
     "layer": N_("causal tests: knockout, layer"),
     "window": N_("causal tests: knockout, window"),
     "all_layers": N_("causal tests: knockout, all_layers"),
 }
-"""What is said while the edges of a scope are cut."""
+"""Progress message for each scope of knockout."""
 
 
 class CausalTests:
-    """The causal tests of one model, which share its unedited answers and its attention maps."""
+    """The causal tests of one model, with the unedited answers and attention maps that they share."""
 
     def __init__(self, subject: Subject, head: Head, order: Sequence[Head], progress: Progress) -> None:
         self.subject, self.head, self.order, self.progress = subject, head, list(order), progress
@@ -69,16 +69,16 @@ class CausalTests:
             sentences[item] = SentenceEdges.of(example, subject.tokens[item], maps, cues[item])
         self.sentences = [sentence for sentence in sentences if sentence is not None]
         self.right = self.is_right(self.before)
-        self._gated: dict[tuple[frozenset[Head], str], Floats] = {}
+        self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Return whether the highest score is an antecedent's: (N,) in [0, 1], fractional for ties."""
+        """Return 1 for each item whose highest score is an antecedent's, a fraction for ties: (N,)."""
         return shares_right(scores, self.gold)
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean over some items with its interval, clipped to the given bounds."""
+        """Return the mean over the selected items and its interval, clipped to `bounds`; None without items."""
         chosen = np.flatnonzero(items)
         if not len(chosen):
             return None, None
@@ -86,13 +86,16 @@ class CausalTests:
         return rounded(values[chosen].mean()), rounded_interval(ends)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the loss of task accuracy over some items, with its interval."""
+        """Return the loss of task accuracy over the selected items and its interval."""
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut | None]]:
-        """Run the knockout of each scope and kind of edges, and zero the values along the edges to the antecedent.
+        """Knock out each kind of edge in each scope, and zero the values along the edges to the antecedent.
 
-        For the head under test, values along all other edges of the pronoun are zeroed too.
+        For the head under test, a further test zeroes the values along all other edges of the pronoun.
+
+        Returns:
+            Outcomes by scope, then by kind of edge.
         """
         layer = self.head.layer
         scopes = {
@@ -112,7 +115,7 @@ class CausalTests:
         return knockouts
 
     def knocked_out(self, kind: str, heads: Sequence[Head]) -> KnockedOut | None:
-        """Knock out one kind of edges in some heads; None if it needs more other heads than there are."""
+        """Knock out one kind of edge in the given heads; return None if too few other heads exist for matched edges."""
         others = [head for head in self.all_heads if head not in heads]
         if kind == "matched_heads" and len(others) < len(heads):
             return None
@@ -120,15 +123,15 @@ class CausalTests:
         return KnockedOut(self.is_right(self.subject.knocked_out(edges)), mass, self._has_edge(edges))
 
     def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
-        """Zero the values along one kind of the pronoun's edges in some heads; other weights of a row stay the same."""
+        """Zero the values along one kind of the pronoun's edges in the given heads; all other weights stay the same."""
         edges, mass = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
 
     def single(self) -> list[tuple[Head, str, Floats]]:
-        """Ablate each head alone, or only the best of a large model; the head under test in every mode.
+        """Ablate each head alone, or only the best heads of a large model; the head under test in every mode.
 
         Returns:
-            head, mode and the (N,) correctness of the answers, for each ablation.
+            The head, the mode and the correctness of the answers (N,) of each ablation.
         """
         heads = self.all_heads
         if len(heads) > EVERY_HEAD_UP_TO:
@@ -142,9 +145,9 @@ class CausalTests:
         return ablations
 
     def cumulative(self) -> list[AblatedTogether]:
-        """Ablate the best 1, 2, ... heads at their mean, and random sets of as many heads of the same layers.
+        """Mean-ablate the best 1, 2, ... heads, and random sets with equally many heads in each layer.
 
-        If the layers have no other heads, there is no random set to compare with, and it is left out.
+        Random sets that equal the set of best heads are left out.
         """
         random = np.random.default_rng(0)
         ablations = []
@@ -164,7 +167,7 @@ class CausalTests:
         return ablations
 
     def patch(self) -> PatternPatch:
-        """Patch the pronoun's rows from the minimal pair's other sentence in more and more heads, values unchanged."""
+        """Patch the pronoun's rows from the minimal pair's other sentence in the best 1, 2, ... heads; values stay."""
         minimal_pairs = next_in_minimal_pair(self.subject.examples)
         fit = {item: other for item, other in minimal_pairs.items() if self._fits(item, other)}
         pairs, skipped = (np.zeros(len(self.right), dtype=bool) for _ in range(2))
@@ -186,7 +189,7 @@ class CausalTests:
         return PatternPatch(pairs, skipped, by_count, head, layer, self._aligned_patch(minimal_pairs, siblings))
 
     def _aligned_patch(self, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
-        """Run the same patch in the head and in its layer, for sentences of any lengths."""
+        """Patch the head and its whole layer between sentences of any lengths, with rows aligned by `lay_over`."""
         fit = {
             item: other
             for item, other in minimal_pairs.items()
@@ -200,7 +203,7 @@ class CausalTests:
         rows = {}
         for item, other in fit.items():
             lent, queries = self.sentences[other].rows, len(self.sentences[item].pronoun)
-            if lent.shape[2] != queries:  # the pronoun has other tokens there: each of its tokens gets their mean
+            if lent.shape[2] != queries:  # the pronouns differ in token count: every token gets the mean row
                 lent = lent.mean(axis=2, keepdims=True).repeat(queries, axis=2)
             rows[item] = lay_over(lent, tokens[other].ids, tokens[item].ids)
         expected = np.full(len(self.right), -1)
@@ -211,11 +214,14 @@ class CausalTests:
         return AlignedPatch(pairs, head, layer)
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
-        """Return the cost of knocking out the pronoun's edges to a candidate, and the edge's score in each map."""
+        """Return, for each map, the score of the pronoun's edge to each candidate and the cost of its knockout.
+
+        The cost is the loss in score of the model's answer when the edge is knocked out in every head.
+        """
         self.progress(_("causal tests: dose-response"))
         examples, tokens = self.subject.examples, self.subject.tokens
         raw = [
-            # A sink, which is no token of the subject, may have any share of a row.
+            # An attention sink is not among the subject's tokens and may hold any share of a row.
             AttentionRecord.of(example, tokenized, sentence.rows.mean(axis=2), tolerance=1.0)
             for example, tokenized, sentence in zip(examples, tokens, self.sentences, strict=True)
         ]
@@ -236,14 +242,14 @@ class CausalTests:
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
     def _counts(self) -> list[int]:
-        """Return the numbers of best heads to ablate together: all, or powers of two if there are many heads."""
+        """Return the sizes of the sets of best heads: 1 to all, or powers of two and all if there are many heads."""
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
             return list(range(1, every + 1))
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats]:
-        """Return the edges of all items as arrays, and the weight on them, (N,), mean over an item's heads."""
+        """Return the edges of all items as arrays, and each item's weight on its edges, averaged over heads: (N,)."""
         listed = [
             (item, cut.head.layer, cut.head.head, query, key)
             for item, item_cuts in enumerate(cuts)
@@ -256,18 +262,18 @@ class CausalTests:
         return Edges(*columns), mass
 
     def _has_edge(self, edges: Edges) -> Bools:
-        """Return which items have at least one of the edges, (N,)."""
+        """Return a mask of the items that have at least one of the edges: (N,)."""
         return np.isin(np.arange(len(self.sentences)), edges.item)
 
     def _without(self, heads: Sequence[Head], mode: str) -> Floats:
-        """Return whether each item is still right when heads are ablated; each set is computed once."""
+        """Return the correctness of the answers with the given heads ablated, cached by set and mode: (N,)."""
         key = (frozenset(heads), mode)
-        if key not in self._gated:
-            self._gated[key] = self.is_right(self.subject.ablated(heads, mode))
-        return self._gated[key]
+        if key not in self._ablated:
+            self._ablated[key] = self.is_right(self.subject.ablated(heads, mode))
+        return self._ablated[key]
 
     def _as_many(self, heads: Sequence[Head], random: np.random.Generator) -> list[Head]:
-        """Sample as many heads of each layer at random, first those that are not in `heads`."""
+        """Sample as many heads from each layer as `heads` has there, heads outside `heads` first."""
         chosen: list[Head] = []
         for layer, count in Counter(head.layer for head in heads).items():
             candidates = [head for head in self.all_heads if head.layer == layer]
@@ -276,7 +282,7 @@ class CausalTests:
         return chosen
 
     def _fits(self, item: int, other: int) -> bool:
-        """Check that both items of a minimal pair have equally many tokens, different answers, and right answers."""
+        """Return whether both sentences have equal lengths and different, right answers, and differ in one word."""
         one, two = self.subject.tokens[item], self.subject.tokens[other]
         if len(one.ids) != len(two.ids) or self.sentences[item].pronoun != self.sentences[other].pronoun:
             return False
@@ -306,31 +312,31 @@ def has_antecedent_and_distractor(example: Example) -> bool:
     return 0 < len(example.antecedents) < len(example.candidates)
 
 
-def lay_over(rows: NDArray[np.float32], lender: Sequence[int], taker: Sequence[int]) -> NDArray[np.float32]:
-    """Map attention rows of one sentence to the tokens of another, so that patching needs no equal lengths.
+def lay_over(rows: NDArray[np.float32], source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32]:
+    """Map attention rows from the tokens of one sentence to those of another, which may differ in length.
 
-    Common tokens keep their weight. Weight on a stretch of the source (`lender`) that differs in the target (`taker`)
-    is distributed equally over the target's tokens there; if there are none, over the common tokens in proportion.
+    Common tokens keep their weight. Weight on a span of the source that the target replaces is distributed equally
+    over the replacement; weight on a deleted span is distributed over the common tokens in proportion.
 
     Args:
-        rows: (..., T) that sum to 1.
-        lender, taker: token ids, T and S of them.
+        rows: (..., T), each row sums to 1.
+        source, target: token ids of the two sentences, of length T and S.
 
     Returns:
-        (..., S) that sum to 1.
+        (..., S), each row sums to 1.
     """
-    laid = np.zeros((*rows.shape[:-1], len(taker)), dtype=np.float64)
-    kept = np.zeros(len(taker), dtype=bool)
-    homeless = np.zeros(rows.shape[:-1], dtype=np.float64)
-    for kind, start, end, first, last in SequenceMatcher(None, lender, taker, autojunk=False).get_opcodes():
+    laid = np.zeros((*rows.shape[:-1], len(target)), dtype=np.float64)
+    kept = np.zeros(len(target), dtype=bool)
+    deleted = np.zeros(rows.shape[:-1], dtype=np.float64)
+    for kind, start, end, first, last in SequenceMatcher(None, source, target, autojunk=False).get_opcodes():
         if kind == "equal":
             laid[..., first:last] = rows[..., start:end]
             kept[first:last] = True
         elif last > first:
             laid[..., first:last] = rows[..., start:end].sum(axis=-1, keepdims=True, dtype=np.float64) / (last - first)
         else:
-            homeless += rows[..., start:end].sum(axis=-1, dtype=np.float64)
+            deleted += rows[..., start:end].sum(axis=-1, dtype=np.float64)
     common = laid[..., kept].sum(axis=-1)
-    share = np.divide(homeless, common, out=np.zeros_like(homeless), where=common > 0)
+    share = np.divide(deleted, common, out=np.zeros_like(deleted), where=common > 0)
     laid[..., kept] *= 1 + share[..., None]
     return laid.astype(np.float32)

@@ -1,6 +1,6 @@
-"""Causal tests: the model's answers with edges knocked out, heads ablated and rows patched.
+"""Causal tests: a model's answers with edges knocked out, heads ablated and attention rows patched.
 
-N items, L layers, H heads, M candidates at most, Q tokens of the pronoun, T tokens of a sentence. A *drop* is the loss
+N items, L layers, H heads, up to M candidates, Q tokens of the pronoun, T tokens of a sentence. A *drop* is the loss
 of task accuracy: 0.3 is 30 percentage points. Intervals are 95 % bootstrap intervals over templates.
 """
 
@@ -28,7 +28,7 @@ from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 
 NOTHING_TO_ASK = N_("no item of stratum main has both an antecedent and a distractor")
-"""The error about items of which none can be tested causally."""
+"""The error message for items none of which can be tested."""
 
 
 def causal_tests_of_run(
@@ -39,37 +39,37 @@ def causal_tests_of_run(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests of a trained run, on the main items that have an antecedent and a distractor.
+    """Run all causal tests on the main items of a trained run that have an antecedent and a distractor.
 
     Args:
-        run: the run.
-        examples: the items, thinned by the caller; the pattern patch needs minimal pairs.
-        head: the head that the development split chose.
-        head_scores: every head's scores on the development split, by which heads are ranked.
-        records_by_map: the rows of other maps on the same items, for the dose-response.
-        progress: called with a line about what is being measured.
+        run: the trained run.
+        examples: items, already subsampled by the caller; pattern patching needs minimal pairs.
+        head: the head chosen on the development split.
+        head_scores: scores of all heads on the development split, used to rank the heads.
+        records_by_map: records of further maps on the same items, by name of the map, for the dose-response.
+        progress: callback for one-line progress messages.
 
     Returns:
-        As `causal_tests`.
+        The results by language and kind of cue.
 
     Raises:
-        UserError: the run answers nothing, or there is no item to test.
+        UserError: the run answers no pronoun questions, or no item can be tested.
     """
     subject = run_subject(run, testable_items(examples))
     return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
-    """Test one head alone, as `causal_tests` does for `head_level`.
+    """Run only the tests of `causal_tests` that give `head_level`, for one head.
 
     Args:
-        run: the run.
-        examples: the items; those without an antecedent or a distractor are passed over.
+        run: the trained run.
+        examples: items; those without an antecedent or a distractor are skipped.
         head: the head under test.
-        by: the grouping of the items; by default main items by kind of cue.
+        by: function that groups the items; by default main items by language and kind of cue.
 
     Raises:
-        UserError: as `causal_tests_of_run`.
+        UserError: the run answers no pronoun questions, or no item can be tested.
     """
     subject = run_subject(run, [example for example in examples if has_antecedent_and_distractor(example)])
     layers, heads = subject.shape
@@ -84,7 +84,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 
 
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
-    """Return a run as the subject of causal tests, with the answers of its prediction head or its masked-LM output.
+    """Wrap a run as the subject of causal tests; its prediction head or its masked-LM output gives the answers.
 
     Raises:
         UserError: the run answers no pronoun questions, or no item can be tested.
@@ -100,7 +100,7 @@ def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
 
 
 def why_unanswered(run: Run) -> UserError | None:
-    """Return why a run cannot answer which candidate a pronoun means; None if it can."""
+    """Return the error for a run that cannot answer pronoun questions; None if it can."""
     if answers_pronouns(run.config.task.prediction) or answers_by_masks(run):
         return None
     return no_pronoun_answers(run)
@@ -123,14 +123,14 @@ def causal_tests(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests of any model, whose items each have an antecedent and a distractor.
+    """Run all causal tests on a subject whose items each have an antecedent and a distractor.
 
     Args:
         subject: the model and its items.
         head: the head under test.
-        order: all heads of the layers with attention, best first; sets of heads are its beginnings.
-        records_by_map: see `causal_tests_of_run`; records of other items are passed over.
-        progress: called with a line about what is being measured.
+        order: all heads of the layers with attention, best first; the best k heads are its first k.
+        records_by_map: see `causal_tests_of_run`; records of items outside the subject are ignored.
+        progress: callback for one-line progress messages.
     """
     tests = CausalTests(subject, head, order, progress)
     knocked = tests.knockout()

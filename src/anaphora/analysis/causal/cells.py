@@ -37,9 +37,9 @@ from anaphora.analysis.scores.statistics import cluster_interval, median_and_spr
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut | None]], items: Bools
 ) -> dict[str, Knockout]:
-    """Return the loss of accuracy by knockout of edges, by scope and kind of edge, with intervals.
+    """Return the accuracy lost by each knockout, by scope and kind of edge, with intervals.
 
-    Each loss is over the items that have such an edge; there is no edge to the cue if the pronoun itself is the cue.
+    Each loss is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -73,7 +73,7 @@ def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items:
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the accuracy with the best heads ablated and with as many random heads; None if these are the same."""
+    """Return the accuracy lost with the best heads ablated, and with random sets of as many heads if there are any."""
     before = tests.right[items].mean()
     spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return CumulativeAblation(
@@ -85,9 +85,8 @@ def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> 
 
 
 def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
-    """Return the share of right answers that flip when the row comes from the minimal pair's other sentence."""
+    """Return the share of answers that flip when the pronoun's rows come from the minimal pair's other sentence."""
     pairs = items & patch.pairs
-
     last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head
     return PatternPatching(
         pairs=int(pairs.sum()),
@@ -109,14 +108,14 @@ def _flipped(tests: CausalTests, flipped: Bools, pairs: Bools) -> Flipped:
 
 
 def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> AlignedPatching:
-    """Return the same share for sentences of any lengths."""
+    """Return the share of answers that flip by patches between sentences of any lengths."""
     pairs = items & patch.pairs
     head, layer = (_flipped(tests, flipped, pairs) for flipped in (patch.head, patch.layer))
     return AlignedPatching(pairs=int(pairs.sum()), head=head, layer=layer)
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
-    """Return Spearman's correlation between an edge's score and the cost of its knockout."""
+    """Return Spearman's correlation of edge score and cost of knockout; None if either is constant."""
     here = items[doses.item]
     item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
     if len(score) < 2 or score.min() == score.max() or loss.min() == loss.max():
@@ -125,7 +124,7 @@ def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) ->
 
     rho = float(stats.spearmanr(score, loss).statistic)
     one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
-    # To first order a correlation varies like the mean of these values, whose mean is rho itself.
+    # The influence values have the mean rho, and to first order rho varies as their mean does.
     influence = one * two - rho * (one**2 + two**2) / 2 + rho
     ends = cluster_interval(influence, [tests.clusters[each] for each in item], bounds=(-1, 1))
     return Correlation(rho=rounded(rho), interval=rounded_interval(ends))

@@ -1,8 +1,7 @@
 """Interventions that edit attention in given heads and edges during a forward pass.
 
-Each function returns edits of some layers; `intervene` applies them to an encoder inside a `with` block. B batch, T
-tokens per row, L layers, H heads, D features per head, N items, M candidates at most. Flat positions are row * T +
-token.
+Each function returns edits by layer; `intervene` applies them to an encoder inside a `with` block. B batch, T tokens
+per row, H heads, D features per head. Flat positions are row * T + token.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from anaphora.model.encoder import Encoder
 from anaphora.model.mixer import Edit
 
 FlatEdges = tuple[Tensor, Tensor]
-"""Edges: the flat positions of the attending tokens and those of the attended ones, two of (E,)."""
+"""Flat positions of the queries and of the keys of E edges, (E,) each."""
 Intervention = Mapping[int, Edit]
-"""The edit of each layer that it touches."""
+"""Edits by the number of the layer."""
 
 
 @contextmanager
 def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
-    """Apply interventions to every pass of an encoder inside the `with` block, and remove them afterwards.
+    """Apply interventions to every forward pass of an encoder inside the `with` block, and remove them afterwards.
 
-    They compose: edits act in the order given, those of an outer block first.
+    Edits are applied in the given order, after the edits of an enclosing block.
 
     Raises:
         UserError: a layer or head does not exist.
@@ -57,12 +56,12 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
 
 
 def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
-    """Replace the outputs of heads by other vectors.
+    """Replace the outputs of heads by given vectors.
 
     Zeros ablate a head (Michel et al. 2019, section 2.3); its mean over reference data keeps its constant part.
 
     Args:
-        outputs: for each head a tensor that broadcasts to (B, T, D).
+        outputs: replacement for each head, broadcastable to (B, T, D).
     """
     return {
         layer: _OutputReplacement(heads, [outputs[Head(layer, head)] for head in heads])
@@ -71,14 +70,14 @@ def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
 
 
 def uniform_weights(heads: Iterable[Head]) -> Intervention:
-    """Make heads attend uniformly to all tokens that they may attend to; position biases are ignored."""
+    """Make heads attend uniformly to all allowed tokens; position biases are ignored."""
     return {layer: _UniformWeights(numbers) for layer, numbers in _by_layer(heads).items()}
 
 
 def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Knock out edges: their score is -inf, and softmax distributes their weight over the rest of the row.
+    """Set the scores of edges to -inf, so that softmax distributes their weight over the rest of the row.
 
-    A row without any edge left becomes zeros. This is the "attention knockout" of Geva et al. 2023.
+    A row with no edge left becomes zeros. This is the attention knockout of Geva et al. 2023.
     """
     return {
         layer: _EdgeKnockout(heads, [edges[Head(layer, head)] for head in heads])
@@ -87,7 +86,7 @@ def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
 
 
 def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Zero the values along edges and keep all other weights; such rows sum to less than 1."""
+    """Zero the values along edges; all other weights stay the same, so the rows sum to less than 1."""
     return {
         layer: _EdgeValueZeroing(heads, [edges[Head(layer, head)] for head in heads])
         for layer, heads in _by_layer(edges).items()
@@ -95,10 +94,10 @@ def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
 
 
 def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
-    """Replace the weights of given queries.
+    """Replace the attention rows of given queries.
 
     Args:
-        rows: for each head the queries' flat positions (Q,) and their new weights (Q, T).
+        rows: flat positions of the queries (Q,) and their new weights (Q, T), for each head.
     """
     return {
         layer: _RowPatch(heads, [rows[Head(layer, head)] for head in heads]) for layer, heads in _by_layer(rows).items()
@@ -106,11 +105,11 @@ def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
 
 
 class ActivationRecorder(Edit):
-    """A recorder of the last pass; it edits nothing.
+    """An edit that changes nothing and records the last forward pass.
 
     Attributes:
-        recorded_weights: (B, H, T, T).
-        recorded_mixed: (B, H, T, D).
+        recorded_weights: attention weights, (B, H, T, T).
+        recorded_mixed: outputs of the heads before the output projection, (B, H, T, D).
     """
 
     recorded_weights: Tensor
@@ -158,7 +157,7 @@ class _EdgeEdit(_HeadEdit):
         self.key = torch.cat([key for _, key in edges])
 
     def fill(self, table: Tensor, value: float) -> Tensor:
-        """Return (B, H, T, T) with the entries of some edges set to one value."""
+        """Return `table` (B, H, T, T) with the entries of the edges set to `value`."""
         row, query = _row_and_token(self.query, table)
         other, key = _row_and_token(self.key, table)
         if not torch.equal(row, other):

@@ -1,6 +1,6 @@
-"""Causal tests of a single head: doses of its edges, exchange of two names, and redistribution of removed weight.
+"""Causal tests of a single head: removal of equal weights, exchange of two names, redistribution of freed weight.
 
-N items, L layers, H heads, Q tokens of the pronoun, T tokens of a sentence.
+N items, Q tokens of the pronoun, T tokens of a sentence.
 """
 
 from __future__ import annotations
@@ -22,17 +22,23 @@ from anaphora.analysis.scores.cells import rounded
 from anaphora.base.locale.translation import _
 
 DOSES = (0.05, 0.1, 0.2)
-"""Weight that is taken away in turn from the edge to the antecedent and from all other edges: an edge of large weight
-costs more than others for its weight alone, and equal weights tell whether it also matters more."""
+"""Weights that are removed in turn from the edge to the antecedent and from all other edges. An edge with a large
+weight costs more for that reason alone; equal weights show whether it also matters more."""
 KEYS = ("distractors", "cue", "pronoun", "special", "other_words")
-"""Where the weight goes that a knockout frees, as parts of the sentence."""
+"""Parts of the sentence that receive the weight freed by a knockout."""
 
 Row = NDArray[np.float32]
-"""(Q, T): what the pronoun's tokens attend to."""
+"""The attention rows of the pronoun's tokens in one head: (Q, T)."""
 
 
 class Dose(NamedTuple):
-    """Removal of weight: which items allow both conditions, (N,), and whether each is still right afterwards."""
+    """Outcome of removing equal weight from either side of the pronoun's row.
+
+    Attributes:
+        mass: the removed weight.
+        items: mask of the items with at least this weight on both sides, (N,).
+        antecedent, other_edges: correctness after removal from the antecedent's edge, or from all other edges, (N,).
+    """
 
     mass: float
     items: Bools
@@ -41,22 +47,22 @@ class Dose(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Exchange of the weights on two names: which items take part, (N,), and whose answers flip to the other name."""
+    """Outcome of exchanging the weights on two names: masks of tested items and of flipped answers, (N,) each."""
 
     items: Bools
     flipped: Bools
 
 
 class OneHead(NamedTuple):
-    """The measurements of one head."""
+    """Outcomes of the tests of a single head."""
 
     doses: list[Dose]
     exchange: Exchange
-    freed: dict[str, Floats]  # of `KEYS`, (N,): the share of the weight freed by a knockout; NaN if none is left
+    freed: dict[str, Floats]  # share of the freed weight that each of `KEYS` receives, (N,); NaN if no weight is left
 
 
 def one_head(tests: CausalTests) -> OneHead:
-    """Run the tests of a single head; each changes only the pronoun's row in that head."""
+    """Run the tests of a single head; each test edits only the pronoun's rows in that head."""
     tests.progress(_("causal tests: one head, dose by dose"))
     return OneHead([_dose(tests, mass) for mass in DOSES], _exchange(tests), _freed(tests))
 
@@ -64,7 +70,7 @@ def one_head(tests: CausalTests) -> OneHead:
 def head_level_cell(
     tests: CausalTests, zeroed: Mapping[str, KnockedOut | None], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
-    """Return the effects of one head: of its edge to the antecedent, of its other edges, and of its whole row."""
+    """Return the effects of one head's edge to the antecedent, of its other edges and of its whole row."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
     assert antecedent is not None and others is not None
     antecedent_points, antecedent_interval = _points(tests, antecedent.right, items)
@@ -104,7 +110,7 @@ def _removed_mass(tests: CausalTests, dose: Dose, items: Bools) -> RemovedMass:
 
 
 def _points(tests: CausalTests, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-    """Return the loss of task accuracy on some items in percentage points, with its interval."""
+    """Return the loss of task accuracy over the selected items in percentage points, and its interval."""
     return tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
 
 
@@ -114,7 +120,7 @@ def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:
 
 
 def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
-    """Return the scores with other rows of the head; items without such a row keep theirs."""
+    """Return the scores with the head's rows replaced by `rows`; items without an entry are not edited."""
     whole = {}
     for item, row in rows.items():
         whole[item] = tests.sentences[item].rows.copy()
@@ -123,7 +129,7 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
 
 
 def _dose(tests: CausalTests, mass: float) -> Dose:
-    """Remove weight as in value-zeroing: the rest of the row does not grow."""
+    """Remove weight from the antecedent's edge or from the other edges; as in value-zeroing, the rest does not grow."""
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
         row = _row(tests, sentence)
@@ -142,10 +148,10 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
 
 
 def _exchange(tests: CausalTests) -> Exchange:
-    """Exchange the weights of the antecedent and of the distractor with the most attention.
+    """Exchange the weights on the antecedent and on the distractor with the largest weight.
 
-    For the pronoun this is equivalent to exchanging the head's values at the two names: a patch of the paths from the
-    names to the pronoun through this head.
+    For the pronoun this equals exchanging the head's values at the two names: path patching from the names to the
+    pronoun through this head.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)
@@ -169,7 +175,7 @@ def _exchange(tests: CausalTests) -> Exchange:
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
-    """Return the shares of the freed weight, which softmax distributes over the other edges in proportion."""
+    """Return each part's share of the weight freed by a knockout; softmax distributes it in proportion to the rest."""
     shares = {name: np.full(len(tests.sentences), np.nan) for name in KEYS}
     for item, (sentence, tokens) in enumerate(zip(tests.sentences, tests.subject.tokens, strict=True)):
         weights = _row(tests, sentence).mean(axis=0).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Outcomes of the causal tests per item."""
+"""Per-item outcomes of the causal tests; N items."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Bools = NDArray[np.bool_]
 Progress = Callable[[str], None]
 
 MATCHED_EDGES = ("matched_query", "matched_heads", "matched_distance")
-"""Edges that stand in for the pronoun's edge to its antecedent, with as many attended tokens. Special tokens and
-the attending token itself are left out.
+"""Control edges for the pronoun's edge to its antecedent, with equally many keys. Special tokens and the query itself
+are never keys.
 
-matched_query: of each head, the strongest edge of another word of the sentence.
-matched_heads: the pronoun's strongest edge to a word that is neither a candidate nor the cue, in the heads outside the
-scope where it is strongest, as many as the scope has; none where the scope holds every head.
-matched_distance: in the same heads, from the pronoun to words that are neither, as far from it as the antecedent.
+matched_query: in each head, the strongest edge of another word of the sentence.
+matched_heads: the pronoun's strongest edge to words other than the candidates and the cue, in the heads outside the
+scope where this edge is strongest. As many heads are taken as the scope has.
+matched_distance: in the heads of the scope, the pronoun's edge to such words as far from it as the antecedent.
 """
 
 RANDOM_SETS = 5
-"""Random sets of heads beside each set of the best ones."""
+"""Number of random sets of heads that each set of best heads is compared with."""
 
 
 class KnockedOut(NamedTuple):
-    """A knockout's outcome, (N,) each: still right or not, the removed weight, and whether there is such an edge."""
+    """Outcome of a knockout, (N,) each: correctness, removed weight, and a mask of the items with such an edge."""
 
     right: Floats
     mass: Floats
@@ -37,7 +37,7 @@ class KnockedOut(NamedTuple):
 
 
 class AblatedTogether(NamedTuple):
-    """An ablation of a set of heads, and of as many others of the same layers: which items are still right, (N,)."""
+    """Outcome of ablating a set of heads, and random sets of the same size: correctness, (N,) each."""
 
     heads: list[Head]
     right: Floats
@@ -45,7 +45,7 @@ class AblatedTogether(NamedTuple):
 
 
 class AlignedPatch(NamedTuple):
-    """Pattern patches between sentences of any lengths: which items take part, (N,), and whose answers flip."""
+    """Outcome of patches between sentences of any lengths: masks of tested items and of flipped answers, (N,) each."""
 
     pairs: Bools
     head: Bools
@@ -53,7 +53,7 @@ class AlignedPatch(NamedTuple):
 
 
 class PatternPatch(NamedTuple):
-    """Pattern patches: which items take part and which cannot, (N,), and whose answers flip to the other one."""
+    """Outcome of pattern patches: masks of tested items, of skipped items and of flipped answers, (N,) each."""
 
     pairs: Bools
     skipped: Bools
@@ -64,7 +64,7 @@ class PatternPatch(NamedTuple):
 
 
 class DoseResponse(NamedTuple):
-    """A map's score of an edge and the cost of its knockout, for every candidate of every item with a record."""
+    """Score in one map and cost of knockout of the edge to each candidate, with the index of its item; (E,) each."""
 
     item: NDArray[np.int64]
     score: Floats

@@ -1,4 +1,4 @@
-"""Permutation of queries, keys or values between the tokens of a sentence, to test which of them are needed.
+"""Permutation of queries, keys or values among the tokens of a sentence, to test which of them the model needs.
 
 B batch, H heads, T tokens, D features per head.
 """
@@ -21,8 +21,8 @@ PROJECTIONS = ("query", "key", "value")
 def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractContextManager[None]:
     """Permute queries, keys or values among the tokens of each sentence in every layer, inside the `with` block.
 
-    The seed decides; every layer and pass has its own permutation. Position information in a query or key moves with
-    it.
+    Each layer and forward pass draws its own permutation from `seed`. Position information in a query or key moves
+    with it.
 
     Raises:
         UserError: the encoder has no attention, or the part is unknown.
@@ -47,7 +47,7 @@ class _Permutation(Edit):
 
 
 def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Tensor:
-    """Permute the tokens within each sentence: (B, T) sentence numbers -> (B, T) columns of the row."""
+    """Return a random order of the tokens within each sentence: (B, T) segment numbers -> (B, T) column indices."""
     keys = segments + 0.999 * torch.rand(segments.shape, generator=draw).to(segments.device)
     order = torch.empty_like(segments)
     return order.scatter(1, segments.argsort(dim=1, stable=True), keys.argsort(dim=1))

@@ -1,4 +1,4 @@
-"""Test-time controls: the trained model on sentences without the decisive words.
+"""Test-time controls: accuracy of the trained model on sentences without the decisive words.
 
 Accuracy that remains when the cue is masked does not depend on the cue.
 """
@@ -28,32 +28,31 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 PERTURBATIONS = ("cue_masked", "context_removed", "names_replaced", "no_positions")
-"""cue_masked: the words in which an item differs from its minimal pair become [MASK]; where the pronoun is the cue, it
-does. context_removed: every word but the pronoun and the candidates becomes [MASK].
-names_replaced: every candidate gets another name, one of as many tokens from other quads of the language, and the same
-throughout a quad. What rests on who does what stays; what rests on the words themselves, such as gender, number or a
-favourite, goes.
-no_positions: the words stay, and the model has no position encoding.
+"""cue_masked: the words in which an item differs from its minimal pair become [MASK], or the pronoun if it is the cue.
+context_removed: every word except the pronoun and the candidates becomes [MASK].
+names_replaced: every candidate's name is replaced by a name with as many tokens from another quad of the language,
+consistently within a quad. Who does what stays the same; gender, number and preferences for a word do not.
+no_positions: the words stay, and the position encoding is removed from the model.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbedCell(AccuracyCell):
-    """The accuracies on perturbed items."""
+    """Accuracies on perturbed items."""
 
     items: int
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the chosen head and the model's answers on items that no longer determine the antecedent.
+    """Measure the accuracy of the chosen head and of the model's answers on perturbed items.
 
     Args:
-        run: the run.
-        records: main items, whole quads, as they were captured unperturbed.
-        head: the head that the development split chose.
+        run: the trained run.
+        records: records of the unperturbed main items, in whole quads.
+        head: the head chosen on the development split.
 
     Returns:
-        Of each perturbation, by language and kind of cue.
+        The accuracies by perturbation, language and kind of cue.
     """
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
@@ -93,7 +92,7 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
 
 
 def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
-    """Mask the words that a perturbation hides: N lists of ids with unchanged lengths."""
+    """Return the items' token ids with [MASK] for the words that a perturbation hides: N lists of unchanged length."""
     cues = cue_tokens(data.examples, [tokens.spans for tokens in data.tokens])
     ids = []
     for item, tokens in enumerate(data.tokens):
@@ -110,9 +109,9 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
 
 
 def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
-    """Replace the candidates' names in every item: N lists of ids with unchanged lengths.
+    """Return the items' token ids with other names for the candidates: N lists of unchanged length.
 
-    A name is kept if no other candidate of the language has a name with as many tokens.
+    A name stays if the language has no unused name with as many tokens.
     """
     mentions_of = [
         [[tokens.covering(span) for span in mentions] for mentions in example.candidates]
@@ -146,7 +145,7 @@ def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
 def _replacement_names(
     names: Sequence[tuple[int, ...]], language: str, pools: dict[tuple[str, int], set[tuple[int, ...]]], group: str
 ) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return a name with as many tokens for each name of a group, all different and none of the group's own."""
+    """Return a replacement with as many tokens for each name of a group, all different and none from the group."""
     draw = random.Random(f"{group}/names")
     taken = set(names)
     chosen = {}
@@ -158,7 +157,7 @@ def _replacement_names(
 
 
 def without_positions(model: PronounModel) -> PronounModel:
-    """Copy a model without its position encoding; the model itself does not change."""
+    """Return a copy of a model without its position encoding."""
     copy = deepcopy(model)
     settings = copy.encoder.settings
     copy.encoder.position = NoPosition().build(settings.width, heads_of(settings.attention))

@@ -1,4 +1,4 @@
-"""The edges of one sentence in the causal tests, with matched edges and the pronoun's rows."""
+"""Attention edges of one sentence that the causal tests edit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 
 
 class HeadEdges(NamedTuple):
-    """Edges of one item in one head: every query with every key, and the weight on them, mean over the queries."""
+    """Edges of one item in one head, from every query to every key; `mass` is their weight per query, averaged."""
 
     head: Head
     queries: Sequence[int]
@@ -25,20 +25,21 @@ class HeadEdges(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SentenceEdges:
-    """The data by which an item's edges are selected.
+    """Token indices and attention weights from which an item's edges are selected.
 
     Attributes:
-        pronoun: the pronoun's tokens.
-        mentions: the tokens of each candidate.
-        antecedents: the tokens of all antecedents.
-        distractors: the tokens of each distractor.
-        cue: the words that differ within its minimal pair, unless that is the pronoun.
-        free: words and marks that are neither the pronoun nor a candidate nor the cue, and that it attends to.
-        rows: (L, H, Q, T), what the pronoun's tokens attend to.
-        attended: the tokens that they attend to in any head.
-        elsewhere: (L, H) the other token whose heaviest edges, as many as `antecedents`, weigh most.
-        elsewhere_keys: (L, H, K) the keys of these edges; -1 if there are fewer.
-        elsewhere_mass: (L, H) and their weight.
+        pronoun: token indices of the pronoun.
+        mentions: token indices of each candidate.
+        antecedents: token indices of all antecedents.
+        distractors: token indices of each distractor.
+        cue: token indices of the words that differ within the minimal pair; empty if the pronoun is the cue.
+        free: indices of attended words and punctuation marks other than the pronoun, the candidates and the cue.
+        rows: attention rows of the pronoun's tokens, (L, H, Q, T).
+        attended: indices of the tokens that the pronoun attends to in any head.
+        elsewhere: the query other than the pronoun with the most weight on its strongest keys, (L, H); K keys, as
+            many as `antecedents` has.
+        elsewhere_keys: token indices of these keys, (L, H, K), padded with -1.
+        elsewhere_mass: the weight on these keys, (L, H).
     """
 
     pronoun: list[int]
@@ -96,18 +97,18 @@ class SentenceEdges:
         )
 
     def mass(self, head: Head, keys: Sequence[int]) -> float:
-        """Return the pronoun's weight on some tokens in one head."""
+        """Return the pronoun's total weight on the given tokens in one head, averaged over the pronoun's tokens."""
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """Return the pronoun's edges to those of some tokens that any head attends to (in a decoder: earlier ones)."""
+        """Return the pronoun's edges to the given tokens in each head; keys that no head attends to are left out."""
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
     def edges(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> list[HeadEdges]:
-        """Return the edges of one kind; `heads` are those of the scope, `others` the rest.
+        """Return the edges of one kind; `heads` are the heads of the scope, `others` all other heads.
 
-        Matched edges are as many as those to the antecedents, or none; fewer are not comparable.
+        Without as many free tokens as the antecedents have tokens, there are no matched edges to compare.
         """
         count = len(self.antecedents)
         match kind:
@@ -143,7 +144,7 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each token of the antecedents, the free token at the most similar distance from the pronoun."""
+        """Return, for each antecedent token, the unused free token at the most similar distance from the pronoun."""
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

@@ -38,7 +38,7 @@ from anaphora.settings.model.prediction import Prediction, slots_of
 
 
 class Edges(NamedTuple):
-    """Edges of attention in the sentences of many items; tokens count from 0 in each sentence. Five of (E,)."""
+    """Attention edges of many items, (E,) each; token indices count from 0 in each sentence."""
 
     item: NDArray[np.int64]
     layer: NDArray[np.int64]
@@ -48,14 +48,14 @@ class Edges(NamedTuple):
 
 
 Scores = NDArray[np.float64]
-"""(N, M + 1): for each item how well each candidate answers, last "none of them"; -inf for what is not offered."""
+"""Scores of each item's candidates, then of "none of them": (N, M + 1); -inf for options that are not offered."""
 
 
 class Subject(Protocol):
-    """A model and the N items on which it is tested; the interface that the causal tests need.
+    """A model and the N items on which it is tested: the interface that the causal tests need.
 
-    Implement these methods to test another model. Tokens count from 0 in each item's sentence; every method that
-    returns scores runs the model on all items and does not change it.
+    Implement these methods to test another model. Token indices count from 0 in each item's sentence. A method that
+    returns scores runs the model on all items and leaves the model unchanged.
     """
 
     @property
@@ -68,38 +68,40 @@ class Subject(Protocol):
 
     @property
     def tokens(self) -> Sequence[TokenizedText]:
-        """Return each item's tokens as the model reads them."""
+        """Return each item's text, tokenized for the model."""
 
     def maps(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield each item once, in any order, with its attention (L, H, T, T), attending token first."""
+        """Yield each item's index and attention maps (L, H, queries, keys), in any order."""
 
     def scores(self) -> Scores:
-        """Return the answers of the unedited model."""
+        """Return the scores of the unedited model."""
 
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        """Return the scores with whole heads ablated at every token, in one of `ABLATION_MODES`."""
+        """Return the scores with heads ablated at every token; `mode` is one of `ABLATION_MODES`."""
 
     def knocked_out(self, edges: Edges) -> Scores:
-        """Return the scores with edges forbidden before the softmax."""
+        """Return the scores with edges masked before the softmax."""
 
     def value_zeroed(self, edges: Edges) -> Scores:
-        """Return the scores with values zeroed along edges, all weights unchanged."""
+        """Return the scores with the values along edges zeroed and all weights unchanged."""
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        """Return the scores with the pronoun's weights in some heads replaced: item -> (L, H, Q, T)."""
+        """Return the scores with the pronoun's rows replaced in the given heads; `rows` maps items to (L, H, Q, T)."""
 
 
 ABLATION_MODES = ("zero", "mean", "resample", "uniform")
-"""The output of an ablated head: zeros; its mean over all tokens of all items; its output at the same position of
-another sentence (of the minimal pair where there is one of the same length, else the next item of the language); the
-mean of the values that it may attend to."""
+"""What replaces the output of an ablated head.
+
+zero: zeros.
+mean: its mean output over all tokens of all items.
+resample: its output at the same position of another sentence, the minimal pair's if that has the same length, otherwise
+the next item's of the language.
+uniform: the mean of the values that it may attend to.
+"""
 
 
 class EditedSubject(ABC):
-    """Base class of subjects that edit the attention of one batch at a time.
-
-    Batches are numbered from 0; subclasses add the methods that are specific to a batch.
-    """
+    """Base class of subjects that edit the attention of one batch at a time; batches are numbered from 0."""
 
     examples: Sequence[Example]
     tokens: Sequence[TokenizedText]
@@ -145,38 +147,38 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the answers with a separate intervention in each batch."""
+        """Return the scores with the intervention that the function returns for each batch number."""
 
     @abstractmethod
     def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
-        """Return an edit that replaces the rows of the batch's pronouns."""
+        """Return an intervention that replaces the attention rows of a batch's pronouns."""
 
     @abstractmethod
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return a function from the number of a batch to its edges by head, as flat positions."""
+        """Return a function from a batch number to the batch's edges by head, as flat positions."""
 
     @abstractmethod
     def _mean_output(self) -> dict[int, Tensor]:
-        """Return each head's mean output over the tokens of all items, (H, D) for each layer that attends."""
+        """Return the heads' mean outputs over the tokens of all items, (H, D) for each layer with attention."""
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function that gives, for a batch, head outputs of the partner sentences: (B, T, D)."""
+        """Return a function from a batch number to each head's outputs on the partner sentences, (B, T, D)."""
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
-    """Return outputs (heads, S, D) at `count` positions, padded with the last token's if the sentence is shorter."""
+    """Return outputs (heads, S, D) cut to `count` positions, or padded to them by repeating the last position."""
     return outputs[..., torch.arange(count, device=outputs.device).clamp(max=outputs.shape[-2] - 1), :]
 
 
 class PackedSubject(EditedSubject):
-    """A `Subject` of one of our models, with its items packed into batches once.
+    """A `Subject` made of a `PronounModel`, with its items packed into batches once.
 
     Args:
         model: the model, in evaluation mode.
-        data: the items.
-        batching: how they are packed.
-        prediction: the kind of prediction head.
+        data: the encoded items.
+        batching: settings of the batches.
+        prediction: settings of the prediction head.
     """
 
     def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> None:
@@ -187,7 +189,7 @@ class PackedSubject(EditedSubject):
         self._batches = [batch.to(self._device) for batch in evaluation_batches(data, batching, slots_of(prediction))]
         self._batch_and_start: dict[
             int, tuple[int, int]
-        ] = {}  # item -> its batch, and the flat position at which it begins
+        ] = {}  # item -> number of its batch, flat position of its start
         for number, batch in enumerate(self._batches):
             for item, begin in zip(batch.items.tolist(), batch.item_starts.tolist(), strict=True):
                 self._batch_and_start[item] = (number, begin)
@@ -237,7 +239,7 @@ class PackedSubject(EditedSubject):
         return all_scores
 
     def _recorded_batches(self) -> Iterator[tuple[Batch, list[ActivationRecorder]]]:
-        """Yield each batch with the activations of every layer."""
+        """Yield each batch with the recorded activations of every layer."""
         for batch in self._batches:
             recorders = {layer: ActivationRecorder() for layer in range(len(self._layers))}
             with torch.inference_mode(), intervene(self._model.encoder, recorders):
@@ -297,7 +299,7 @@ class PackedSubject(EditedSubject):
 
 
 def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
-    """Return for each item the next one that differs only in the cue, in a cycle."""
+    """Return a map from each item to the next item of its minimal pair, in a cycle."""
     sets: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):
         if example.minimal_pair:
@@ -306,7 +308,7 @@ def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
-    """Return the item whose outputs each item receives in resampling; see `ABLATION_MODES`."""
+    """Return a map from each item to the item whose head outputs replace its own in resampling (`ABLATION_MODES`)."""
     languages: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):
         languages[example.language].append(item)

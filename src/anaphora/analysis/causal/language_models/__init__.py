@@ -1,1 +1,1 @@
-"""Causal tests of language models: candidates are scored in place of the pronoun, with attention edited."""
+"""Causal tests of language models, which score each candidate in place of the pronoun."""

@@ -1,4 +1,4 @@
-"""The interface that causal tests need of a language model from any library."""
+"""Interface of a language model for the causal tests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 
 
 class LanguageModel(Protocol):
-    """A model with logits over its vocabulary, in evaluation mode, whose attention can be edited.
+    """A language model in evaluation mode, from any library, whose attention can be edited.
 
-    B texts, padded at their ends to S tokens, L layers, H heads, V words of the vocabulary.
+    B texts, right-padded to S tokens, H heads, V tokens in the vocabulary.
     """
 
     @property
     def name(self) -> str:
-        """Return the user's name of the model."""
+        """Return the name of the model for error messages."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -28,31 +28,28 @@ class LanguageModel(Protocol):
 
     @property
     def is_decoder(self) -> bool:
-        """Check whether a token attends only to earlier tokens."""
+        """Return whether each token attends only to itself and to earlier tokens."""
 
     @property
     def mask(self) -> int:
-        """Return the mask token's id; a decoder needs none."""
+        """Return the id of the mask token; unused in decoders."""
 
     @property
     def device(self) -> torch.device:
         """Return the model's device."""
 
     def tokenize(self, text: str) -> TokenizedText:
-        """Tokenize a text as the model reads it.
+        """Tokenize a text for the model, special tokens included.
 
         Raises:
             UserError: the text does not fit the model.
         """
 
     def maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
-        """Return the attention of every layer, (B, H, S, S) each, attending token first."""
+        """Return the attention maps of every layer, (B, H, queries, keys) each."""
 
     def read(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> None:
-        """Run one pass with an intervention, for example one that records activations."""
+        """Run one forward pass with an intervention, for example one that records activations."""
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Sequence[Tensor]:
-        """Return the logits at each token with an intervention: (B, S, V).
-
-        A text may lack the rows of its padding.
-        """
+        """Return the logits at each token with an intervention: (B, S, V); rows of padding may be missing."""

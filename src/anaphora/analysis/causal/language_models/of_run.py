@@ -1,4 +1,4 @@
-"""Runs trained on masked tokens, as language models."""
+"""Runs trained with a masked-language-model loss as subjects of the causal tests."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.encoder import check_length
 
 _PADDED = -1
-"""The segment of padding, which no token attends to."""
+"""Segment number of padding, to which no token attends."""
 
 
 class MaskedRun:
-    """A `LanguageModel` of a run with a masked-language-model loss (`answers_by_masks`)."""
+    """A `LanguageModel` made of a run with a masked-language-model loss (`answers_by_masks`)."""
 
     is_decoder = False
     mask = MASK
@@ -65,7 +65,7 @@ class MaskedRun:
         return hidden
 
     def _input(self, tokens: Sequence[TokenizedText]) -> EncoderInput:
-        """Return one text per row, padded at the end."""
+        """Return the texts as a batch, one text per row, right-padded."""
         length = max(len(text.ids) for text in tokens)
         ids = torch.full((len(tokens), length), PADDING)
         segments = torch.full_like(ids, _PADDED)
@@ -77,6 +77,6 @@ class MaskedRun:
 
 
 def answers_by_masks(run: Run) -> bool:
-    """Check whether a run without pronoun predictions can be tested as a masked language model."""
+    """Return whether a run answers by its masked-LM output, because its prediction head does not answer pronouns."""
     task = run.config.task
     return task.masked_lm > 0 and not answers_pronouns(task.prediction)

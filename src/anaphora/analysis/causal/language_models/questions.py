@@ -1,8 +1,8 @@
-"""Pronoun questions for language models: scores of candidates in place of the pronoun.
+"""Pronoun questions for language models, which score each candidate in place of the pronoun.
 
-A masked language model reads the sentence with the pronoun masked, by as many masks as a candidate has tokens, and
-scores the candidate there: the mean of its tokens' log-probabilities (Kocijan et al. 2019, section 3). A decoder reads
-the sentence, then a prompt that the candidate completes, and scores it alike. T tokens of the item, S of a reading.
+For a masked language model, the pronoun is replaced by as many masks as the candidate has tokens; the score is the
+mean log-probability of the candidate's tokens (Kocijan et al. 2019, section 3). For a decoder, the sentence is followed
+by a prompt that the candidate completes, with the same score. T tokens of an item, S tokens of a scored text.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from anaphora.data.example import Example, Span
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 PROMPTS = {"en": ' The word "{pronoun}" refers to ', "zh": "这里的“{pronoun}”指的是"}
-"""What a decoder reads behind the sentence, by language; the candidate stands behind it."""
+"""Prompt between the sentence and the candidate for a decoder, by language."""
 _DETERMINERS = frozenset(
     (
         *("the", "a", "an", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their"),
         *("some", "every", "each", "no", "both", "one", "two"),
     )
 )
-"""English words that begin a mention and have a capital at the beginning of a sentence alone."""
+"""English words that can begin a mention and have a capital letter only at the start of a sentence."""
 
 
 class Target(NamedTuple):
-    """A candidate's tokens: the positions at which they are predicted, and their ids."""
+    """Tokens of one candidate: the positions whose logits predict them, and their ids."""
 
     candidate: int
     positions: tuple[int, ...]
@@ -40,49 +40,49 @@ class Target(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """A text that the model reads to score some candidates of an item.
+class ScoredText:
+    """A model input that scores one or more candidates of an item.
 
     Attributes:
-        item: its number.
+        item: index of the item.
         tokens: S tokens.
-        places: for each token of the item, the corresponding tokens here.
+        alignment: indices into `tokens` for each of the item's T tokens.
         targets: the scored candidates.
     """
 
     item: int
     tokens: TokenizedText
-    places: tuple[tuple[int, ...], ...]
+    alignment: tuple[tuple[int, ...], ...]
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
-        """Return the distribution of each item token's weight over the tokens here: (T, S), rows sum to 1."""
-        shares = np.zeros((len(self.places), len(self.tokens.ids)), dtype=np.float32)
-        for token, places in enumerate(self.places):
-            shares[token, list(places)] = 1 / len(places)
+        """Return the distribution of each item token's weight over the tokens of this text: (T, S), rows sum to 1."""
+        shares = np.zeros((len(self.alignment), len(self.tokens.ids)), dtype=np.float32)
+        for token, aligned in enumerate(self.alignment):
+            shares[token, list(aligned)] = 1 / len(aligned)
         return shares
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """An item with all texts that the model reads about it.
+    """An item and the texts that score its candidates.
 
     Attributes:
         example: the item.
-        tokens: T tokens whose maps are used; for a masked language model the pronoun's are masks.
-        readings: each candidate is in one of them.
+        tokens: T tokens, to which the attention maps refer; for a masked language model the pronoun's are masks.
+        texts: texts that together score each candidate once.
     """
 
     example: Example
     tokens: TokenizedText
-    readings: tuple[Reading, ...]
+    texts: tuple[ScoredText, ...]
 
 
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
-    """Return the items that a model can answer, in their order.
+    """Return the questions for all items that a model can answer, in order.
 
-    Left out are items whose text with the answer does not fit the model or is cut into other tokens and, where the
-    pronoun is masked, those whose cue is the pronoun: without it the item has no answer.
+    An item is left out if a text with a candidate is too long for the model, or if the candidate changes how the rest
+    is tokenized. If pronouns are masked, items with the pronoun as cue are left out, since the mask hides their cue.
     """
     pronouns: defaultdict[str, set[str]] = defaultdict(set)
     for example in examples:
@@ -96,17 +96,17 @@ def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> l
         if not pronoun or (is_cue and not model.is_decoder):
             continue
         own = _without_end(own) if model.is_decoder else _masked(model, own, pronoun)
-        readings = _readings(model, example, own, pronoun, len(questions))
-        if readings is not None:
-            questions.append(Question(example, own, readings))
+        texts = _scored_texts(model, example, own, pronoun, len(questions))
+        if texts is not None:
+            questions.append(Question(example, own, texts))
     return questions
 
 
-def _readings(
+def _scored_texts(
     model: LanguageModel, example: Example, tokens: TokenizedText, pronoun: Sequence[int], item: int
-) -> tuple[Reading, ...] | None:
-    """Return one text per candidate, or one for all candidates of as many masks; None if a text does not fit."""
-    readings: dict[tuple[int, ...], Reading] = {}
+) -> tuple[ScoredText, ...] | None:
+    """Return one text per candidate, shared by candidates with as many masks; None if one cannot be scored."""
+    texts: dict[tuple[int, ...], ScoredText] = {}
     for candidate in range(len(example.candidates)):
         text, span = _completed(example, candidate) if model.is_decoder else _filled(example, candidate)
         try:
@@ -118,7 +118,7 @@ def _readings(
         if model.is_decoder:
             if whole.ids[: len(tokens.ids)] != tokens.ids:
                 return None
-            places: list[tuple[int, ...]] = [(token,) for token in range(len(tokens.ids))]
+            alignment: list[tuple[int, ...]] = [(token,) for token in range(len(tokens.ids))]
             target = Target(candidate, tuple(token - 1 for token in covering), ids)
         else:
             whole = _masked(model, whole, covering)
@@ -128,15 +128,15 @@ def _readings(
                 return None
             if len(whole.ids) != first + len(covering) + behind:
                 return None
-            places = list(_mask_places(len(tokens.ids), pronoun, covering))
+            alignment = list(_mask_alignment(len(tokens.ids), pronoun, covering))
             target = Target(candidate, tuple(covering), ids)
-        before = readings.get(whole.ids)
+        before = texts.get(whole.ids)
         targets = (*before.targets, target) if before else (target,)
-        readings[whole.ids] = Reading(item, whole, tuple(places), targets)
-    return tuple(readings.values())
+        texts[whole.ids] = ScoredText(item, whole, tuple(alignment), targets)
+    return tuple(texts.values())
 
 
-def _mask_places(tokens: int, pronoun: Sequence[int], masks: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def _mask_alignment(tokens: int, pronoun: Sequence[int], masks: Sequence[int]) -> Iterator[tuple[int, ...]]:
     for token in range(tokens):
         if token < pronoun[0]:
             yield (token,)
@@ -147,7 +147,7 @@ def _mask_places(tokens: int, pronoun: Sequence[int], masks: Sequence[int]) -> I
 
 
 def _completed(example: Example, candidate: int) -> tuple[str, Span]:
-    """Return the sentence, the prompt and a candidate after it, and the candidate's span."""
+    """Return the sentence with the prompt and a candidate appended, and the candidate's span."""
     start, end = example.pronoun
     prompt = example.text + PROMPTS[example.language].format(pronoun=example.text[start:end])
     words = _inside_a_sentence(example.words(candidate), example.language)
@@ -169,20 +169,20 @@ def _pronoun(example: Example) -> str:
 
 
 def _inside_a_sentence(words: str, language: str) -> str:
-    """Return a mention without a capital letter that is due only to the start of a sentence."""
+    """Return a mention without a capital letter that it owes only to the start of a sentence."""
     if language == "en" and words.split()[0].lower() in _DETERMINERS:
         return words[0].lower() + words[1:]
     return words
 
 
-def _masked(model: LanguageModel, tokens: TokenizedText, places: Sequence[int]) -> TokenizedText:
+def _masked(model: LanguageModel, tokens: TokenizedText, positions: Sequence[int]) -> TokenizedText:
     ids = list(tokens.ids)
-    for place in places:
-        ids[place] = model.mask
+    for position in positions:
+        ids[position] = model.mask
     return TokenizedText(tuple(ids), tokens.spans, tokens.words)
 
 
 def _without_end(tokens: TokenizedText) -> TokenizedText:
-    """Return the tokens without the special tokens after the text, so that a decoder's prompt can follow."""
+    """Remove the special tokens after the text, so that a decoder's prompt can follow."""
     last = max(token for token, (start, end) in enumerate(tokens.spans) if start < end) + 1
     return TokenizedText(tokens.ids[:last], tokens.spans[:last], tokens.words[:last])
