@@ -1,8 +1,8 @@
-"""Contamination: texts that share eight consecutive words with evaluation data are not trained on.
+"""Detection of training texts that share eight consecutive words with evaluation data.
 
-Words are compared in lower case and without punctuation; a Chinese character is a word. Evaluation data need no special
-reader. A text is a line, a string of JSON or Parquet, the content of an element below the root of XML, or a sentence of
-CoNLL-2012 or CoNLL-U. A text of fewer than eight words is never contaminated.
+Words are lower-cased and punctuation is ignored; each Chinese character is a word. Evaluation data may have any format:
+a text is a line, a string of JSON or Parquet, an element below the root of XML, or a sentence of CoNLL-2012 or CoNLL-U.
+A text of fewer than eight words is never contaminated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from anaphora.data.corpora.division import files_below, read_lines
 from anaphora.data.corpora.reading import parquet_rows, xml_root
 
 NGRAM_LENGTH = 8
-"""Words in a row that two texts must not share."""
+"""Number of consecutive words that a training text must not share with evaluation data."""
 
 _WORD = re.compile(rf"[{CHINESE_RANGES}]|[^\W_{CHINESE_RANGES}]+")
 _CONLL = ".conll"
@@ -38,17 +38,21 @@ Hashes = NDArray[np.uint64]
 
 
 def normalised_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, without punctuation; a Chinese character is a word."""
+    """Return the lower-cased words of a text without punctuation; each Chinese character is a word."""
     return _WORD.findall(text.lower())
 
 
 class EvaluationNgrams:
-    """The eight-word sequences of some evaluation files, as 64-bit hashes.
+    """Set of the eight-word sequences of evaluation files, as 64-bit hashes.
 
-    Two different runs of words have the same hash with probability 2 ** -64: none of ten million against a million.
+    Two different sequences have the same hash with probability 2 ** -64, so that no collision is expected even between
+    ten million and a million of them.
+
+    Args:
+        paths: files or folders of evaluation data.
 
     Raises:
-        UserError: nothing is at a path, or a file is not what its suffix says, or a path has no eight words in a row.
+        UserError: a path does not exist, a file does not match its suffix, or a path has no eight consecutive words.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -71,7 +75,7 @@ class EvaluationNgrams:
         self._passes[_first_bits(self._known)] = True
 
     def shared_with(self, paragraphs: Sequence[str]) -> list[str | None]:
-        """Return, for each paragraph, the name of a path with which it shares eight consecutive words, or None."""
+        """Return for each paragraph the name of a path with which it shares eight consecutive words, else None."""
         shared: list[str | None] = [None] * len(paragraphs)
         if not len(self._known):
             return shared
@@ -86,7 +90,7 @@ class EvaluationNgrams:
         return shared
 
     def _hashes(self, listed: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
-        """Return the hash of every eight words in a row and the number of the text that they stand in."""
+        """Return the hashes of all eight-word sequences of texts, and the index of each one's text: (S,), (S,)."""
         split = [normalised_words(text) for text in listed]
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
         codes = self._codes.of(list(chain.from_iterable(split)))
@@ -104,14 +108,14 @@ def _first_bits(hashes: Hashes) -> NDArray[np.int64]:
 
 
 class _WordHashes:
-    """A 64-bit number for every word, the same in every process."""
+    """Cached 64-bit hashes of words, identical in every process."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._codes = np.empty(0, dtype=np.uint64)
 
     def of(self, words: Sequence[str]) -> Hashes:
-        """Return the codes of some words."""
+        """Return the hash of each word: (W,)."""
         new = [word for word in dict.fromkeys(words) if word not in self._numbers]
         self._numbers.update(zip(new, count(len(self._numbers))))
         self._codes = np.concatenate((self._codes, np.fromiter(map(_code_digest, new), np.uint64, len(new))))
@@ -123,10 +127,10 @@ def _code_digest(word: str) -> int:
 
 
 def evaluation_files(paths: Sequence[str]) -> list[Path]:
-    """Return the files of the paths; in a folder those with a text suffix, without hidden ones.
+    """Return the given files, and the files in given folders that have a supported suffix and are not hidden.
 
     Raises:
-        UserError: nothing is there.
+        UserError: a path does not exist, or a folder has no supported file.
     """
     files: list[Path] = []
     for name in paths:
@@ -141,10 +145,10 @@ def evaluation_files(paths: Sequence[str]) -> list[Path]:
 
 
 def evaluation_texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a file of evaluation data, whatever its format.
+    """Yield the texts of a file of evaluation data; the suffix determines the format.
 
     Raises:
-        UserError: the file is not what its suffix says.
+        UserError: the content does not match the suffix.
     """
     match _suffix(path):
         case ".json" | ".jsonl":
@@ -162,13 +166,13 @@ def evaluation_texts(path: Path) -> Iterator[str]:
 
 
 def _suffix(path: Path) -> str:
-    """Return the last suffix of a name that determines the format; more may follow, as in .txt.gz or .txt.dev."""
+    """Return the last supported suffix of a file name, such as ".txt" for .txt.gz or .txt.dev; "" if there is none."""
     endings = Path(path.name.lower().replace("_conll", _CONLL)).suffixes  # CoNLL-2012 has .v4_gold_conll
     return next((one for one in reversed(endings) if one in _SUFFIXES), "")
 
 
 def _json(path: Path) -> list[Any]:
-    """Yield the values of a JSON file: one per line if the first line is a whole value, else a single one."""
+    """Return the values of a JSON file: one per line if the first line is a complete value, else a single one."""
     lines = read_lines(path)
     values: list[Any] = []
     for number, line in enumerate(lines, start=1):
@@ -183,7 +187,7 @@ def _json(path: Path) -> list[Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value, however deep, in order."""
+    """Yield all strings in a JSON value, at any depth, in order."""
     waiting = [value]
     while waiting:
         match waiting.pop():

@@ -1,4 +1,4 @@
-"""Examples: a pronoun in a text, with its candidates and antecedents."""
+"""Examples: one pronoun of a text with its candidates and antecedents."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from anaphora.base.locale.translation import N_
 from anaphora.data.offsets import check_offsets, fitting_unit
 
 Span = tuple[int, int]
-"""First and past-the-last character of a stretch of text, counted in code points from 0."""
+"""Start and exclusive end of a span of text, in code points from 0."""
 Question = tuple[str, int]
-"""A text and the first character of its pronoun."""
+"""A text and the start of its pronoun."""
 _OLDER_MINIMAL_PAIR = "twin"
 _COUNTS = tuple(str(count) for count in range(1, 10))
 _LONGEST_NUMBER = 9  # digits of a distance or a place in a text
@@ -23,7 +23,17 @@ _LONGEST_NUMBER = 9  # digits of a distance or a place in a text
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
-    """A text with one pronoun, the entities that it may refer to (candidates) and those that it does (antecedents).
+    """A text with one pronoun, the entities that it may refer to (candidates), and those that it does (antecedents).
+
+    Attributes:
+        text: the text.
+        language: "en" or "zh".
+        pronoun: span of the pronoun.
+        candidates: for each entity the spans of its mentions, in text order; () if the candidates are unknown.
+        antecedents: indices into `candidates`; () if no candidate is an antecedent.
+        group: key shared by items that must stay in one split; "" for an item without such a group.
+        minimal_pair: key shared by items that differ only in the cue; "" for an item without a minimal pair.
+        factors: properties of the item, such as kind and type of cue or template.
 
     Raises:
         UserError: a field does not fit the text; the message names field, value and what is allowed.
@@ -32,10 +42,10 @@ class Example:
     text: str
     language: str
     pronoun: Span
-    candidates: tuple[tuple[Span, ...], ...]  # one entry per entity: its mentions' spans, in text order; () if unknown
-    antecedents: tuple[int, ...]  # indices into candidates; empty means "none of them"
-    group: str = ""  # items that must stay in one split share it; "" stands alone
-    minimal_pair: str = ""  # items that differ in the cue alone share it
+    candidates: tuple[tuple[Span, ...], ...]
+    antecedents: tuple[int, ...]
+    group: str = ""
+    minimal_pair: str = ""
     factors: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -54,7 +64,7 @@ class Example:
             raise UserError(f"antecedents: {list(self.antecedents)} lists a candidate twice")
 
     def _spans_fit(self) -> bool:
-        """Check quickly whether all spans are in the text, in order and without overlap."""
+        """Return whether all spans are inside the text, in order, and do not overlap."""
         spans = [self.pronoun]
         before = -1
         for mentions in self.candidates:
@@ -73,7 +83,7 @@ class Example:
         return free <= len(self.text)
 
     def _explain_spans(self) -> None:
-        """Raise the error about the spans."""
+        """Raise the error that says which span is invalid."""
         length = len(self.text)
         _check_span("pronoun", self.pronoun, length)
         taken = [(*self.pronoun, "")]
@@ -97,7 +107,7 @@ class Example:
 
     @property
     def focal(self) -> tuple[int, ...]:
-        """Return the candidates that the cue may pick; the rest are distractors. By default all are focal."""
+        """Return the indices of the candidates that the cue may pick; the others are distractors. By default all."""
         listed = self.factors.get("focal")
         if listed is None:
             return tuple(range(len(self.candidates)))
@@ -105,38 +115,38 @@ class Example:
 
     @property
     def is_main(self) -> bool:
-        """Check whether the example counts for the headline: stratum "main" or none."""
+        """Return whether the example counts for the headline result: its stratum is "main" or not given."""
         return self.factors.get("stratum") in (None, "", "main")
 
     @property
     def spans(self) -> list[Span]:
-        """Return the pronoun's characters and those of every mention of a candidate."""
+        """Return the span of the pronoun, followed by those of all candidate mentions."""
         return [self.pronoun, *(span for mentions in self.candidates for span in mentions)]
 
     @property
     def question(self) -> Question:
-        """Return the text and the first character of the pronoun."""
+        """Return the text and the start of the pronoun."""
         return self.text, self.pronoun[0]
 
     @property
     def distance(self) -> int | None:
-        """Return the number of words between antecedent and pronoun by the factor `distance`; None if unknown."""
+        """Return the factor `distance`, the number of words between antecedent and pronoun; None if unknown."""
         written = self.factors.get("distance", "")
         return int(written) if written.isdecimal() and len(written) <= _LONGEST_NUMBER else None
 
     def words(self, index: int) -> str:
-        """Return the words of a candidate's first mention."""
+        """Return the text of the first mention of candidate `index`."""
         start, end = self.candidates[index][0]
         return self.text[start:end]
 
 
 def overlap(one: Span, other: Span) -> bool:
-    """Check whether two spans share a character."""
+    """Return whether two spans share a character."""
     return one[0] < other[1] and other[0] < one[1]
 
 
 def overlapping(spans: Sequence[Span], span: Span) -> list[int]:
-    """Return the spans that overlap a given span."""
+    """Return the indices of the spans that overlap a given span."""
     return [number for number, each in enumerate(spans) if overlap(each, span)]
 
 
@@ -151,10 +161,10 @@ def _check_span(name: str, span: Span, length: int) -> None:
 def in_text_order(
     candidates: tuple[tuple[Span, ...], ...], antecedents: tuple[int, ...]
 ) -> tuple[tuple[tuple[Span, ...], ...], tuple[int, ...], tuple[int, ...]]:
-    """Sort candidates and antecedents by first mention, as `Example` requires.
+    """Sort candidates by first mention, and mentions by start, as `Example` requires.
 
     Returns:
-        candidates, antecedents, and for each given candidate its new index.
+        The sorted candidates, the antecedents' new indices, and the new index of each given candidate.
     """
     ordered = [tuple(sorted(spans)) for spans in candidates]
     order = sorted(range(len(ordered)), key=lambda index: ordered[index][:1])
@@ -169,25 +179,25 @@ def in_text_order(
 
 
 def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
-    """Sample about this many examples, as whole quads at equal distances; shares of cells may differ."""
+    """Return about `most` examples, as whole groups at equal distances; design cells may become unbalanced."""
     return [examples[number] for number in sample_groups([example.group for example in examples], most)]
 
 
 def sample_groups(groups: Sequence[str], most: int) -> list[int]:
-    """Sample the numbers of about this many items, as whole groups at equal distances; "" is a single-item group."""
+    """Return the indices of about `most` items, as whole groups at equal distances; each "" is a group of its own."""
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
 
 
 def codes_of(labels: Iterable[Hashable]) -> list[int]:
-    """Number labels in the order of their first occurrence."""
+    """Return an integer code for each label, numbered from 0 by first occurrence."""
     numbering: dict[Hashable, int] = {}
     return [numbering.setdefault(label, len(numbering)) for label in labels]
 
 
 def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
-    """Return the numbers of the items of each group, in the order in which groups begin; "" is a group of one item."""
+    """Return the indices of each group's items, in order of first occurrence; each "" is a group of its own."""
     members: dict[str, list[int]] = {}
     for number, group in enumerate(groups):
         members.setdefault(group or f"alone {number}", []).append(number)
@@ -195,10 +205,7 @@ def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
 
 
 def shared_questions(questions: Iterable[Question], others: Iterable[Question]) -> int:
-    """Count the questions about the same pronoun of the same text as one of the others.
-
-    A letter with its accent is the same whether it is one character or two.
-    """
+    """Count the questions that are also among `others`; precomposed and decomposed accents are equal."""
 
     def composed(question: Question) -> Question:
         text, start = question
@@ -209,7 +216,7 @@ def shared_questions(questions: Iterable[Question], others: Iterable[Question]) 
 
 
 def to_record(example: Example) -> dict[str, Any]:
-    """Return an example as plain lists, strings and numbers, ready for JSON."""
+    """Convert an example to a dictionary of JSON values."""
     return {
         "text": example.text,
         "language": example.language,
@@ -223,12 +230,14 @@ def to_record(example: Example) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Example:
-    """Return an example from plain lists; a candidate may be one span `[start, end]` or a list of spans, in any order.
+    """Build an example from a dictionary of JSON values.
 
-    `minimal_pair` may stand under its older name `twin`.
+    Args:
+        record: fields of `Example`. A candidate may be one span [start, end] or a list of spans, and candidates may
+            come in any order. `minimal_pair` may have its older name `twin`.
 
     Raises:
-        UserError: a field is missing, unknown or of the wrong shape, or does not fit the text.
+        UserError: a field is missing, unknown or of the wrong type, or does not fit the text.
     """
     if _OLDER_MINIMAL_PAIR in record and "minimal_pair" not in record:
         record = {"minimal_pair" if name == _OLDER_MINIMAL_PAIR else name: record[name] for name in record}
@@ -309,7 +318,11 @@ def from_record(record: Mapping[str, Any]) -> Example:
 
 
 def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequence[Span]]) -> None:
-    """Check that a factor lists starts of mentions."""
+    """Check that the factor `name` lists starts of mentions.
+
+    Raises:
+        UserError: a listed number is not the start of a mention.
+    """
     starts = {str(start) for mentions in entities for start, _ in mentions}
     if not set(factors[name].split(",")) <= starts:
         raise UserError(
@@ -319,7 +332,7 @@ def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequ
 
 
 def parse_span(written: str) -> Span:
-    """Return the span that a factor writes as "start:end"; (0, 0) where it writes none."""
+    """Parse a span written as "start:end"; return (0, 0) for any other string."""
     parts = written.split(":")
     if len(parts) != 2 or not all(part.isdecimal() and len(part) <= _LONGEST_NUMBER for part in parts):
         return 0, 0
@@ -327,20 +340,26 @@ def parse_span(written: str) -> Span:
 
 
 def format_span(span: Span) -> str:
-    """Return a span as a factor writes it, "start:end"."""
+    """Return a span as "start:end", the form used in factors."""
     return f"{span[0]}:{span[1]}"
 
 
 def _checked_extents(
     factors: Mapping[str, str], length: int, candidates: Sequence[Sequence[Span]], new_indices: Sequence[int]
 ) -> dict[str, str]:
-    """Check the factors `extent` and `extents`, the whole mentions whose head words an item has, in text order.
+    """Check the factors `extent` and `extents`, the whole mentions of an item whose spans are head words.
 
     Args:
-        factors: of a record, in which at least one of them stands.
-        length: of the text.
-        candidates: the spans of the mentions of each candidate, in the record's order.
-        new_indices: of each candidate, that in the order of the text.
+        factors: factors of a record, with at least one of the two.
+        length: length of the text in characters.
+        candidates: spans of the mentions of each candidate, in the record's order.
+        new_indices: index of each candidate in text order.
+
+    Returns:
+        Both factors with candidates and mentions in text order.
+
+    Raises:
+        UserError: a factor is not a span of the text for each mention.
     """
 
     def is_span(written: str) -> bool:

@@ -1,4 +1,4 @@
-"""Replacement of names throughout a text, so that knowledge about names cannot help."""
+"""Replacement of candidates' names throughout a text, so that a model cannot use what it knows about names."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from anaphora.data.example import Example, Span
 
 
 def with_names(example: Example, names: Sequence[str]) -> Example:
-    """Return the example with all mentions of each candidate under another name.
+    """Return a copy of an example in which a new name replaces all mentions of each candidate.
 
-    Candidates, antecedents and order stay; spans move with the lengths of the names. Where the first or last word of a
-    longer name stands alone ("Lee" of "Anna Lee") that of the new name replaces it, unless both candidates have it.
+    Candidates and antecedents keep their order; spans are adjusted to the new names' lengths. If the first or last word
+    of a name of several words occurs alone ("Lee" of "Anna Lee"), that of the new name replaces it, unless candidates
+    share this word.
 
     Args:
-        example: its candidates are names.
-        names: one for each candidate.
+        example: an example whose candidates are names.
+        names: one new name per candidate.
     """
     written = {span: name for spans, name in zip(example.candidates, names, strict=True) for span in spans}
     written |= _name_parts(example, names, [example.pronoun, *written])
@@ -37,7 +38,7 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
 
 
 def replace_spans(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Span, Span]]:
-    """Replace non-overlapping spans of a text, and return the new spans."""
+    """Replace non-overlapping spans of a text; return the new text and a mapping from old to new spans."""
     parts: list[str] = []
     moved: dict[Span, Span] = {}
     read, length = 0, 0
@@ -51,21 +52,21 @@ def replace_spans(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Spa
 
 
 def with_exchanged_names(example: Example) -> Example:
-    """Return the example with names rotated: each candidate gets the name of the next, the last that of the first."""
+    """Return a copy of an example in which each candidate has the next one's name, and the last one the first's."""
     names = [example.words(index) for index in range(len(example.candidates))]
     return with_names(example, [*names[1:], *names[:1]])
 
 
 def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
-    """Copy each example several times, with names of other examples' candidates.
+    """Copy each example `copies` times with names drawn from the candidates of all examples.
 
-    Names come from examples of the same `gender` (if they have one), one word for one word and several for several;
-    one that the text holds already is not taken. After Liu 2019 (Anonymized BERT), who writes a few common names.
+    A new name comes from an example with the same factor `gender`, if any, is not in the text yet, and has one word if
+    the old name has one, else several. After Liu 2019 (Anonymized BERT), who uses a few common names.
 
     Args:
-        examples: their candidates are names.
-        copies: of each.
-        seed: of the drawn names.
+        examples: examples whose candidates are names.
+        copies: number of copies per example.
+        seed: random seed of the draws.
     """
     pool: defaultdict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
     for example in examples:
@@ -81,7 +82,7 @@ def _name_class(example: Example, name: str) -> tuple[str, bool]:
 
 
 def _sampled_names(example: Example, listed: dict[tuple[str, bool], list[str]], draw: random.Random) -> list[str]:
-    """Sample a new name for each candidate, all different; keep its own if no other is found in a few draws."""
+    """Sample a different new name for each candidate; keep the old name if `_DRAWS` draws find no new one."""
     names: list[str] = []
     for own in map(example.words, range(len(example.candidates))):
         offered = (draw.choice(listed[_name_class(example, own)]) for _ in range(_DRAWS))
@@ -90,7 +91,7 @@ def _sampled_names(example: Example, listed: dict[tuple[str, bool], list[str]], 
 
 
 def _name_parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -> dict[Span, str]:
-    """Return the new words for the first or last word of a candidate's name when it occurs alone."""
+    """Return the replacements for first or last words of candidates' names that occur alone, by span."""
     new: defaultdict[str, set[str]] = defaultdict(set)
     for index, name in enumerate(names):
         old, words = example.words(index).split(), name.split()

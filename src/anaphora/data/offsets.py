@@ -1,4 +1,4 @@
-"""Checks that user-given offsets cover whole words, and a search for the unit in which they do."""
+"""Checks that user-given offsets cover whole words, and hints at other units in which they would."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ _CONTEXT = 40  # characters of the text in a message
 _TOKENS_WITHOUT_BLANK = re.compile(
     r"(?<=\w)(?=n['’]t\b)|\b(?:can(?=not\b)|gim(?=me\b)|gon(?=na\b)|got(?=ta\b)|lem(?=me\b)|wan(?=na\b))", re.IGNORECASE
 )
-"""Where English words written as one are two tokens in the Penn Treebank and its successors."""
+"""Boundaries between two Penn Treebank tokens that are written as one word, such as "gon|na"."""
 
 
 def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Collection[int] = ()) -> None:
-    """Check that spans of a text neither cut a word nor start or end at a blank.
+    """Check that spans of a text neither cut a word nor start or end with a blank.
 
-    A script without blanks has no such words, and the two tokens of "wasn't" or "gonna" are whole ones.
+    Spans in scripts without blanks, such as Chinese, cannot cut a word. The two tokens of "wasn't" or "gonna" count as
+    words.
 
     Args:
         text: the text.
-        spans: which field of the record each belongs to, and its characters, which lie in the text.
-        word_parts: starts of spans that are parts of a word on purpose.
+        spans: (name of the field, character span) pairs; all spans must be inside the text.
+        word_parts: starts of spans that may cut a word.
 
     Raises:
-        UserError: a span does; the message names it and the units that fit all spans.
+        UserError: a span cuts a word or has a blank at an end; the message names the field and any units that fit.
     """
     for field, (start, end) in spans:
         problem = _problem(text, (start, end), word_parts)
@@ -43,16 +44,19 @@ def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Col
 
 
 def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
-    """Return the starts of the spans that start or end inside a word, in ascending order."""
+    """Return the starts of the spans that cut a word, in ascending order."""
     return sorted({start for start, end in spans if _problem(text, (start, end), ()) == _CUTS})
 
 
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
-    """Return a clause with the units in which all spans cover whole words; "" if they do so as they are, or never.
+    """Return a clause that names the units in which all spans would cover whole words.
 
     Args:
         text: the text.
-        spans: the given offsets, which may lie outside the text.
+        spans: the given offsets, which may be outside the text.
+
+    Returns:
+        The clause; "" if the spans already cover whole words as characters, or do so in no unit.
     """
     if _fit(text, spans):
         return ""
@@ -64,7 +68,7 @@ _CUTS = "cuts a word"
 
 
 def _problem(text: str, span: _Span, word_parts: Collection[int]) -> str:
-    """Return the fault of a span inside the text; "" if it has none."""
+    """Return what is wrong with a span inside the text; "" if nothing is."""
     start, end = span
     if text[start].isspace() or text[end - 1].isspace():
         return "starts or ends at a blank"
@@ -76,12 +80,15 @@ def _problem(text: str, span: _Span, word_parts: Collection[int]) -> str:
 
 
 def _fit(text: str, spans: Sequence[_Span]) -> bool:
-    """Check whether all spans lie in a text and cover whole words."""
+    """Return whether all spans are inside a text and cover whole words."""
     return all(0 <= start < end <= len(text) and not _problem(text, (start, end), ()) for start, end in spans)
 
 
 def _other_units(text: str) -> Iterator[tuple[str, Callable[[_Span], _Span]]]:
-    """Yield other ways to count, and for each how a span becomes one in characters; (-1, -1) if it cannot."""
+    """Yield names of other units, each with a function that converts a span to characters.
+
+    An offset that is not the start of a character becomes -1.
+    """
     for name, encoding, size in (("UTF-16 code units", "utf-16-le", 2), ("UTF-8 bytes", "utf-8", 1)):
         sizes = [len(character.encode(encoding, "surrogatepass")) // size for character in text]
         places = {before: place for place, before in enumerate(accumulate(sizes, initial=0))}

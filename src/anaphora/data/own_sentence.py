@@ -1,4 +1,4 @@
-"""A user's own sentence as an Example, and the names of files about it."""
+"""Examples from a user's own sentence, with pronoun and candidates given as words or characters."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def example_from_query(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> Example:
-    """Build an example from a sentence, with pronoun and candidates as words or as characters "start:end".
+    """Build an example from a sentence; pronoun and candidates are words of the sentence or characters "start:end".
 
     Args:
         text: the sentence.
-        pronoun: the pronoun to resolve; one that stands there several times with its number, as "it:2"; by default the
-            last third-person pronoun of the sentence.
-        candidates: what it may refer to; one name of several, if a Chinese comma stands between them.
-        antecedent: the right candidate, where that is known.
-        language: "en" or "zh"; by default `language_of` decides.
+        pronoun: the pronoun to resolve, as "it:2" for the second of several occurrences; by default the last
+            third-person pronoun of the sentence.
+        candidates: the entities that the pronoun may refer to; a string with Chinese commas is split at them.
+        antecedent: the correct candidate, if known.
+        language: "en" or "zh"; by default the result of `language_of`.
 
     Raises:
-        UserError: a word is not in the text, a span is outside it, a candidate overlaps the pronoun, the antecedent is
-            no candidate, the pronoun stands there several times and no number says which one, or none is given and the
-            sentence has no third-person pronoun.
+        UserError: a word is not in the text, a span is outside the text, a candidate overlaps the pronoun, the
+            antecedent is not a candidate, the pronoun occurs several times and no number selects one, or no pronoun is
+            given and the sentence has no third-person pronoun.
     """
     candidates = split_names(_list_of_words(candidates))
     same = [unicodedata.normalize("NFC", name) for name in candidates]
@@ -58,10 +58,10 @@ def example_from_query(
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Return the example of `example_from_query`; None if neither a pronoun nor candidates are given and none is found.
+    """Return the result of `example_from_query`; None if no question is given and the text has no third-person pronoun.
 
     Raises:
-        UserError: as there.
+        UserError: for the same reasons as `example_from_query`.
     """
     has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
     if not has_question and not third_person_pronouns(text):
@@ -77,16 +77,16 @@ def _list_of_words(candidates: Sequence[str]) -> list[str]:
 
 
 def name_of_sentence(text: str, *question: object) -> str:
-    """Return the name of the files about a sentence: its first words, and a digest of sentence and question."""
+    """Return a file name for results about a sentence: its first 24 characters, and a hash of sentence and question."""
     words = re.sub(r"\W+", "_", text)[:24].strip("_")
     return f"{words}_{hashlib.sha256(repr((text, question)).encode()).hexdigest()[:8]}"
 
 
 def last_pronoun(text: str) -> Span:
-    """Return the characters of the last third-person pronoun, which the most candidates precede.
+    """Return the span of the last third-person pronoun of a text.
 
     Raises:
-        UserError: there is none.
+        UserError: the text has no third-person pronoun.
     """
     spans = third_person_pronouns(text)
     if not spans:
@@ -101,10 +101,10 @@ def last_pronoun(text: str) -> Span:
 
 
 def find_pronoun(text: str, pronoun: str) -> Span:
-    """Return the characters of a pronoun: the word, the word and its number as "it:2", or characters as "start:end".
+    """Return the span of a pronoun that is given as a word, as "it:2" for its second occurrence, or as "start:end".
 
     Raises:
-        UserError: it is not in the text, or stands there several times and no number says which one.
+        UserError: the pronoun is not in the text, or occurs several times and no number selects one.
     """
     every = list(occurrences_in_any_case(pronoun, text)) if isinstance(pronoun, str) and pronoun.strip() else []
     if len(every) > 1:
@@ -122,18 +122,18 @@ def find_pronoun(text: str, pronoun: str) -> Span:
 
 
 def find_span(text: str, words: str, setting: str) -> Span:
-    """Return the characters of some words in a text: their first whole occurrence, or another that the user numbers.
+    """Return the span of words that a user names: their first occurrence as whole words, or a numbered one.
 
-    "it:2" is the second "it", and "start:end" names characters. Words that stand in the text come first, so "7:15" is
-    the time in a text that has it; with zeros in front, as in "007:015", it names characters there too.
+    "it:2" is the second "it", and "start:end" gives characters. If the string occurs in the text as written, this
+    occurrence wins: "7:15" is the time of day in a text that mentions it, and "007:015" still gives characters.
 
     Args:
-        text: where to look.
-        words: as the user wrote them.
-        setting: the name of the setting, for the error.
+        text: the text to search.
+        words: the user's input.
+        setting: name of the setting, for error messages.
 
     Raises:
-        UserError: the words are no string or not in the text, or the characters lie outside it.
+        UserError: `words` is not a string or not in the text, or the characters are outside the text.
     """
     if not isinstance(words, str):
         message = N_("{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")
@@ -163,7 +163,7 @@ def find_span(text: str, words: str, setting: str) -> Span:
 
 
 def written_span(text: str, span: Span) -> str:
-    """Return a span as "start:end", with zeros in front where it would be words of the text."""
+    """Return a span as "start:end", with leading zeros if `find_span` would otherwise take it for words of the text."""
     written = "{}:{}".format(*span)
     while find_span(text, written, "characters") != span:
         written = ":".join(f"0{number}" for number in written.split(":"))
@@ -171,10 +171,10 @@ def written_span(text: str, span: Span) -> str:
 
 
 def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
-    """Yield the spans of some words in a text, as whole words in any case.
+    """Yield the spans of all whole-word, case-insensitive occurrences of words in a text.
 
-    A word ends where `is_inside_word` says so: at a blank or a sign, where the script changes, and anywhere in Chinese.
-    A letter with its accents is the same however it is encoded, in one character or in several.
+    Word boundaries are those of `is_inside_word`: blanks, punctuation, changes of script, and every Chinese character.
+    Precomposed and decomposed accents match each other.
     """
     decomposed, places = _decomposed(text)
     pattern = re.compile(re.escape(unicodedata.normalize("NFD", words)), re.IGNORECASE)
@@ -190,11 +190,11 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text with its accents as separate characters, and the place of each character in the text.
+    """Decompose the accents of a text, and map its new characters to the old ones.
 
     Returns:
-        the text in NFD; and for each of its characters, and for its end, the place in the given text, None for one that
-        is a part of what was one letter with its accents.
+        The text in NFD, and the offset in the given text of each of its characters and of its end; None for a character
+        inside a decomposed one.
     """
     if unicodedata.is_normalized("NFD", text):
         return text, range(len(text) + 1)

@@ -1,4 +1,4 @@
-"""Parquet tables with descriptions of their columns, written atomically at once or in parts."""
+"""Atomic writing of Parquet files with column descriptions, as a whole or in parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ABOUT = b"anaphora"
 
 
 def write_parquet(path: Path, table: pyarrow.Table, descriptions: Mapping[str, str]) -> None:
-    """Write a table as Parquet atomically, with the meaning of each column."""
+    """Write a table atomically as a Parquet file with a description of each column."""
     with parquet_parts(path, table.schema, descriptions) as write:
         write(table)
 
@@ -30,14 +30,14 @@ def parquet_parts(
     about: Mapping[str, Any] | None = None,
     incompressible: Sequence[str] = (),
 ) -> Iterator[Callable[[pyarrow.Table], None]]:
-    """Open a function that writes one part of a table at a time as a row group.
+    """Return a context manager that yields a function to append one part of a table as a row group.
 
     Args:
-        path: of the file, which is there when the block has ended well.
-        schema: of every part.
-        descriptions: what each column means; stored in the file.
-        about: what the whole table is about, as JSON; `parquet_about` reads it.
-        incompressible: lists of numbers of which hardly two are alike, for which a dictionary is a waste.
+        path: path of the file, which is created when the block ends without an error.
+        schema: schema of every part.
+        descriptions: description of each column, stored in the file.
+        about: description of the table, stored as JSON; read by `parquet_about`.
+        incompressible: names of columns with mostly distinct numbers, which are stored without dictionary encoding.
     """
     import pyarrow
     from pyarrow import parquet
@@ -54,7 +54,7 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """Return the description of a table written in parts; None if there is no such file or description."""
+    """Return the `about` of a file written by `parquet_parts`; None if the file or its description is missing."""
     from pyarrow import ArrowException, parquet
 
     try:

@@ -1,4 +1,4 @@
-"""Examples and texts as columns of an Arrow table, and back."""
+"""Conversion of examples and texts to and from Arrow tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ITEM_COLUMNS = {
     "minimal_pair": "what items share that differ in the cue alone; empty where there is none",
     "factors": "what is known of the item, such as kind and type of cue or template, as JSON",
 }
-"""What the columns of a split of examples mean."""
+"""Description of each column of a split of examples."""
 TEXT_COLUMNS = {
     "text": "the text, a paragraph a line",
     "language": "en or zh",
@@ -37,16 +37,16 @@ TEXT_COLUMNS = {
     "group": "what texts share that must stay in one split; empty stands alone",
     "title": "of the page or book, where there is one",
 }
-"""What the columns of a split of texts mean."""
+"""Description of each column of a split of texts."""
 
 
 def item_columns(settings: data_settings.Data) -> dict[str, str]:
-    """Return the meaning of the columns of a corpus's items."""
+    """Return a description of each column of a corpus's splits."""
     return TEXT_COLUMNS if isinstance(settings, data_settings.TextCorpus) else ITEM_COLUMNS
 
 
 def example_schema() -> datasets.Features:
-    """Return the columns of a stored split; factors are JSON text, since items differ in which they have."""
+    """Return the column types of a split of examples; factors are a JSON string, since their names vary by item."""
     from datasets import Features, List, Value
 
     span = List(Value("int32"), length=2)
@@ -65,26 +65,26 @@ def example_schema() -> datasets.Features:
 
 
 def text_schema() -> datasets.Features:
-    """Return the columns of a stored split of texts."""
+    """Return the column types of a split of texts."""
     from datasets import Features, Value
 
     return Features({column.name: Value("string") for column in dataclasses.fields(Text)})
 
 
 def schema_of(settings: data_settings.Data) -> datasets.Features:
-    """Return the columns of a corpus's items: examples or texts."""
+    """Return the column types of a corpus's splits, of examples or of texts."""
     return text_schema() if isinstance(settings, data_settings.TextCorpus) else example_schema()
 
 
 def table_of(items: Sequence[Example] | Sequence[Text], features: datasets.Features) -> pyarrow.Table:
-    """Return items as a table with these columns."""
+    """Convert items to an Arrow table with the given column types."""
     import pyarrow
 
     return pyarrow.table(columns_of(items), schema=features.arrow_schema)
 
 
 def columns_of(items: Sequence[Example] | Sequence[Text]) -> dict[str, list[Any]]:
-    """Return items as columns of plain values."""
+    """Convert items to one list of plain values per column; factors become JSON strings."""
     columns = {field.name: [getattr(item, field.name) for item in items] for field in dataclasses.fields(items[0])}
     if "factors" in columns:
         columns["factors"] = [_written_factors(item) for item in items if isinstance(item, Example)]
@@ -92,28 +92,31 @@ def columns_of(items: Sequence[Example] | Sequence[Text]) -> dict[str, list[Any]
 
 
 def _written_factors(item: Example) -> str:
-    """Return the factors as JSON, with the starts of cut words, so that the item can be read as own data."""
+    """Return the factors as JSON.
+
+    The factor `word_parts` lists the starts of spans that cut a word, so that the item passes the checks of own data.
+    """
     parts = cut_words(item.text, item.spans)
     return _AS_JSON({**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors))
 
 
 def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
-    """Return some rows of a table, in ascending order, reading only these from disk."""
+    """Return the rows of a table with the given indices, in their order, without reading other rows from disk."""
     import pyarrow
 
-    runs: list[list[int]] = []  # first row and the one after the last
+    runs: list[list[int]] = []  # first and past-the-last row
     for number in numbers:
         if runs and runs[-1][1] == number:
             runs[-1][1] += 1
         else:
             runs.append([number, number + 1])
-    there = pyarrow.concat_tables([table.slice(0, 0), *(table.slice(first, end - first) for first, end in runs)])
-    # A slice keeps the values of the whole table behind it, which `decoded` would go through.
-    return there.take(pyarrow.array(range(len(there)), pyarrow.int64()))
+    slices = pyarrow.concat_tables([table.slice(0, 0), *(table.slice(first, end - first) for first, end in runs)])
+    # A slice refers to the values of the whole table, all of which `decoded` would convert; `take` copies the rows.
+    return slices.take(pyarrow.array(range(len(slices)), pyarrow.int64()))
 
 
 def decoded(table: pyarrow.Table) -> list[Example]:
-    """Decode examples from a stored table, from Arrow's flat values, ten times faster than cell by cell."""
+    """Decode the examples of a table from Arrow's flat values, which is ten times faster than cell by cell."""
     if not len(table):
         return []
 
@@ -130,8 +133,8 @@ def decoded(table: pyarrow.Table) -> list[Example]:
     indices = listed.values.to_pylist()
     antecedents = [tuple(indices[start:end]) for start, end in _list_bounds(listed)]
     words = {name: flat(name).to_pylist() for name in ("text", "language", "group", "minimal_pair")}
-    # One call of the parser for all: a call an item takes twice as long. Items share the objects of equal values, which
-    # would take two thirds of their memory.
+    # One call of the JSON parser for all items takes half as long as one call per item. Items share the objects of
+    # equal values, which saves two thirds of the memory.
     known: dict[str, str] = {}
     factors = json.loads(
         f"[{','.join(flat('factors').to_pylist())}]",

@@ -1,7 +1,8 @@
-"""Storage of examples and texts: a corpus is generated or read once and cached as Arrow.
+"""Arrow cache of corpora, each of which is generated or read only once.
 
-The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. Its keys are the settings, their files and the code that
-makes examples, so no stale data are read; data from the hub are not updated after the first download.
+The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. Its keys are hashes of the settings, the corpus files and
+the code that makes examples, so that a change of any of them invalidates the cache. Data from the hub are not updated
+after the first download.
 """
 
 from __future__ import annotations
@@ -38,25 +39,32 @@ if TYPE_CHECKING:
 
 
 _DECODED_AT_ONCE = 16_384
-"""Rows that are plain lists and texts at a time, on their way to examples."""
+"""Rows converted to Python objects at a time, which limits memory."""
 _ABOUT = "about.json"
 _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str: str}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """A corpus's splits as Arrow datasets, memory-mapped from the cache."""
+    """Splits of a corpus as Arrow datasets, memory-mapped from the cache.
+
+    Attributes:
+        splits: datasets by split; empty splits included.
+        words: words that a tokenizer should not split; only the controlled corpus lists any.
+        report: number of rows read, and the dropped ones.
+        fingerprint: hash of everything that determines the items.
+    """
 
     splits: Mapping[str, datasets.Dataset]
-    words: tuple[str, ...]  # words that a tokenizer should know whole; only the controlled corpus has them
+    words: tuple[str, ...]
     report: ReadingReport
     fingerprint: str
 
     def examples(self, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
-        """Return the examples of a split ("train", "dev", "test"), or those with these numbers, checked again.
+        """Return the examples of a split ("train", "dev", "test"), or only those with the given indices.
 
         Raises:
-            UserError: there is no such split, or the corpus is of texts.
+            UserError: there is no such split, or the corpus has texts without pronoun questions.
         """
         table = self._table(split)
         if "pronoun" not in table.column_names:
@@ -68,10 +76,10 @@ class Corpus:
         return [example for part in parts for example in decoded(part)]
 
     def texts(self, split: str, numbers: Sequence[int] | None = None) -> list[Text]:
-        """Return the texts of a split, or those with these numbers, of a corpus without pronouns.
+        """Return the texts of a split, or only those with the given indices.
 
         Raises:
-            UserError: there is no such split, or the corpus is of pronouns.
+            UserError: there is no such split, or the corpus has pronoun questions.
         """
         table = self._table(split)
         if "pronoun" in table.column_names:
@@ -80,7 +88,7 @@ class Corpus:
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def questions(self, split: str, numbers: Sequence[int] | None = None) -> list[Question]:
-        """Return the text and the first character of the pronoun of a split's examples, or of those with these numbers.
+        """Return the text and the start of the pronoun of each example of a split, or of those with the given indices.
 
         Raises:
             UserError: there is no such split.
@@ -98,7 +106,7 @@ class Corpus:
         return groups
 
     def characters(self, split: str) -> NDArray[np.int64]:
-        """Return the number of characters of each text of a split, without reading the texts."""
+        """Return the number of characters of each text of a split: (N,), computed without decoding the texts."""
         from pyarrow import compute
 
         lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
@@ -106,13 +114,13 @@ class Corpus:
 
     @property
     def asks_about_pronouns(self) -> bool:
-        """Check whether the items are pronouns with candidates, not plain or labelled texts."""
+        """Return whether the items are pronouns with candidates, not plain or labelled texts."""
         return "pronoun" in next(iter(self.splits.values())).column_names
 
     def training_digest(self) -> str:
-        """Return a digest of the training split, independent of order, by which a run identifies its training data.
+        """Return a hash of the training split, by which a run identifies its training data.
 
-        It covers what is learned: the texts, their spans, and their antecedents or labels.
+        The hash depends on the texts, spans, and antecedents or labels, but not on the order of the items.
         """
         import pyarrow.compute as compute
 
@@ -137,7 +145,7 @@ class Corpus:
         return [split for split in self.splits if len(self._table(split))]
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
-        """Write each split that is not empty as Parquet."""
+        """Write each non-empty split to `folder` as <split>.parquet, with a description of each column."""
         for split in self.filled_splits:
             write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
 
@@ -148,7 +156,7 @@ class Corpus:
 
 
 def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
-    """Yield all that a column holds: how long its lists are, level by level, and the numbers or texts in them."""
+    """Yield the contents of a column as bytes: list lengths per nesting level, then the innermost values."""
     import pyarrow
     import pyarrow.compute as compute
 
@@ -164,10 +172,10 @@ def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
 
 
 def load(settings: data_settings.Data) -> Corpus:
-    """Load the corpus of the settings from the cache, or create it there atomically.
+    """Load a corpus from the cache; build the corpus first if the cache lacks it.
 
     Raises:
-        UserError: a file is missing or wrong, or the cache cannot be read or written.
+        UserError: a file is missing or invalid, or the cache cannot be read or written.
     """
     if isinstance(settings, data_settings.NoData):
         raise UserError(
@@ -202,13 +210,13 @@ def load(settings: data_settings.Data) -> Corpus:
 
 
 def cache_folder() -> Path:
-    """Return where corpora are kept."""
+    """Return the folder of the cache."""
     return Path(os.environ.get("ANAPHORA_CACHE") or "~/.cache/anaphora").expanduser()
 
 
 @contextmanager
 def cache_advice() -> Iterator[None]:
-    """Turn errors of writing into the cache into messages that say how to move it."""
+    """Add advice on how to move the cache to errors raised while writing to it."""
     try:
         yield
     except UserError as error:
@@ -222,7 +230,11 @@ def _why_nothing(settings: data_settings.Data, report: ReadingReport) -> str:
 
 
 def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> None:
-    """Reject the result of an external reader unless it is examples (or texts) by split."""
+    """Check that a reader from outside the package returned examples (or texts) by split.
+
+    Raises:
+        UserError: a split is missing or unknown, or an item has another type.
+    """
     wanted = Text if isinstance(settings, data_settings.TextCorpus) else Example
     if not isinstance(splits, Mapping) or sorted(splits) != sorted(SPLITS):
         raise UserError(f"{option}: build must return items by split ({', '.join(SPLITS)}), and a ReadingReport")
@@ -238,7 +250,11 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
 def _decontaminated(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: data_settings.ExternalCorpus
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """Return the items whose group shares no words with `data.without`, and the report with the others."""
+    """Drop the groups in which an item shares eight consecutive words with `data.without`; extend the report by them.
+
+    Raises:
+        UserError: no item is left.
+    """
     if not settings.without:
         return splits, report
     from anaphora.data import contamination
@@ -261,7 +277,7 @@ def _decontaminated(
 def _with_fold_as_dev(
     splits: Mapping[str, Sequence[Any]], settings: data_settings.ExternalCorpus, folds: int
 ) -> dict[str, list[Any]]:
-    """Return one fold of the items outside the test split as the dev split, the others as the train split."""
+    """Return the splits with fold `settings.fold` of the train and dev items as dev split, and the rest as train."""
     rest = [*splits["train"], *splits["dev"]]
     parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
     for item, number in zip(rest, fold_numbers(rest, folds, settings.seed), strict=True):
@@ -270,10 +286,10 @@ def _with_fold_as_dev(
 
 
 def files_read(settings: data_settings.Data) -> dict[str, Path]:
-    """Return the files that determine the content of the corpus, by name, without opening them.
+    """Return the files that determine the content of a corpus, by name, without opening them.
 
     Raises:
-        UserError: nothing is at a path of the settings, or nothing of a format that its reader knows.
+        UserError: a path does not exist, or a folder has no file of a supported format.
     """
     from anaphora.data import contamination
 
@@ -283,10 +299,10 @@ def files_read(settings: data_settings.Data) -> dict[str, Path]:
 
 
 def _fingerprint(settings: data_settings.Data) -> str:
-    """Return a hash of everything that determines the items, code included, so that no version number is needed."""
+    """Return a hash of everything that determines the items: settings, code and files."""
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
     total.update(source_of(settings).encode())
-    # What a reader from outside imports of this package is not known, so all code that reads data counts.
+    # It is unknown which modules of this package a reader from outside imports, so all data code is hashed.
     reading = "anaphora.data" if type(settings) in REGISTERED else settings.reader
     total.update(code_digest(__name__, reading).encode())
     for name, path in files_read(settings).items():
@@ -336,7 +352,7 @@ def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Cor
 
 
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the digest of every file of a corpus in the cache, by name, and of its description."""
+    """Return the hash of every file of a cached corpus, by name, and of its description."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}

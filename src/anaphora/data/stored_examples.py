@@ -1,4 +1,4 @@
-"""The examples of a stored split, decoded on demand."""
+"""Examples of a cached split, decoded on first access."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from anaphora.data.store import Corpus
 
 
 class StoredExamples(Sequence[Example]):
-    """The examples of a stored split, which are decoded when one of them is first read.
+    """Sequence of the examples of a cached split; all are decoded when the first is accessed.
 
     Args:
-        corpus: where they are stored.
-        split: which of its splits.
-        numbers: of the examples; by default all.
+        corpus: the cached corpus.
+        split: "train", "dev" or "test".
+        numbers: indices of the examples in the split; None for all.
     """
 
     def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
@@ -42,12 +42,12 @@ class StoredExamples(Sequence[Example]):
         return self._corpus.examples(self._split, self._numbers)
 
     def questions(self) -> list[Question]:
-        """Return the text and the first character of the pronoun of each example."""
+        """Return the text and the start of the pronoun of each example, without decoding the examples."""
         return self._corpus.questions(self._split, self._numbers)
 
 
 def questions_of(examples: Sequence[Example]) -> list[Question]:
-    """Return the text and the first character of the pronoun of each example; stored ones are not decoded for it."""
+    """Return the text and the start of the pronoun of each example; cached examples are not decoded."""
     if isinstance(examples, StoredExamples):
         return examples.questions()
     return [example.question for example in examples]

@@ -1,4 +1,4 @@
-"""A text without a pronoun question: to pre-train on, or with a label of its own."""
+"""Texts without pronoun questions, for pre-training or classification."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, NUL
 
 UNKNOWN_WORD = "\ufffd"
-"""The substitute for a word that a source leaves out; no vocabulary holds it."""
+"""Substitute for a word that is missing in a source; never part of a vocabulary."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Text:
-    """A text, with one paragraph per line, and its label if it has one.
+    """A text, with a label if it has one.
+
+    Attributes:
+        text: the text, one paragraph per line.
+        language: "en" or "zh".
+        label: label for classification; None for an unlabelled text.
+        group: key shared by texts that must stay in one split; "" for a text without such a group.
+        title: title of the page or book; "" if unknown.
 
     Raises:
         UserError: a field is empty or not allowed; the message names field, value and what is allowed.
@@ -23,7 +30,7 @@ class Text:
     text: str
     language: str
     label: str | None = None
-    group: str = ""  # texts that must stay in one split share it; "" stands alone
+    group: str = ""
     title: str = ""
 
     def __post_init__(self) -> None:
@@ -38,7 +45,7 @@ class Text:
 
 
 def evenly_sampled(texts: Sequence[Text], most: int | None) -> list[Text]:
-    """Return at most this many texts, evenly spread; all of them for None."""
+    """Return at most `most` texts at equal distances; all texts if `most` is None."""
     if most is None or len(texts) <= most:
         return list(texts)
     return [texts[number * len(texts) // most] for number in range(most)]

@@ -1,7 +1,7 @@
-"""The third-person pronouns of English and Chinese, and their places in a text.
+"""Third-person pronouns of English and Chinese, found by a regular expression.
 
-Whoever types a sentence need not name its pronoun: the last one is asked about, since the most candidates stand before
-it. The page without Python finds the same ones with the same pattern.
+If the user names no pronoun of a sentence, the last one is the query, since the most candidates precede it. The page
+that runs without Python uses the same pattern.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ _CHINESE = (
 
 
 def pronoun_pattern(letter: str) -> str:
-    """Return the pattern of a third-person pronoun, for Python and for a script, which write a letter differently.
+    """Return a regular expression that matches third-person pronouns, in Python or in JavaScript.
 
-    A pronoun is no part of a longer word, with or without a hyphen; "IT" in capitals is the trade.
+    A pronoun inside a longer word does not match, even if a hyphen separates the parts. "IT" in capitals does not match
+    either, since it usually means information technology.
 
     Args:
-        letter: the pattern of a letter or digit.
+        letter: pattern of a letter or digit, which Python and JavaScript write differently.
     """
     forms = dict.fromkeys(
         form for word in _ENGLISH.split() for form in (word, word.capitalize(), word.upper()) if form != "IT"
@@ -32,10 +33,10 @@ def pronoun_pattern(letter: str) -> str:
 
 
 SCRIPT_PATTERN = pronoun_pattern(r"[\p{L}\p{N}]")
-"""The pattern for a script of a page, which reads it with the flag "u"."""
+"""Pattern for JavaScript, with the flag "u"."""
 _PATTERN = re.compile(pronoun_pattern(r"[^\W_]"))
 
 
 def third_person_pronouns(text: str) -> list[tuple[int, int]]:
-    """Return where the third-person pronouns of a text start and end, in its order."""
+    """Return the character spans of the third-person pronouns of a text, in order."""
     return [match.span() for match in _PATTERN.finditer(text)]

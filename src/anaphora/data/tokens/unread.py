@@ -56,8 +56,7 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
     spans = [*extents.values(), *(span for span in tokens.unread if not overlapping([*extents.values()], span))]
     words = [span for span in spans if any(map(str.isalnum, text[slice(*span)]))]  # marks are none
     unknown = [span for span in words if overlapping(tokens.unread, span)]
-    mentions = [example.pronoun, *(span for spans in example.candidates for span in spans)] if example else []
-    is_named = any(overlapping(unknown, span) for span in mentions)
+    is_named = any(overlapping(unknown, span) for span in (example.spans if example else ()))
     return UnknownWords(
         words=tuple(dict.fromkeys(text[slice(*span)] for span in sorted(unknown))),
         is_readable=not is_named and 3 * len(unknown) <= len(words),
@@ -70,11 +69,8 @@ def unread_mentions(tokenize: Callable[[str], TokenizedText], examples: Sequence
     words: dict[str, None] = {}
     items = 0
     for example in examples:
-        mentions = [example.pronoun, *(span for spans in example.candidates for span in spans)]
         parts = [
-            example.text[start:end]
-            for start, end in unread_of[example.text]
-            if any(start < last and first < end for first, last in mentions)
+            example.text[slice(*unread)] for unread in unread_of[example.text] if overlapping(example.spans, unread)
         ]
         items += bool(parts)
         words.update(dict.fromkeys(parts))
