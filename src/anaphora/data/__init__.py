@@ -1,1 +1,1 @@
-"""Data: from text to examples, tokens and batches."""
+"""Corpora, examples, tokenizers and batches."""

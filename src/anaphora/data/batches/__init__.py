@@ -1,1 +1,1 @@
-"""Batches: from examples and texts to the model's input tensors."""
+"""Batches of input tensors, made from examples and texts."""

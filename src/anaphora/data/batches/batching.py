@@ -1,6 +1,6 @@
-"""Batches of examples as packed rows or length buckets, in an order that depends on (seed, epoch) only.
+"""Batches of packed rows or of length buckets, in an order that depends only on (seed, epoch).
 
-N items, T tokens per row, M candidates at most.
+Axes: N items, T tokens per row, Q minimal pairs.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ def plan_batches(
     """Assign items to rows and rows to batches.
 
     Args:
-        lengths: tokens of every item.
-        batching: packed rows, or one sentence a row in length buckets.
-        order: the units in the order in which they are taken.
-        units: the items of each; they share a batch, and a row where rows are packed. Without them an item is a unit.
+        lengths: (N,) number of tokens of each item.
+        batching: packed rows, or one item per row in length buckets.
+        order: indices of units in the order in which they are assigned.
+        units: indices of the items of each unit, which share a batch, and a row if rows are packed; None if each item
+            is a unit.
 
     Returns:
-        batches of rows of items; every item of `order` once.
+        Batches as lists of rows, which are lists of item indices; every item of a unit in `order` occurs once.
     """
     windows = [order[start : start + batching.window] for start in range(0, len(order), batching.window)]
     if batching.kind == "packed":
@@ -62,7 +63,7 @@ def plan_batches(
 
 
 def _pack_rows(items: Indices, lengths: Indices, capacity: int) -> list[list[int]]:
-    """Pack rows of at most `capacity` tokens by best fit, longest first; a longer sentence gets its own row."""
+    """Pack items into rows of at most `capacity` tokens by best fit, longest first; a longer item has its own row."""
     rows: list[list[int]] = []
     with_room: list[tuple[int, int]] = []  # (free tokens, row), sorted
     for item in items[np.argsort(-lengths[items], kind="stable")]:
@@ -81,11 +82,11 @@ def _pack_rows(items: Indices, lengths: Indices, capacity: int) -> list[list[int
 
 
 class MinimalPairs:
-    """The minimal pairs of a split: the same candidates in the same order, but another cue and another answer.
+    """Minimal pairs of a split: two items with the same candidates in the same order, but different cues and answers.
 
     Attributes:
-        batch_units: the items in lists that share a batch; the items of a minimal pair in one list, the others alone.
-        pairs: (Q, 2) two items of a minimal pair with different answers.
+        batch_units: lists of items that must share a batch: those of a minimal pair together, every other item alone.
+        pairs: (Q, 2) indices of two items of a minimal pair with different answers.
     """
 
     def __init__(self, data: EncodedSplit) -> None:
@@ -98,13 +99,13 @@ class MinimalPairs:
         pairs = (pair for unit in self.batch_units for pair in combinations(unit, 2))
         differing = [(first, second) for first, second in pairs if (data.gold[first] != data.gold[second]).any()]
         self.pairs: Indices = np.array(differing, dtype=np.int64).reshape(-1, 2)
-        # The pairs that each item is the first of: a batch looks at those of its own items alone.
+        # For each item the pairs of which it is the first: a batch searches only those of its own items.
         firsts = self.pairs[:, 0]
         counts = np.bincount(firsts, minlength=len(data.examples))
         self._pairs_of = RaggedArray.joined(firsts.argsort(kind="stable"), counts)
 
     def pairs_among(self, items: Indices) -> Indices:
-        """Return the minimal pairs among some different items, as indices into `items`: (Q, 2)."""
+        """Return the minimal pairs among distinct `items`, as indices into `items`: (Q, 2)."""
         pairs = self.pairs[np.sort(self._pairs_of.take(items)[0])]
         order = items.argsort()
         places = np.minimum(items[order].searchsorted(pairs), len(items) - 1)
@@ -115,7 +116,7 @@ class MinimalPairs:
 
 @dataclass(frozen=True)
 class _Epoch:
-    """The plan of an epoch: its number, its first step, and the rows of items of its batches."""
+    """Plan of an epoch: its number, its first step, and the item indices of each row of each batch."""
 
     number: int
     first_step: int
@@ -128,10 +129,19 @@ class _Epoch:
 
 
 class TrainingBatches:
-    """The batches of a training run by step number; the batch of a step depends on (seed, step) alone.
+    """Training batches by step; the batch of a step depends only on (seed, step).
 
-    Epochs follow one another without a break: each is a seeded shuffle of all items, planned again. The first ones may
-    hold the shortest groups alone (`batching.shortest_first`).
+    Each epoch is a seeded shuffle of all items. The first epochs may contain only the shortest groups
+    (`batching.shortest_first`).
+
+    Args:
+        data: the training split.
+        batching: settings of rows and batches.
+        seed: random seed.
+        slots: number of slots that mark candidates, drawn at random for each item; 0 marks none.
+        masked_share: share of the words that are masked, from 0 to 1.
+        minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
+        own_share: share of the visible words whose own tokens are predicted, from 0 to 1.
     """
 
     def __init__(
@@ -154,7 +164,7 @@ class TrainingBatches:
 
     def between(self, first: int, last: int) -> Iterator[Batch]:
         """Yield the batches of steps first, first + 1, ..., last - 1."""
-        # A round begins where the one before it ended: the epochs before the latest plan need no new plan.
+        # Calls continue where the last one ended, so that earlier epochs need not be planned again.
         epoch = self._latest
         if epoch is None or first < epoch.first_step:
             epoch = self._plan(0, 0)
@@ -186,10 +196,10 @@ class TrainingBatches:
 
 
 def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
-    """Return the length rank of each item's group among those of its language and cue: (N,) in [0, 1), shortest 0.
+    """Return the length rank of each item's group among groups of its language and type of cue: (N,) in [0, 1).
 
-    The length of a group is the mean of its items', so that an epoch of short groups holds quads and octads whole. A
-    text is a group by itself.
+    The shortest group has rank 0. The length of a group is the mean length of its items, so that an epoch of short
+    groups contains whole quads and octads. A text is its own group.
     """
     groups: dict[object, list[int]] = {}
     for item in range(len(data)):
@@ -207,20 +217,20 @@ def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
 
 
 def evaluation_batches(data: EncodedSplit, batching: Batching, slots: int) -> Iterator[Batch]:
-    """Yield every item once, sorted by length."""
+    """Yield batches with every item once, sorted by length."""
     order = np.argsort(data.ids.lengths, kind="stable")
     for rows in plan_batches(data.ids.lengths, batching, order):
         yield data.batch(rows, slots)
 
 
 def single_batch(example: Example, tokenizer: Tokenizer, slots: int = 0) -> tuple[Batch, TokenizedText]:
-    """Return a batch of a single example, and its tokens."""
+    """Return a batch with a single example, and the example's tokens."""
     data = EncodedSplit([example], tokenizer)
     return data.batch([[0]], slots), data.tokens[0]
 
 
 def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, TokenizedText]:
-    """Return a text without a pronoun question, as a single row, and its tokens."""
+    """Return the encoder input of a text without a pronoun question, as a single row, and the text's tokens."""
     tokens = tokenizer.encode(text)
     ids = torch.tensor([tokens.ids])
     return EncoderInput(ids, torch.arange(ids.shape[1]).unsqueeze(0), torch.zeros_like(ids)), tokens

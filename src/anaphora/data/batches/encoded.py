@@ -1,4 +1,4 @@
-"""Token ids of a split's items, with the words, candidates and pronouns that the tokens cover."""
+"""Encoded splits: token ids, word indices, and token positions of pronouns and candidates, as flat arrays."""
 
 from __future__ import annotations
 
@@ -20,11 +20,16 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 Indices = NDArray[np.int64]
 _ENCODED_AT_ONCE = 2048
-"""Texts whose tokens are Python objects at a time: a hundred times as large as the arrays that are made of them."""
+"""Texts tokenized at a time, since tokens as Python objects are a hundred times as large as arrays."""
 
 
 class RaggedArray:
-    """Lists of different lengths in one flat array."""
+    """Lists of different lengths, stored in one flat array.
+
+    Attributes:
+        flat: the concatenated lists.
+        lengths, starts: (N,) length of each list, and its first index in `flat`.
+    """
 
     def __init__(self, lists: Sequence[Sequence[int]]) -> None:
         self.lengths: Indices = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
@@ -33,14 +38,14 @@ class RaggedArray:
 
     @classmethod
     def joined(cls, flat: NDArray[Any], lengths: Indices) -> RaggedArray:
-        """Return lists that are already concatenated in an array."""
+        """Build a ragged array from lists that are already concatenated."""
         array = cls(())
         array.flat, array.lengths, array.starts = flat, lengths, lengths.cumsum() - lengths
         return array
 
     @classmethod
     def concatenated(cls, arrays: Sequence[RaggedArray]) -> RaggedArray:
-        """Concatenate the lists of several arrays."""
+        """Concatenate ragged arrays along the list axis."""
         if not arrays:
             return cls(())
         return cls.joined(
@@ -48,7 +53,11 @@ class RaggedArray:
         )
 
     def take(self, chosen: Indices) -> tuple[NDArray[Any], Indices, Indices]:
-        """Return the chosen lists, flattened: values, number of the list among the chosen, index in the list."""
+        """Return the lists with the given indices, flattened.
+
+        Returns:
+            (V,) values, index of each value's list in `chosen`, and index of each value in its list.
+        """
         lengths = self.lengths[chosen]
         owner = np.repeat(np.arange(len(chosen)), lengths)
         within = np.arange(len(owner)) - np.repeat(lengths.cumsum() - lengths, lengths)
@@ -56,12 +65,18 @@ class RaggedArray:
 
 
 class EncodedSplit:
-    """A split as flat arrays: the tokens of every item, and the positions of its pronoun and candidates.
+    """Split as flat arrays: the tokens of every item, and the positions of its pronoun and candidates.
 
     Args:
-        examples: the items.
-        tokenizer: reads their texts.
-        keeps_tokens: whether `tokens` holds the tokens of every item with their characters, which training never needs.
+        examples: items of the split.
+        tokenizer: tokenizer of the model.
+        keeps_tokens: whether to keep each item's `TokenizedText` in `tokens`, which training does not need.
+
+    Attributes:
+        ids, words: token ids and word indices of each item.
+        queries: positions of the pronoun's tokens in each item.
+        candidates, names: positions of candidate tokens in each item, and the index of each one's candidate.
+        present, gold: (N, M) whether a candidate exists, and whether it is an antecedent.
 
     Raises:
         UserError: no token covers the pronoun of an item.
@@ -72,7 +87,7 @@ class EncodedSplit:
         self.tokens: list[TokenizedText] = []
         self.max_candidates = max([1, *(len(example.candidates) for example in examples)])
         self.vocabulary = tokenizer.size
-        # A random tokenizer gives other tokens if it is called in parts.
+        # The tokens of a random tokenizer depend on the size of the calls.
         size = len(examples) if tokenizer.is_random or keeps_tokens else _ENCODED_AT_ONCE
         parts = []
         for start in range(0, len(examples), max(1, size)):
@@ -92,7 +107,11 @@ class EncodedSplit:
 
     @staticmethod
     def _arrays_of(examples: Sequence[Example], texts: Sequence[TokenizedText], first: int) -> list[RaggedArray]:
-        """Return the ids and words of some items, and the tokens of their pronouns and candidates."""
+        """Return `ids`, `words`, `queries`, `candidates` and `names` of consecutive items from index `first` on.
+
+        Raises:
+            UserError: no token covers the pronoun of an item.
+        """
         queries, candidates, names = [], [], []
         for number, (example, tokens) in enumerate(zip(examples, texts, strict=True), start=first):
             cover = _SpanCover(tokens)
@@ -115,7 +134,7 @@ class EncodedSplit:
         return len(self.ids.lengths)
 
     def with_ids(self, ids: Sequence[Sequence[int]]) -> Self:
-        """Return a copy whose items have other token ids, as many as before; words, candidates and pronouns stay.
+        """Return a copy with other token ids; word indices and positions stay.
 
         Raises:
             ValueError: the number of items, or of an item's tokens, differs.
@@ -127,17 +146,20 @@ class EncodedSplit:
         return changed
 
     def max_tokens(self) -> int:
-        """Return tokens of the longest text."""
+        """Return the number of tokens of the longest item."""
         return int(self.ids.lengths.max(initial=0))
 
     def batch(self, rows: Sequence[Sequence[int]], slots: int = 0, shuffle: np.random.Generator | None = None) -> Batch:
-        """Pack the items of each row one after the other.
+        """Build a batch in which the items of a row are concatenated.
 
         Args:
-            rows: the items of each row.
-            slots: how many slots there are to mark candidates with; 0 marks none.
-            shuffle: draws each item's slots at random, so that a slot says nothing about the order; without it the
-                candidates take slots 1, 2, ... in order.
+            rows: indices of the items of each row.
+            slots: number of slots that mark candidates; 0 marks none.
+            shuffle: random generator that assigns slots to each item's candidates, so that a slot is no cue to their
+                order; None assigns slots 1, 2, ... in order.
+
+        Raises:
+            UserError: there are fewer slots than candidates.
         """
         items = np.fromiter((item for row in rows for item in row), dtype=np.int64)
         lengths = self.ids.lengths[items]
@@ -198,7 +220,7 @@ class EncodedSplit:
 
 
 class _SpanCover:
-    """A fast search for the tokens of a text that overlap a span."""
+    """Index of a text's tokens by character, for fast searches of the tokens that overlap a span."""
 
     def __init__(self, tokens: TokenizedText) -> None:
         self._spans = tokens.spans
@@ -206,12 +228,12 @@ class _SpanCover:
         self._ends: list[int] = []
         end = 0
         for start, stop in tokens.spans:
-            # Spans are in order; a special token is put where the one before it ended, so that the order stays.
+            # Spans are sorted; a special token gets the end of the token before it, so that they stay sorted.
             start, end = (start, stop) if start < stop else (end, end)
             self._starts.append(start)
             self._ends.append(end)
 
     def of(self, span: Span) -> list[int]:
-        """Return the tokens that overlap a span, like `TokenizedText.covering` for many spans of one text."""
+        """Return the indices of the tokens that overlap a span, as `TokenizedText.covering` does."""
         run = range(bisect_right(self._ends, span[0]), bisect_left(self._starts, span[1]))
         return [token for token in run if self._spans[token] != (0, 0)]

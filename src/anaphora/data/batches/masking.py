@@ -1,4 +1,4 @@
-"""Choice of words for the output layer: masked words and visible ones."""
+"""Random choice of the words that the output layer predicts: masked words and visible ones."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
 
 
 def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
-    """Mask words for a masked-language-model loss: 80 % [MASK], 10 % random, 10 % kept (Devlin et al. 2019, 3.1).
+    """Mask words for a masked-language-model loss: 80% [MASK], 10% random, 10% unchanged (Devlin et al. 2019, 3.1).
 
-    A word is masked with all its subwords (whole-word masking), each replaced on its own. Special tokens, padding,
-    unknown words and pronouns are never masked.
+    All subwords of a word are masked together (whole-word masking); random tokens are drawn for each subword. Special
+    tokens, padding, unknown words and pronouns are never masked.
+
+    Args:
+        batch: batch to mask.
+        share: probability that a word is masked, from 0 to 1.
+        vocabulary: vocabulary size.
+        draw: random generator.
     """
     ids = batch.ids.flatten().numpy()
     word_of, chosen = _drawn_words(batch, share, draw)
@@ -31,9 +37,10 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Choose visible words, with all their subwords, whose own tokens the output layer predicts.
+    """Choose visible words, each with probability `share`, whose own tokens the output layer predicts.
 
-    Masked words, special tokens, padding, unknown words and pronouns are never chosen.
+    All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and pronouns are
+    never chosen.
     """
     word_of, chosen = _drawn_words(batch, share, draw)
     chosen[word_of[batch.masked_positions.numpy()]] = False
@@ -41,7 +48,11 @@ def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Bat
 
 
 def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the number of each token's word (R * T,), counted over the batch, and which words are drawn."""
+    """Draw words of a batch of R rows; special tokens, unknown words and pronouns are never drawn.
+
+    Returns:
+        (R * T,) index of each token's word in the batch; and for each of these words whether it is drawn.
+    """
     ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
     begins = np.ones(len(words), dtype=np.bool_)
     begins[1:] = words[1:] != words[:-1]  # [CLS], which is no word, stands between two sentences
@@ -53,6 +64,6 @@ def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple
 
 
 def masked_for_evaluation(batches: Iterable[Batch], share: float, vocabulary: int) -> Iterator[Batch]:
-    """Return batches whose words are masked as by `mask_words`, the same ones every time."""
+    """Yield batches masked by `mask_words` with a fixed seed, so that evaluations are comparable."""
     for number, batch in enumerate(batches):
         yield mask_words(batch, share, vocabulary, np.random.default_rng([number, 4]))

@@ -1,4 +1,4 @@
-"""Shares of a batch for several processes."""
+"""Division of a batch among data-parallel processes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from anaphora.base.batch import Batch
 
 
 def take_share(batch: Batch, rank: int, count: int) -> Batch:
-    """Return every `count`-th row of a batch from row `rank` on, with the rest left out.
+    """Return the share of process `rank`: every `count`-th row of a batch, starting with row `rank`.
 
-    Rows that hold a minimal pair between them stay together and count as one. The shares of all ranks are the batch:
-    each row, item, masked token and minimal pair is in exactly one of them. Random choices for the whole batch, such as
-    slots and the words to predict, are kept.
+    Rows that contain a minimal pair together count as one row. Each row, item, masked token and minimal pair is in
+    exactly one share. Random choices made for the whole batch, such as slots and masked words, do not change.
 
     Returns:
-        The share; without rows where the batch has no more than `rank` of them.
+        The share; without rows if the batch has no more than `rank` rows.
     """
     return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
 
 
 def take_rows(batch: Batch, rows: Tensor) -> Batch:
-    """Return some rows of a batch, in their order, with the items that they hold and the questions about them.
+    """Return a batch of the given rows, with their items, queries and candidates.
 
     Args:
-        batch: R rows of T tokens with N items.
-        rows: (S,) numbers of rows, rising. The items of a minimal pair are both inside, or both outside.
+        batch: batch of R rows of T tokens with N items.
+        rows: (S,) ascending indices of rows, with both or neither of the items of each minimal pair.
     """
     length, most = batch.ids.shape[1], batch.present.shape[1]
     new_rows = _new_numbers(rows, len(batch.ids))
@@ -37,7 +36,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
     new_items = _new_numbers(items, len(batch.items))
 
     def moved(positions: Tensor) -> Tensor:
-        """Map flat positions to the rows that are left; negative for a position outside."""
+        """Map flat positions to the new batch; negative for positions in other rows."""
         row = new_rows[positions // length]
         return torch.where(row < 0, -1, row * length + positions % length)
 
@@ -68,7 +67,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
 
 
 def _row_groups(batch: Batch) -> Tensor:
-    """Return the number of each row's group, (R,) from 0, ascending; rows of a minimal pair are one group."""
+    """Return the group index of each row: (R,), ascending from 0; rows of a minimal pair share a group."""
     begins = torch.ones(len(batch.ids), dtype=torch.bool)
     row_of = torch.empty(len(batch.items), dtype=torch.long)
     row, _ = (batch.segments >= 0).nonzero(as_tuple=True)
@@ -79,7 +78,7 @@ def _row_groups(batch: Batch) -> Tensor:
 
 
 def _new_numbers(kept: Tensor, size: int) -> Tensor:
-    """Map each old number to its index among those kept: (size,), -1 for one that is not."""
+    """Return the index in `kept` of each number below `size`: (size,), -1 for numbers that are not in `kept`."""
     numbers = torch.full((size,), -1)
     numbers[kept] = torch.arange(len(kept))
     return numbers

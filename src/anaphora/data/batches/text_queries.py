@@ -1,4 +1,4 @@
-"""Texts in chunks of the model's length, with the attending words of each."""
+"""Chunks of texts that fit the model's length, with the words whose attention is extracted."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 @dataclass(frozen=True)
 class QueriedChunk:
-    """A chunk of a text with its attending words.
+    """A chunk of a text with its query words.
 
     Attributes:
-        text: number of its text.
-        tokens: of the chunk, special ones at its ends; spans are characters of the whole text.
-        queries: the characters of each of Q words that attend.
-        query_tokens: the tokens of each.
+        text: index of the text.
+        tokens: tokens of the chunk, with special tokens at its ends; spans are characters of the whole text.
+        queries: character spans of the Q query words.
+        query_tokens: indices of the tokens of each query word in the chunk.
     """
 
     text: int
@@ -33,16 +33,16 @@ class QueriedChunk:
 
     @property
     def weights(self) -> int:
-        """Return the number of weights per head in the rows of these words."""
+        """Return the number of attention weights per head in the rows of the query words: Q * T."""
         return len(self.queries) * len(self.tokens.ids)
 
 
 class EncodedChunks(EncodedSplit):
-    """Chunks as flat arrays. Their queries are the tokens of all words that attend, word by word.
+    """Chunks as flat arrays; `queries` are the positions of the tokens of all query words.
 
     Attributes:
-        query_words: which of its chunk's words each query token belongs to.
-        word_counts: how many words attend in each chunk.
+        query_words: for each query token the index of its word among the chunk's query words.
+        word_counts: (N,) number of query words of each chunk.
     """
 
     query_words: RaggedArray
@@ -67,17 +67,18 @@ class EncodedChunks(EncodedSplit):
 def queried_chunks(
     texts: Sequence[str], tokenizer: Tokenizer, longest: int, words: Sequence[str] = ()
 ) -> list[QueriedChunk]:
-    """Return the chunks of some texts in which a word attends.
+    """Split texts into chunks, and return those with at least one query word.
 
     Args:
-        texts: numbered from 0.
-        tokenizer: of the model.
-        longest: tokens of a chunk at most, special ones included; texts are cut between words where they can be.
-        words: those that attend, wherever they stand; without them every word does. A mention of several words that is
-            cut attends where it begins.
+        texts: the texts.
+        tokenizer: tokenizer of the model.
+        longest: largest number of tokens of a chunk, special tokens included; texts are split between words if
+            possible.
+        words: words and phrases whose occurrences are the queries; () for every word. A phrase across two chunks is a
+            query in the first one.
 
     Raises:
-        UserError: a chunk has room for special tokens alone.
+        UserError: `longest` leaves no room for a token besides the special tokens.
     """
     least = sum(map(len, tokenizer.surrounding_tokens())) + 1
     if longest < least:
@@ -94,7 +95,7 @@ def queried_chunks(
 
 
 def _chunks(tokens: TokenizedText, tokenizer: Tokenizer, longest: int) -> Iterator[TokenizedText]:
-    """Split a text's tokens into chunks, each between special tokens."""
+    """Split the tokens of a text into chunks, and surround each with special tokens."""
     opening, closing = tokenizer.surrounding_tokens()
     special = len(opening) + len(closing)
     inner = range(len(opening), len(tokens.ids) - len(closing))
@@ -110,7 +111,7 @@ def _chunks(tokens: TokenizedText, tokenizer: Tokenizer, longest: int) -> Iterat
 
 
 def _every_word(chunk: TokenizedText) -> dict[Span, tuple[int, ...]]:
-    """Return the tokens of every word of a chunk, by its characters."""
+    """Return the token indices of every word of a chunk, by character span."""
     tokens: dict[int, list[int]] = {}
     for token, word in enumerate(chunk.words):
         if word >= 0:
@@ -119,6 +120,6 @@ def _every_word(chunk: TokenizedText) -> dict[Span, tuple[int, ...]]:
 
 
 def _mentions(chunk: TokenizedText, mentions: Sequence[Span]) -> dict[Span, tuple[int, ...]]:
-    """Return the tokens of those mentions that begin in a chunk."""
+    """Return the token indices in a chunk of each mention that overlaps the chunk, by character span."""
     covering = {span: tuple(chunk.covering(span)) for span in mentions}
     return {span: tokens for span, tokens in covering.items() if tokens}

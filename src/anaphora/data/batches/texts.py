@@ -1,7 +1,7 @@
-"""Texts as flat arrays of tokens: all chunks for pre-training, or the first chunk with its label.
+"""Encoded texts: all chunks of each text for pre-training, or its first chunk and its label for classification.
 
-N chunks, at most `longest` tokens each, special ones at the ends; cut between words where they can be. The tokens are
-kept in the cache, since ten million words take a while.
+Chunks have at most `longest` tokens, special tokens at their ends included, and are split between words if possible.
+The tokens are cached, since tokenizing ten million words takes long.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from anaphora.data.store import cache_advice, cache_folder
 from anaphora.data.text import Text
 from anaphora.data.tokens.tokenizer import Tokenizer, independent_stretches
 
-_STRETCHES_PER_CALL = 20_000  # the backend holds a kilobyte for each
+_STRETCHES_PER_CALL = 20_000  # the backend needs a kilobyte for each
 
 
 class EncodedTexts(EncodedSplit):
-    """A split of texts as flat arrays, without pronoun questions.
+    """Split of N chunks of texts as flat arrays.
 
-    Labels, where there are any, take the place of the candidates: the same for every text, and the text's own is gold.
-    `texts` then holds the text of every chunk.
+    In classification the labels take the place of the candidates: `present` is true for all labels, `gold` for the
+    label of the text, and `texts` has the text of each chunk.
     """
 
     def __init__(
@@ -39,14 +39,15 @@ class EncodedTexts(EncodedSplit):
         """Encode a split.
 
         Args:
-            texts: the split.
-            tokenizer: cuts them into tokens.
-            longest: tokens of a chunk at most, special ones included.
-            labels: those that a text may have; without them every chunk of a text counts, else the first one.
-            cached: whether the tokens are kept in the cache, as those of a split are worth it and a sentence's are not.
+            texts: texts of the split.
+            tokenizer: tokenizer of the model.
+            longest: largest number of tokens of a chunk, special tokens included.
+            labels: allowed labels, for classification by a text's first chunk; () to encode all chunks of each text.
+            cached: whether to read and write the tokens in the cache.
 
         Raises:
-            UserError: a text has none of the labels, or a chunk has room for special tokens alone.
+            UserError: a text has none of the labels, or `longest` leaves no room for a token besides the special
+                tokens.
         """
         least = sum(map(len, tokenizer.surrounding_tokens())) + 1
         if longest < least:
@@ -71,7 +72,7 @@ class EncodedTexts(EncodedSplit):
             self.gold[number, labels.index(text.label)] = True
 
     def subsample(self, most: int) -> None:
-        """Keep at most `most` chunks, evenly spread."""
+        """Keep at most `most` chunks, at equal distances."""
         if len(self) <= most:
             return
         kept = np.arange(most) * len(self) // most
@@ -87,7 +88,7 @@ class EncodedTexts(EncodedSplit):
 def _stored_chunks(
     texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool
 ) -> Mapping[str, NDArray[Any]]:
-    """Return the result of `_encode`, from the cache if possible."""
+    """Return the result of `_encode` from the cache; encode the texts first if the cache lacks it."""
     path = cache_folder() / f"tokens-{_fingerprint(texts, tokenizer, longest, first_only)}.safetensors"
     try:
         stored, _ = read_arrays(path)
@@ -114,9 +115,9 @@ def _fingerprint(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first
 
 
 def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> dict[str, NDArray[np.int32]]:
-    """Encode texts as arrays for storage: ids and words of all chunks concatenated, and the chunks' lengths."""
+    """Encode texts: `ids` and `words` of all chunks, concatenated, and `lengths` of the chunks."""
     opening, closing = (np.array(special, np.int32) for special in tokenizer.surrounding_tokens())
-    alone = tokenizer.splits_at_blanks() and not tokenizer.is_random  # which reads each text again, not each stretch
+    alone = tokenizer.splits_at_blanks() and not tokenizer.is_random  # a random tokenizer draws once per text
     numbers: dict[str, int] = {}
     stretches_of = []
     for text in texts:
@@ -145,7 +146,7 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
-    """Tokenize each stretch: token ids, and for each token 1 at the start of a word, 0 inside one, -1 without one."""
+    """Tokenize each stretch; return token ids, and 1 for a token that begins a word, 0 inside a word, -1 for no word."""
     ids: list[NDArray[np.int32]] = []
     words: list[NDArray[np.int32]] = []
     lengths: list[int] = []
@@ -169,12 +170,12 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
 
 
 def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Return first and past-the-last token of each chunk; at least one, empty if there are no tokens.
+    """Yield first and past-the-last token of each chunk; one empty chunk if there are no tokens.
 
     Args:
-        starts: where words begin; chunks are cut there where they can be.
-        total: tokens of the text.
-        longest: tokens of a chunk at most.
+        starts: ascending indices of the tokens that begin a word, where chunks are split if possible.
+        total: number of tokens of the text.
+        longest: largest number of tokens of a chunk.
     """
     first = 0
     while total - first > longest:

@@ -1,6 +1,6 @@
-"""People named in English text, found by given names that were learned from the text itself; no tagger, no list.
+"""Detection of people named in English text, with given names learned from the text itself instead of a tagger.
 
-The pronouns of a page about a person decide the gender of a given name: "Marta Dahl (born 1950) is a ... She ...".
+The pronouns of a page about a person give the gender of the given name: "Marta Dahl (born 1950) is a ... She ...".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from anaphora.data.text import Text
 MALE = ("he", "him", "his", "himself")
 FEMALE = ("she", "her", "hers", "herself")
 TITLES = {**dict.fromkeys(("Mr", "Sir", "Lord"), "male"), **dict.fromkeys(("Mrs", "Miss", "Ms", "Lady"), "female")}
-"""Titles before a name, with their gender."""
+"""Gender of each title that may precede a name."""
 
 _WORD = r"[A-Z][\w'’]*[^\W\d_A-Z](?:-[A-Z]\w+)?"
 _INNER = rf"(?: (?:[A-Z]\.|{_WORD}|de|van|von|der|bin|al|la))*"
@@ -25,7 +25,7 @@ _BIOGRAPHY = re.compile(r"\bborn\b|\((?:\d|c\.|née|[A-Z])| (?:is|was) an? ")
 _POSSESSIVE = re.compile(r"['’]s$")
 _WORDS = re.compile(r"[a-z]+")
 _OPENING = 400  # characters at the start of a page that decide whether it is about a person
-_PRONOUNS, _SHARE = 5, 0.85  # at least so many, and of them so many of one gender, decide a page's gender
+_PRONOUNS, _SHARE = 5, 0.85  # least number of pronouns, and least share of one gender, that decide a page's gender
 _MIN_AGREEMENT = 0.9  # of the pages about bearers of a name
 _MAX_NAME_WORDS = 4  # words of a name; more are a list or a work's title
 _NOT_IN_NAMES_LIST = """
@@ -37,12 +37,18 @@ _NOT_IN_NAMES_LIST = """
     January February March April May June July August September October November December
 """
 _NOT_IN_NAMES = frozenset(_NOT_IN_NAMES_LIST.split())
-"""Words in no person's name; in front of one they are left off."""
+"""Capitalised words that are not part of a person's name; before a name they are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersonMention:
-    """A mention of a person: characters, the longest name in the passage, and the gender if known."""
+    """A mention of a person.
+
+    Attributes:
+        start, end: character span, end exclusive.
+        person: full name of the person in the passage, shared by all mentions.
+        gender: "male" or "female"; None if unknown.
+    """
 
     start: int
     end: int
@@ -52,7 +58,13 @@ class PersonMention:
 
 @dataclass(frozen=True, slots=True)
 class PageSubject:
-    """The person that a page is about."""
+    """Person that a page is about.
+
+    Attributes:
+        name: title of the page without the part in brackets.
+        given, family: given and family name.
+        gender: "male" or "female"; None if unknown.
+    """
 
     name: str
     given: str
@@ -61,12 +73,12 @@ class PageSubject:
 
 
 class NameLexicon:
-    """Given names, the gender of those whose bearers share one, and family names.
+    """Given names with their genders, and family names, learned from pages about people.
 
     Attributes:
-        given: how many pages are about a bearer of each given name.
-        genders: "male" or "female" of those names whose pages agree.
-        families: every family name once, in the order of the pages.
+        given: number of pages about bearers of each given name.
+        genders: "male" or "female" for each given name whose pages agree on the gender.
+        families: the different family names, in the order of the pages.
     """
 
     def __init__(self, documents: Iterable[Text]) -> None:
@@ -91,7 +103,7 @@ class NameLexicon:
         self._of = {each: tuple(n for n in self.genders if self.genders[n] == each) for each in ("male", "female")}
 
     def of(self, gender: str) -> Sequence[str]:
-        """Return the given names of one gender, in the order of the pages."""
+        """Return the given names of a gender, in the order of the pages."""
         return self._of[gender]
 
     def subject(self, document: Text) -> PageSubject | None:
@@ -106,8 +118,9 @@ class NameLexicon:
     def mentions(self, passage: str, subject: PageSubject | None) -> list[PersonMention]:
         """Find the mentions of people in a passage, in order.
 
-        A title or a known given name with another name makes a person; later its parts alone are the same one. A given
-        name alone is a person only where no page's subject is (in stories), and two bearers of it are known.
+        A title or a known given name, followed by another name, is a mention; later mentions may use a part of the full
+        name. A given name alone is a first mention only in texts without a page subject, such as stories, and only if
+        at least two pages are about its bearers.
         """
         known: dict[str, tuple[str, str | None]] = {}
         if subject is not None:
@@ -129,7 +142,7 @@ class NameLexicon:
         return mentions
 
     def _before_a_name(self, first: str, rest: str) -> bool:
-        """Check whether a capitalised word before a name is not part of it: "Later Marta Dahl"."""
+        """Return whether a capitalised word is not part of the following name, as in "Later Marta Dahl"."""
         return first in _NOT_IN_NAMES or (
             first not in self.given and rest.split(" ", 1)[0] in self.given and " " in rest
         )
@@ -137,7 +150,7 @@ class NameLexicon:
     def _person(
         self, words: list[str], title: str | None, known: dict[str, tuple[str, str | None]], alone: bool
     ) -> tuple[str, str | None] | None:
-        """Return the named person, with what is known from later mentions."""
+        """Return name and gender of the person that `words` name, else None; record new people in `known`."""
         first, last = words[0], words[-1]
         name = " ".join(words)
         if title is not None:
@@ -155,7 +168,7 @@ class NameLexicon:
 
 
 def _person_page(document: Text) -> tuple[str, str] | None:
-    """Return given and family name in the title of a page that begins with them, else None."""
+    """Return given and family name if a page's title is a person's name with which the text begins, else None."""
     page = _PERSON_PAGE.fullmatch(document.title)
     if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
         return None
@@ -163,7 +176,7 @@ def _person_page(document: Text) -> tuple[str, str] | None:
 
 
 def gender_of(text: str) -> str | None:
-    """Return the gender of nearly all third-person pronouns of a text; None if there are few or both."""
+    """Return the gender of nearly all third-person pronouns of a text; None if there are too few or both genders."""
     counted = Counter(_WORDS.findall(text.lower()))
     counts = {"male": sum(counted[form] for form in MALE), "female": sum(counted[form] for form in FEMALE)}
     total = sum(counts.values())

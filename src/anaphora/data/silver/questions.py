@@ -1,10 +1,10 @@
-"""Silver-standard items: pronouns with antecedents known by two rules, which both modify the text.
+"""Silver-standard items, whose antecedents follow from two rules that both modify the text.
 
-By gender: where a passage names exactly one person of a pronoun's gender, the pronoun means that person. Then everybody
-in it gets one gender, names and pronouns alike. Other words stay: "wife" or "actress" may still be a cue.
+By gender: if a passage names exactly one person of a pronoun's gender, this person is the antecedent. Afterwards all
+names and pronouns of the passage are changed to one gender. Words such as "wife" or "actress" stay and may be a cue.
 
-By name: a name that stands in a passage again is written as a pronoun, after Kocijan et al. 2019 (WikiCREM), who put
-a mask there; the other candidate is of the same gender, or of one that is not known.
+By name: a pronoun replaces a repeated name, after Kocijan et al. 2019 (WikiCREM), who use a mask instead. The other
+candidate has the same gender, or an unknown one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BEFORE_AN_OBJECT = """
     told met asked gave married joined beat defeated replaced succeeded helped made
 """
 _AFTER_OBJECTS = frozenset(_AFTER_OBJECTS_LIST.split())
-"""What follows "her" where it is an object ("him"); else it is possessive ("his")."""
+"""Words after which "her" is an object pronoun ("him"); before any other word it is possessive ("his")."""
 _BEFORE_SUBJECTS, _BEFORE_OBJECTS = (frozenset(listed.split()) for listed in (_BEFORE_A_SUBJECT, _BEFORE_AN_OBJECT))
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Mr\.)(?<!Mrs\.)(?<!Ms\.)(?<!Dr\.)(?<!St\.)(?<! [A-Z]\.) +(?=[A-Z\"'])")
 _MIN_WORDS = 20  # words of a passage
@@ -54,13 +54,13 @@ _NEAREST_SHARE = 0.5  # how often the other candidate of an item by name is the 
 
 
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
-    """Generate the items of one document from (seed, document).
+    """Generate the items of one document, deterministically for each seed.
 
     Args:
-        document: an English text, a paragraph a line.
-        names: the given names that are known, and their gender.
-        words: of a passage at most.
-        seed: of the draws.
+        document: an English text, one paragraph per line.
+        names: known names and their genders.
+        words: largest number of words of a passage.
+        seed: random seed.
     """
     draw = random.Random(f"{seed}/{CORPUS}/{document.group}")
     subject = names.subject(document)
@@ -75,7 +75,7 @@ def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> I
 
 
 def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
-    """Yield passages of whole sentences of one paragraph, half to all of `words` long."""
+    """Yield passages of whole sentences within a paragraph, with length limits drawn from `words` / 2 to `words`."""
     for paragraph in text.split("\n"):
         sentences = _SENTENCE_END.split(paragraph)
         lengths = [len(sentence.split()) for sentence in sentences]
@@ -91,7 +91,7 @@ def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
 
 
 class _People:
-    """The mentions and the gender of all people in a passage."""
+    """Mentions and genders of the people in a passage."""
 
     def __init__(self, mentions: Sequence[PersonMention]) -> None:
         self.spans: defaultdict[str, list[Span]] = defaultdict(list)
@@ -100,7 +100,7 @@ class _People:
             self.spans[each.person].append((each.start, each.end))
 
     def of(self, gender: str | None) -> list[str]:
-        """Return all people of a gender."""
+        """Return the people of a gender, which may be None."""
         return [person for person in self.spans if self.gender[person] == gender]
 
 
@@ -113,7 +113,7 @@ class _Passage:
 
 
 def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
-    """Return up to two items; if possible, one whose antecedent is not the person named first."""
+    """Build up to two items by the gender rule, if possible one whose antecedent is not the first-named person."""
     text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))
     present = {_gender(form[0]) for form in forms}
@@ -148,7 +148,11 @@ def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None
 def _with_one_gender(
     source: _Passage, forms: Sequence[re.Match[str]], gender: str, names: NameLexicon, draw: random.Random
 ) -> tuple[str, dict[str, list[Span]], list[tuple[Span, str]]]:
-    """Return the passage with all people of one gender, their mentions, and the pronouns with their old gender."""
+    """Change all people of a passage to one gender.
+
+    Returns:
+        The new text, the spans of each person's mentions, and for each pronoun its span and its old gender.
+    """
     new = {person: (draw.choice(names.of(gender)), draw.choice(names.families)) for person in source.people.spans}
     written = {form.span(): form[0] if _gender(form[0]) == gender else _opposite_pronoun(form) for form in forms}
     for each in source.mentions:
@@ -160,7 +164,7 @@ def _with_one_gender(
 
 
 def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
-    """Return a person of the other gender under a new name, with title, whole or in part as before."""
+    """Return the new name of a mention: with a title, in full or in part, as the old one."""
     title, _, rest = old.partition(" ")
     if title.rstrip(".") in TITLES and rest:
         return f"{'Mr.' if mention.gender == 'female' else 'Mrs.'} {family}"
@@ -170,7 +174,7 @@ def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
 
 
 def _opposite_pronoun(form: re.Match[str]) -> str:
-    """Return the pronoun in the other gender; "her" is possessive if a noun seems to follow."""
+    """Return the pronoun of the other gender; "her" becomes "his" if a noun seems to follow, else "him"."""
     word = form[0].lower()
     if word == "her":
         following = re.match(r" ([\w'-]+)", form.string[form.end() :])
@@ -181,7 +185,10 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 
 
 def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
-    """Build an item about a later mention of a person; "none of them" if the candidates are two others."""
+    """Build at most one item by the name rule, for a repeated mention of a person.
+
+    With three people, the candidates are sometimes the two others, so that none of them is an antecedent.
+    """
     text, people = source.text, source.people
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
     if not again:
@@ -212,7 +219,7 @@ def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
 
 
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
-    """Return the pronoun for a name, and the end of the replaced text; None if its form is uncertain."""
+    """Return the pronoun that replaces a name, and the end of the replaced text; None if its case is unclear."""
     subject, object_, possessive = ("he", "him", "his") if male else ("she", "her", "her")
     before, behind = text[:start].rstrip(), text[end:]
     last = before.rsplit(" ", 1)[-1]

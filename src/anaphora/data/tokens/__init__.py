@@ -1,1 +1,1 @@
-"""From text to tokens: words, tokenizers, vocabularies."""
+"""Tokenizers and vocabularies."""

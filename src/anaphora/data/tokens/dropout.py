@@ -1,7 +1,7 @@
-"""Vocabulary dropout: training texts with some words split into subwords, as unknown words are later.
+"""Vocabulary dropout: random words of the training texts are split into subwords, as unknown words are at test time.
 
-A word vocabulary knows every word that it was learned from, so that without it nothing trains a model to read a word in
-subwords. After BPE-dropout (Provilkov et al. 2020, section 3), for words.
+A word vocabulary contains every training word, so that without dropout a model never sees subwords in training. A
+variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.data.tokens.vocabulary import share_of_tokens
 
 _VERSIONS = 64
-"""Vocabularies that each lack other words; a text is read with one of them."""
+"""Number of vocabularies with different missing words; one is drawn for each text."""
 _WHOLE = 0.5
-"""The most frequent tokens, which make up so much of the training texts, stay whole: function words and pronouns."""
+"""Share of the training tokens whose words are never split: the most frequent ones, function words and pronouns."""
 _LAST_CHOICE = -1e6
-"""The score of a word that is left out: any other way to cut a text is taken before it."""
+"""Score of a missing word, so low that any other segmentation is preferred."""
 
 
 class DroppingTokenizer(Tokenizer):
-    """A word vocabulary that reads each text without some of its rarer words; ids are those of the vocabulary.
+    """Tokenizer with a word vocabulary that splits a random part of its rarer words; token ids do not change.
 
     Args:
-        tokenizer: of words, as `word_vocabulary` makes it.
-        share: of the rarer words, that a text is read without.
-        seed: draws the words, and the texts.
+        tokenizer: result of `word_vocabulary`.
+        share: share of the rarer words that is missing for each text, from 0 to 1.
+        seed: random seed of the missing words, and of the vocabulary drawn for each text.
     """
 
     def __init__(self, tokenizer: Tokenizer, share: float, seed: int) -> None:
@@ -52,7 +52,7 @@ class DroppingTokenizer(Tokenizer):
         return True
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Tokenize texts, each without some of the words."""
+        """Tokenize texts, each with a vocabulary drawn at random."""
         version = self._draw.integers(len(self._versions), size=len(texts))
         encoded: dict[int, TokenizedText] = {}
         for number, tokenizer in enumerate(self._versions):

@@ -1,4 +1,4 @@
-"""Words that the user gives for a text, in place of those that blanks and marks divide."""
+"""Word segmentation given by the user, in place of the tokenizer's."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from anaphora.data.example import Span, overlapping
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 _SHOWN = 12
-"""Characters of the text that an error shows."""
+"""Number of characters of the text that an error message shows."""
 
 
 def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
-    """Return the characters of each of the words that spell a text; blanks between words, or in them, do not count.
+    """Return the character span of each word of a user's segmentation; blanks are ignored.
 
     Args:
         text: the text.
-        words: all words of the text in order; or the text as one string with blanks between its words.
+        words: all words of the text in order, or one string with blanks between the words.
 
     Raises:
-        UserError: they do not spell the text; the message names the first place where they differ.
+        UserError: the words do not spell the text; the message shows the first difference.
     """
     listed = words.split() if isinstance(words, str) else words
     if not isinstance(listed, Sequence) or not all(isinstance(word, str) for word in listed):
@@ -53,10 +53,10 @@ def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
 
 
 def with_own_words(text: str, tokens: TokenizedText, words: str | Sequence[str]) -> TokenizedText:
-    """Return tokens that belong to the user's words of a text instead of the tokenizer's.
+    """Return a copy of `tokens` with the word indices of the user's segmentation.
 
     Raises:
-        UserError: the words do not spell the text, a token is part of two words, or a word has no token.
+        UserError: the words do not spell the text, a token overlaps two words, or a word has no token.
     """
     spans = own_word_spans(text, words)
     numbers: list[int] = []

@@ -1,4 +1,4 @@
-"""Tokens that differ from the characters reported by a tokenizer: blanks, and unknown characters."""
+"""Detection of blank tokens, of wrong token offsets, and of characters outside a vocabulary."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from anaphora.base.errors import UserError
 from anaphora.data.example import Span
 
 _BLANK_MARK = "\u2581"
-"""How SentencePiece writes a blank."""
+"""SentencePiece's symbol for a blank."""
 
 
 class BlankPieces:
-    """The tokens of a vocabulary that represent only blanks.
+    """Set of the tokens that represent only blanks, used as `token in BlankPieces(backend)`.
 
-    A tokenizer that puts a blank before each text gives this blank the place of the text's first character, if no word
-    of its vocabulary begins with both.
+    Needed because a tokenizer that inserts a blank before a text may report a token for this blank at the offset of
+    the text's first character.
 
     Args:
-        backend: the tokenizer; its decoder says what a token stands for.
+        backend: the tokenizer, whose decoder gives the text of a token.
     """
 
     def __init__(self, backend: Tokenizer) -> None:
@@ -40,10 +40,10 @@ class BlankPieces:
 
 
 class PieceCheck:
-    """A check that each token is at its reported characters, for tokenizers that may lose them.
+    """Check that tokens match the characters at their offsets, for tokenizers that report wrong offsets.
 
-    A BPE vocabulary without a token for unknown characters, and without bytes, drops them; behind a dropped character,
-    its library gives the tokens of the same word the places of other characters.
+    A BPE vocabulary with neither an unknown token nor byte fallback drops unknown characters. The `tokenizers` library
+    then reports wrong offsets for the following tokens of the same word.
 
     Args:
         backend: the tokenizer.
@@ -58,10 +58,10 @@ class PieceCheck:
             self._model = model
 
     def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
-        """Check the T tokens of a text.
+        """Check the T tokens of a text against their T spans.
 
         Raises:
-            UserError: a token has the place of other characters.
+            UserError: a token differs from the characters in its span.
         """
         if self._model is None:
             return
@@ -76,7 +76,7 @@ class PieceCheck:
                 )
 
     def _letters(self, token: str) -> str:
-        """Return the text of a token, without the marks that say where in a word it stands."""
+        """Return the characters of a token without affixes that mark its position in a word."""
         prefix, suffix = self._model.continuing_subword_prefix or "", self._model.end_of_word_suffix or ""
         return token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK)
 
@@ -84,16 +84,16 @@ class PieceCheck:
 def unread_stretches(
     text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]
 ) -> tuple[Span, ...]:
-    """Return the characters of a text that a vocabulary does not have, as spans in the order of the text.
+    """Return the spans of a text that are outside a vocabulary, in text order.
 
     Args:
         text: the text.
-        ids: T vocabulary numbers.
-        spans: T character spans; an empty one marks a special token.
-        unknown: the numbers of the token for characters that are not in the vocabulary.
+        ids: T token ids.
+        spans: T character spans, empty for special tokens.
+        unknown: ids of the unknown token.
 
     Returns:
-        The spans of these tokens, and the letters and digits that no token covers.
+        The spans of unknown tokens, and of letters and digits that no token covers.
     """
     stretches = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
     covered = bytearray(len(text))

@@ -1,4 +1,4 @@
-"""Tokenizers of published encoders, with special tokens renamed and moved to the front."""
+"""Tokenizers of published encoders, converted so that the special tokens have our names and the first ids."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _ROBERTA = {"[PAD]": "<pad>", "[UNK]": "<unk>", "[CLS]": "<s>", "[MASK]": "<mask
 
 @dataclass(frozen=True)
 class ImportedTokenizer:
-    """A published tokenizer as ours.
+    """Converted tokenizer of a published model.
 
     Attributes:
-        tokenizer: its vocabulary begins with our special tokens; the others keep their order.
-        rows: for each of our tokens its number in the published vocabulary; None for a token that was not there.
+        tokenizer: tokenizer whose vocabulary begins with our special tokens; the other tokens keep their order.
+        rows: for each token its id in the published vocabulary; None for a special token that was missing there.
     """
 
     tokenizer: Tokenizer
@@ -35,10 +35,10 @@ class ImportedTokenizer:
 
 
 def read_tokenizer(folder: Path) -> ImportedTokenizer:
-    """Read the tokenizer of a folder of pretrained weights: tokenizer.json, or the vocab.txt of a BERT.
+    """Read the tokenizer of a folder with pretrained weights: tokenizer.json, or the vocab.txt of a BERT.
 
     Raises:
-        UserError: neither is there, or the file is broken or of a kind that cannot be renumbered.
+        UserError: both files are missing, or the file is damaged or has a model that cannot be renumbered.
     """
     path = folder / TOKENIZER
     if path.exists():
@@ -56,7 +56,7 @@ def read_tokenizer(folder: Path) -> ImportedTokenizer:
 
 
 def _bert_tokenizer(path: Path, lower_case: bool) -> Backend:
-    """Build the tokenizer of BERT from its list of subwords (Devlin et al. 2019)."""
+    """Build a BERT tokenizer from a vocab.txt (Devlin et al. 2019)."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -71,10 +71,10 @@ def _bert_tokenizer(path: Path, lower_case: bool) -> Backend:
 
 
 def _lower_case(folder: Path) -> bool:
-    """Check whether a BERT lower-cases its text, which is the default.
+    """Return whether tokenizer_config.json asks for lower-casing; True if the file or the entry is missing.
 
     Raises:
-        UserError: the file that says so is damaged.
+        UserError: the file is damaged.
     """
     try:
         return bool(read_json(folder / "tokenizer_config.json", dict).get("do_lower_case", True))
@@ -126,7 +126,7 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
 
 
 def _special_token_names(known: Mapping[str, int], path: Path) -> dict[str, str]:
-    """Return the names of our special tokens and [SEP] in a vocabulary, for those that it has."""
+    """Map each of our special tokens, and [SEP], to its name in a vocabulary; tokens that it lacks are left out."""
     style = {name: name for name in (*SPECIAL_TOKENS, SEPARATOR)} if SPECIAL_TOKENS[CLS] in known else _ROBERTA
     if style[SPECIAL_TOKENS[CLS]] not in known:
         raise UserError(f"{path}: the vocabulary has neither {SPECIAL_TOKENS[CLS]} nor {_ROBERTA[SPECIAL_TOKENS[CLS]]}")

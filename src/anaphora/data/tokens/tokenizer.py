@@ -1,4 +1,4 @@
-"""Text -> token ids, with the character span and the word of every token."""
+"""Tokenizers that return token ids with the character span and the word index of every token."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from anaphora.data.tokens.pieces import BlankPieces, unread_stretches
 from anaphora.data.tokens.words import word_numbers
 
 BETWEEN_TEXTS = " "
-"""What stands between the two texts of a pair, where they are one string."""
+"""Separator of the two texts of a pair when they are joined into one string."""
 _STRETCH = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
 
 
 def independent_stretches(text: str) -> list[str]:
-    """Return the stretches of a text that are tokenized independently: runs of Chinese, and text between blanks.
+    """Split a text into parts that are tokenized independently: runs of Chinese characters, and text between blanks.
 
-    Long texts repeat them, so that each needs to be tokenized once.
+    Equal parts, which are frequent in long texts, need to be tokenized only once.
     """
     return _STRETCH.findall(text)
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text as the encoder reads it; the first token is [CLS].
+    """Tokens of a text, the first of which is [CLS].
 
-    A token without visible text is special: [CLS], the [SEP] with which some models end, a blank of its own.
+    Tokens without visible characters count as special: [CLS], the final [SEP] of some models, and blanks.
 
     Attributes:
-        ids: T vocabulary numbers.
+        ids: T token ids.
         spans: T character spans without blanks at their ends, end exclusive; (0, 0) for a special token.
-        words: T word numbers; -1 for a special token.
-        special: what the vocabulary calls the special tokens, in their order; () if unknown.
-        unread: the character spans that the vocabulary does not have; the model reads [UNK] there, or nothing.
-        types: of a pair of texts, T numbers that tell the model which of them a token is of; () if it gets none.
+        words: T word indices; -1 for a special token.
+        special: names of the special tokens in the vocabulary, in order; () if unknown.
+        unread: character spans outside the vocabulary, for which the model gets [UNK] or no token.
+        types: T token type ids of a pair of texts; () if the model has none.
     """
 
     ids: tuple[int, ...]
@@ -55,31 +55,31 @@ class TokenizedText:
     types: tuple[int, ...] = ()
 
     def covering(self, span: tuple[int, int]) -> list[int]:
-        """Return the tokens that share a character with a span."""
+        """Return the indices of the tokens that share a character with a span."""
         return overlapping(self.spans, span)
 
 
 class Tokenizer:
-    """Text -> words and subwords, English and Chinese in one; `anaphora.data.tokens.vocabulary` learns them.
+    """Tokenizer for English and Chinese with one vocabulary, learned by `anaphora.data.tokens.vocabulary`.
 
-    A Chinese token is a word of its own; the subwords of a blank-separated word share one.
+    The subwords of a blank-separated word share a word index; each Chinese token is a word.
     """
 
     def __init__(self, backend: Backend) -> None:
         if backend.post_processor is None:
             opening = [(SPECIAL_TOKENS[CLS], CLS)]
             backend.post_processor = processors.TemplateProcessing(f"{SPECIAL_TOKENS[CLS]} $A", special_tokens=opening)
-        # Of the special tokens a text may write this one alone; without a word here it would be cut at its brackets.
+        # [MASK] is the only special token that a text may contain; unregistered, it would be split at its brackets.
         backend.add_special_tokens([AddedToken(SPECIAL_TOKENS[MASK], special=True, normalized=False)])
         self._backend = backend
         self._blanks = BlankPieces(backend)
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
-        """Read a stored tokenizer.
+        """Load a tokenizer from a file written with `dumps`.
 
         Raises:
-            UserError: the file is missing, broken or not one of ours.
+            UserError: the file is missing or damaged, or its vocabulary does not begin with our special tokens.
         """
         try:
             backend = Backend.from_str(path.read_text(encoding="utf-8"))
@@ -92,20 +92,20 @@ class Tokenizer:
         return cls(backend)
 
     def dumps(self) -> str:
-        """Return the tokenizer as JSON text."""
+        """Serialize the tokenizer to JSON."""
         return self._backend.to_str(pretty=False)
 
     @property
     def size(self) -> int:
-        """Return the number of tokens."""
+        """Return the vocabulary size."""
         return self._backend.get_vocab_size()
 
     def token(self, number: int) -> str:
-        """Return the text of one token."""
+        """Return the token with id `number`."""
         return str(self._backend.id_to_token(number))
 
     def surrounding_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the special tokens before and after every text: [CLS], and the [SEP] with which some models end."""
+        """Return the ids of the special tokens before and after every text: [CLS], and [SEP] in some models."""
         encoding = self._backend.encode("a")
         special = encoding.special_tokens_mask
         opening = special.index(0)
@@ -114,11 +114,11 @@ class Tokenizer:
 
     @property
     def is_random(self) -> bool:
-        """Check whether the same text may be tokenized differently next time."""
+        """Return whether tokenization is random, so that the same text may get different tokens each time."""
         return False
 
     def splits_at_blanks(self) -> bool:
-        """Check whether a stretch of text has the same tokens alone as in its text."""
+        """Return whether each of the `independent_stretches` of a text has the same tokens alone as in the text."""
         splitter = json.dumps(json.loads(self.dumps())["pre_tokenizer"])
         return "ByteLevel" not in splitter and "Metaspace" not in splitter
 
@@ -146,7 +146,7 @@ class Tokenizer:
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a span without blanks at its ends, as byte-level tokens begin with one; (0, 0) if nothing is left."""
+    """Return a span without blanks at its ends, which byte-level tokens include; (0, 0) if only blanks are in it."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
@@ -155,10 +155,10 @@ def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _with_composed_characters(text: str, spans: list[tuple[int, int]], special: list[int]) -> list[tuple[int, int]]:
-    """Extend spans to the end of a composed character: a letter with its marks, the parts of a syllable.
+    """Extend token spans to include all code points of decomposed characters, such as a letter with combining accents.
 
-    The backend's span is the first of the composed characters alone. All else but blanks is in a token, so the
-    uncovered characters behind it are the rest.
+    The backend's span covers only the first code point. Every other character except blanks is in a token, so that the
+    uncovered code points after a token are the rest of its last character.
     """
     composed = []
     following = len(text)

@@ -1,4 +1,4 @@
-"""Pronouns and candidates with parts outside a model's vocabulary."""
+"""Words, pronouns and candidates with parts outside a model's vocabulary."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from anaphora.data.example import Example, Span, overlapping
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 _SHOWN = 10
-"""How many words a line names."""
+"""Number of words that a one-line list shows."""
 
 
 @dataclass(frozen=True)
 class UnreadMentions:
-    """The mentions of some items with parts that are not in a vocabulary.
+    """Parts of pronouns and candidates that are outside a vocabulary, over a set of items.
 
     Attributes:
-        items: how many items have such parts.
-        of: how many items there are.
-        words: the parts, as the texts write them, each once.
+        items: number of items with such a part.
+        of: number of all items.
+        words: the different parts, as written in the texts.
     """
 
     items: int
@@ -28,19 +28,19 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """Return the first of the words, as one line."""
+        """Return the first words as a comma-separated list, with the number of the others."""
         more = f" ... (+{len(self.words) - _SHOWN})" if len(self.words) > _SHOWN else ""
         return ", ".join(self.words[:_SHOWN]) + more
 
 
 @dataclass(frozen=True)
 class UnknownWords:
-    """The words of one text that a vocabulary does not have.
+    """Out-of-vocabulary words of one text.
 
     Attributes:
-        words: the words as the text writes them, each once. A word that splits into known parts is not among them.
-        is_readable: whether enough is known for an answer to be shown: the pronoun, each candidate and at least two
-            thirds of all words.
+        words: the different words, as written in the text. A word that splits into known subwords is not among them.
+        is_readable: whether an answer about the text may be shown, since the pronoun, all candidates and at least two
+            thirds of all words are known.
     """
 
     words: tuple[str, ...]
@@ -48,7 +48,7 @@ class UnknownWords:
 
 
 def unknown_words(text: str, tokens: TokenizedText, example: Example | None = None) -> UnknownWords:
-    """Return the words of a text that its tokens lack, and whether they leave enough of it to be understood."""
+    """Return the out-of-vocabulary words of a text; the mentions of `example`, if given, decide on readability too."""
     extents: dict[int, Span] = {}
     for number, (start, end) in zip(tokens.words, tokens.spans, strict=True):
         if start < end:
@@ -64,7 +64,7 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
 
 
 def unread_mentions(tokenize: Callable[[str], TokenizedText], examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return which mentions of some items a tokenizer cannot read; None if it reads all of them."""
+    """Return the parts of mentions that are outside a tokenizer's vocabulary; None if there are none."""
     unread_of = {text: tokenize(text).unread for text in {example.text for example in examples}}
     words: dict[str, None] = {}
     items = 0

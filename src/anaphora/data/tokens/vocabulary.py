@@ -1,7 +1,7 @@
-"""Learning a vocabulary from the training split: words, characters or subwords.
+"""Vocabularies of words, characters or subwords, learned from the training split.
 
-Every kind splits text into the same words, keeps the special tokens at 0 to 4 and gives spans in code points of the
-text as it was written.
+All of them split text into the same words, have the special tokens at ids 0 to 4, and report spans in code points of
+the original text.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ _TOKEN_SCORE = -100.0
 def word_vocabulary(
     texts: Iterable[str], words: Iterable[str] = (), min_count: int = 2, *, only_seen: bool = False
 ) -> Tokenizer:
-    """Learn a vocabulary of words, with the longest known subwords for other words.
+    """Learn a vocabulary of words; other words are split into as few known words and characters as possible.
 
-    A run of characters is split into the fewest known subwords, a unigram model (Kudo 2018) with one price for all;
-    what stays unknown is one [UNK].
+    The model is a unigram model (Kudo 2018) in which all tokens have nearly the same score. Consecutive unknown
+    characters become one [UNK].
 
     Args:
-        texts: the training texts.
-        words: words known beforehand.
-        min_count: a word that occurs less often is split into known subwords.
-        only_seen: whether to leave out words that no training text is split into, whose vectors nothing would train.
+        texts: training texts.
+        words: words to include whatever their count.
+        min_count: least count of a training word in the vocabulary.
+        only_seen: whether to drop words that do not occur as tokens in the training texts, so that every embedding is
+            trained.
     """
     normalizer = _normalizer()
     stretches = _stretch_counts(texts)
@@ -53,7 +54,7 @@ def word_vocabulary(
 
 
 def share_of_tokens(score: float) -> float:
-    """Return a token's share of all tokens of the training texts, from its score in a word vocabulary."""
+    """Convert a token's score in a word vocabulary to its share of the training tokens, from 0 to 1."""
     return math.exp(score - _TOKEN_SCORE)
 
 
@@ -66,7 +67,7 @@ def _fewest_subwords(tokens: set[str], counts: Counter[str]) -> Tokenizer:
 
 
 def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
-    """Learn a vocabulary of single characters; one that occurs less than `min_count` times is [UNK]."""
+    """Learn a vocabulary of single characters; characters with fewer than `min_count` occurrences become [UNK]."""
     counts = _character_counts(_word_counts(_stretch_counts(texts), _splitter()))
     known = sorted(character for character, count in counts.items() if count >= min_count)
     numbers = {token: number for number, token in enumerate([*SPECIAL_TOKENS, *known])}
@@ -74,14 +75,14 @@ def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
 
 
 def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
-    """Learn WordPiece (Devlin et al. 2019) by merging the most frequent pairs; Chinese characters stay separate."""
+    """Learn a WordPiece vocabulary (Devlin et al. 2019) by merging frequent pairs; Chinese characters stay separate."""
     splitter = pre_tokenizers.Sequence(
         [_splitter(), pre_tokenizers.Split(Regex(f"[{CHINESE_RANGES}]"), behavior="isolated")]
     )
     counts = _word_counts(_stretch_counts(texts), splitter)
     alphabet = _alphabet(counts, size, coverage)
-    # The library numbers marked characters in the order of a hash table, another one in every process, and the numbers
-    # break ties between pairs: listed beforehand, they have an order.
+    # The library numbers the characters with "##" in the order of a hash table, which differs between processes, and
+    # these numbers break ties between pairs. Listing them as special tokens fixes their order.
     inside = {character for word in counts for character in word[1:]}
     marked = [f"##{character}" for character in alphabet if character in inside]
     trainer = trainers.WordPieceTrainer(**_trainer_options(size, alphabet, marked))
@@ -89,16 +90,16 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0)
 
 
 def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
-    """Learn byte-pair encoding (Sennrich et al. 2016, section 3.2) within words and within Chinese runs."""
+    """Learn a byte-pair encoding (Sennrich et al. 2016, section 3.2) with merges inside words and Chinese runs."""
     counts = _word_counts(_stretch_counts(texts), _splitter())
     trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size, coverage), []))
     return _trained(Backend(models.BPE(unk_token=_UNKNOWN_TOKEN)), trainer, counts, _splitter())
 
 
 def _alphabet(counts: Counter[str], size: int, coverage: float) -> list[str]:
-    """Return the most frequent characters that make up a share of the texts.
+    """Return the most frequent characters that cover a share of the training texts.
 
-    There are at most so many that each has room at the start of a word and inside it.
+    At most half of the vocabulary, since WordPiece needs two tokens per character: at the start of a word and inside.
     """
     characters = _character_counts(counts)
     frequent = sorted(characters, key=lambda character: (-characters[character], character))
@@ -150,7 +151,7 @@ def _stretch_counts(texts: Iterable[str]) -> Counter[str]:
 
 
 def _token_counts(tokenizer: Tokenizer, stretches: Counter[str]) -> Counter[str]:
-    """Count the tokens in the texts that have these stretches, without special tokens."""
+    """Count the tokens of texts, without special tokens, from the counts of their stretches."""
     counts: Counter[str] = Counter()
     for tokens, count in zip(tokenizer.encode_batch(list(stretches)), stretches.values(), strict=True):
         for number in tokens.ids:
@@ -161,7 +162,7 @@ def _token_counts(tokenizer: Tokenizer, stretches: Counter[str]) -> Counter[str]
 
 
 def _word_counts(stretches: Counter[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
-    """Count the words in the texts that have these stretches."""
+    """Count the words of texts from the counts of their stretches."""
     normalizer = _normalizer()
     counts: Counter[str] = Counter()
     for stretch, count in stretches.items():
@@ -180,6 +181,6 @@ def _character_counts(counts: Counter[str]) -> Counter[str]:
 
 
 def _repeated_words(counts: Counter[str]) -> Iterator[str]:
-    """Yield every word as many times as it was counted, in sorted order."""
+    """Yield for every word, in sorted order, a string that repeats it as often as it was counted."""
     for word, count in sorted(counts.items()):
         yield f"{word} " * count

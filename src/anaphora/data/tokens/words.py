@@ -1,4 +1,4 @@
-"""The word of every token."""
+"""Assignment of tokens to words."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from anaphora.data.example import Span
 
 
 def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
-    """Return the word of every token, by `words_of`.
+    """Return the word index of every token, with the word boundaries of `words_of`.
 
-    Where a script has no blanks, as in Chinese, each token is a word. Tokens that share a character are one.
+    In scripts without blanks, such as Chinese, each token is a word. Tokens that share a character share a word.
 
     Args:
-        text: the sentence.
-        spans: T character spans in the order of the text; an empty one marks a special token.
+        text: the text.
+        spans: T character spans in text order, empty for special tokens.
 
     Returns:
-        T word numbers from 0; -1 for a special token.
+        T word indices from 0; -1 for a special token.
     """
     word_of = [0] * len(text)
     for number, (start, stop) in enumerate(words_of(text), start=1):
