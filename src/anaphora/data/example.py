@@ -25,28 +25,18 @@ _LONGEST_NUMBER = 9  # digits of a distance or a place in a text
 class Example:
     """A text with one pronoun, the entities that it may refer to (candidates), and those that it does (antecedents).
 
-    Attributes:
-        text: the text.
-        language: "en" or "zh".
-        pronoun: span of the pronoun.
-        candidates: for each entity the spans of its mentions, in text order; () if the candidates are unknown.
-        antecedents: indices into `candidates`; () if no candidate is an antecedent.
-        group: key shared by items that must stay in one split; "" for an item without such a group.
-        minimal_pair: key shared by items that differ only in the cue; "" for an item without a minimal pair.
-        factors: properties of the item, such as kind and type of cue or template.
-
     Raises:
         UserError: a field does not fit the text; the message names field, value and what is allowed.
     """
 
     text: str
-    language: str
+    language: str  # "en" or "zh"
     pronoun: Span
-    candidates: tuple[tuple[Span, ...], ...]
-    antecedents: tuple[int, ...]
-    group: str = ""
-    minimal_pair: str = ""
-    factors: Mapping[str, str] = field(default_factory=dict, hash=False)
+    candidates: tuple[tuple[Span, ...], ...]  # the mentions of each entity, in text order; () if unknown
+    antecedents: tuple[int, ...]  # indices into `candidates`; () if no candidate is an antecedent
+    group: str = ""  # shared by items that must stay in one split; "" for an item on its own
+    minimal_pair: str = ""  # shared by items that differ only in the cue; "" for an item without a minimal pair
+    factors: Mapping[str, str] = field(default_factory=dict, hash=False)  # properties such as the type of cue
 
     def __post_init__(self) -> None:
         if not self.text:
@@ -269,21 +259,13 @@ def from_record(record: Mapping[str, Any]) -> Example:
         factors["focal"] = _reindexed("factors.focal", factors["focal"], new_indices)
     if "subject" in factors:
         if "," in factors["subject"] or not set(factors["subject"]) <= set("0123456789"):
-            raise UserError(
-                f"factors.subject: {factors['subject'][:80]!r} must be the index of a candidate; give a label of your "
-                "own another name"
-            )
+            raise _reserved_factor("subject", factors, "the index of a candidate")
         factors["subject"] = _reindexed("factors.subject", factors["subject"], new_indices)
     if factors.get("kind", "") not in ("", "set", "role"):  # it decides which shortcuts and rules apply
-        raise UserError(
-            f"factors.kind: {factors['kind'][:80]!r} must be set or role; give a label of your own another name"
-        )
-    for name in ("pronouns", "voices"):  # they say how many items of a quad share their cue and order
+        raise _reserved_factor("kind", factors, "set or role")
+    for name in ("pronouns", "voices"):  # the number of items of a quad that share cue and order
         if name in factors and factors[name] not in _COUNTS:
-            raise UserError(
-                f"factors.{name}: {factors[name][:80]!r} must be a number from 1 to {len(_COUNTS)}; give a label of "
-                "your own another name"
-            )
+            raise _reserved_factor(name, factors, f"a number from 1 to {len(_COUNTS)}")
     if "extent" in factors or "extents" in factors:
         factors |= _checked_extents(factors, len(str(record["text"])), spans, new_indices)
     if "event_names" in factors:
@@ -317,6 +299,13 @@ def from_record(record: Mapping[str, Any]) -> Example:
     return example
 
 
+def _reserved_factor(name: str, factors: Mapping[str, str], allowed: str) -> UserError:
+    """Return the error for an invalid value of a factor that has a meaning of its own."""
+    return UserError(
+        f"factors.{name}: {factors.get(name, '')[:80]!r} must be {allowed}; give a label of your own another name"
+    )
+
+
 def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequence[Span]]) -> None:
     """Check that the factor `name` lists starts of mentions.
 
@@ -325,10 +314,7 @@ def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequ
     """
     starts = {str(start) for mentions in entities for start, _ in mentions}
     if not set(factors[name].split(",")) <= starts:
-        raise UserError(
-            f"factors.{name}: {factors[name][:80]!r} must be starts of mentions, as in '0,13'; give a label of your "
-            "own another name"
-        )
+        raise _reserved_factor(name, factors, "starts of mentions, as in '0,13'")
 
 
 def parse_span(written: str) -> Span:
@@ -368,16 +354,10 @@ def _checked_extents(
 
     own, listed = factors.get("extent", ""), factors.get("extents", "")
     if not is_span(own):
-        raise UserError(
-            f"factors.extent: {own[:40]!r} must be start:end with 0 <= start < end <= {length}; give a label of your "
-            "own another name"
-        )
+        raise _reserved_factor("extent", factors, f"start:end with 0 <= start < end <= {length}")
     entities = [entity.split(",") for entity in listed.split(";")]
     if [*map(len, entities)] != [*map(len, candidates)] or not all(is_span(one) for each in entities for one in each):
-        raise UserError(
-            f"factors.extents: {listed[:40]!r} must have one start:end for each mention, as in '0:5,9:14;20:24'; give "
-            "a label of your own another name"
-        )
+        raise _reserved_factor("extents", factors, "one start:end for each mention, as in '0:5,9:14;20:24'")
     ordered = [""] * len(candidates)
     for new, entity, heads in zip(new_indices, entities, candidates, strict=True):
         ordered[new] = ",".join(entity[mention] for mention in sorted(range(len(heads)), key=heads.__getitem__))

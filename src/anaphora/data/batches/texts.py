@@ -146,7 +146,7 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
-    """Tokenize each stretch; return token ids, and 1 for a token that begins a word, 0 inside a word, -1 for no word."""
+    """Tokenize each stretch; return token ids, and for each token 1 at the start of a word, 0 inside, -1 outside."""
     ids: list[NDArray[np.int32]] = []
     words: list[NDArray[np.int32]] = []
     lengths: list[int] = []
