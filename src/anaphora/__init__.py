@@ -1,8 +1,8 @@
-"""Trainable mini-Transformer encoders, and whether their pronouns attend to their antecedents.
+"""Small trainable Transformer encoders, and tests of whether their pronouns attend to their antecedents.
 
-`anaphora.attention("outputs/demo", "Anna ...")` reads a sentence with a run or with any model of transformers, and
-`anaphora.load` opens a run; `anaphora.api` says what can be asked of them. `anaphora.register` adds a
-part of one's own, and `anaphora.main` is the command line that knows it. Importing the package loads nothing else.
+`anaphora.attention("outputs/demo", "Anna ...")` computes the attention in a sentence with a trained run or with any
+model of `transformers`, and `anaphora.load` opens a run; `anaphora.api` documents both. `anaphora.register` adds a
+component of your own, and `anaphora.main` is the command line that knows it. Submodules are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scripts by name, from anywhere: python -m anaphora train --help."""
+"""Entry point of the command line: python -m anaphora train --help."""
 
 from anaphora.cli import main
 

@@ -1,6 +1,6 @@
-"""The command line, common to all commands: read the settings, check them, run, report a mistake.
+"""The command line shared by all commands: it reads and checks settings, runs the command and reports errors.
 
-A command is a file of `commands`: the function that has the file's name, and the settings that it takes.
+A command is a module of `anaphora.commands`: a function of the module's name, and the settings that it takes.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ from anaphora.settings.typed import error_message, resolve
 
 @dataclass(frozen=True)
 class Command:
-    """A command: a file of `commands` with a function of the same name, whose parameter is the command's settings.
+    """A command: a module of `anaphora.commands` with a function of the same name, which takes the command's settings.
 
-    The file imports nothing heavy until the function is called, so that a wrong setting is reported before.
+    The module postpones heavy imports until the function is called, so that an invalid setting is reported at once.
     """
 
     name: str
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Return the path of the module."""
         return _FOLDER / f"{self.name}.py"
 
     @property
     def description(self) -> str:
-        """What the command does; the file is read and not imported."""
+        """Return what the command does, as the module's docstring says, without importing the module."""
         return self._docstring[0]
 
     @property
     def example(self) -> str:
-        """The command with settings, as a user types it."""
+        """Return an example call, as a user types it."""
         return self._docstring[2]
 
     @property
@@ -74,33 +74,33 @@ class Command:
 
     @property
     def module(self) -> ModuleType:
-        """The file as a module."""
+        """Import and return the module."""
         return import_module(f"anaphora.commands.{self.name}")
 
     @property
     def work(self) -> Callable[[Any], Any]:
-        """The function."""
+        """Return the function that runs the command."""
         function: Callable[[Any], Any] = getattr(self.module, self.name)
         return function
 
     @property
     def schema(self) -> type[Any]:
-        """The class of the settings, by the annotation of the function's parameter."""
+        """Return the settings class, from the annotation of the function's parameter."""
         settings: type[Any] = getattr(self.module, next(iter(inspect.get_annotations(self.work).values())))
         return settings
 
     @property
     def is_composed(self) -> bool:
-        """Whether Hydra composes the settings: those of training runs and studies."""
+        """Return whether Hydra composes the settings, as for training runs and studies."""
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Return the checked settings; those of a training run take over the encoder of what they start from."""
+        """Return the checked settings; a training run with `start` gets the encoder settings of its start model."""
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
     def run(self, settings: Any) -> Any:
-        """Check that the files of the settings exist, print which run is opened, and do the work."""
+        """Check that the files named in the settings exist, print which run is opened, and run the command."""
         refuse_missing(settings)
         say_which_run(settings)
         return self.work(settings)
@@ -115,20 +115,20 @@ _OF_HYDRA = {
     "Config group override": "a group takes the name of one of its choices, not null; leave it out instead",
     "Exceeds the limit": "a setting has a whole number with more digits than can be read",
 }
-"""What plain errors that Hydra lets through mean, by a part of their text."""
+"""Explanations of plain exceptions that Hydra lets through, by a part of their message."""
 _GROUPS = (
     "a group takes the name of one of its choices, and its settings need it beside them (data=jsonl data.path=...)"
 )
 _OUT_OF_MEMORY = "not enough memory; lower batching.tokens, model.width or the length of the texts"
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP}
-"""It is full, may not be written, or has no such path: no fault of the program."""
+"""Errors of the file system, such as a full or read-only disk, which are not bugs of the program."""
 
 
 def main() -> None:
     """Run the command that the first command-line argument names, as in `anaphora train seed=3`.
 
-    A script of your own can register parts and then call this function: `python mine.py train seed=3` then runs a
-    command that knows these parts.
+    Your own script can register components and then call this function: `python mine.py train seed=3` then runs the
+    command with these components.
     """
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in ("--help", "-h"):
@@ -157,9 +157,9 @@ def overview() -> str:
 
 
 def run_command(name: str) -> None:
-    """Read the settings of a command from the arguments, check them and run it.
+    """Parse a command's settings from the command-line arguments, check them and run the command.
 
-    A user's mistake ends the process with one line and exit status 2.
+    A user error ends the process with a one-line message and exit status 2.
     """
     prepare_process()
     command = COMMANDS[name]
@@ -180,31 +180,31 @@ def run_command(name: str) -> None:
 
 
 def prepare_process() -> None:
-    """Configure the process: garbage collection, waiting of threads, characters printed as escapes."""
+    """Configure garbage collection, thread waiting and output encoding of the process."""
     collect_garbage_rarely()
     wait_passively()
     escape_what_a_terminal_lacks()
 
 
 def collect_garbage_rarely() -> None:
-    """Collect cyclic garbage less often, and not at the end of the process.
+    """Run the cyclic garbage collector less often, and not at exit.
 
-    A million objects that come with torch stay until the end. Looking through them again and again takes a third of
-    the time of a short command.
+    Importing torch creates a million objects that live until exit. Scanning them repeatedly takes a third of the time
+    of a short command.
     """
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
 
 
 def escape_what_a_terminal_lacks() -> None:
-    """Write characters that the output's encoding lacks, such as Chinese names in ASCII, as escapes."""
+    """Print characters that the output encoding lacks, such as Chinese in ASCII, as backslash escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def help_of(command: Command, topics: Sequence[str] = ()) -> str:
-    """Return the help of a command; after `--help all` or `--help optimizer`, the settings of that name."""
+    """Return the help of a command, or only the settings of `topics`, as in `--help optimizer` or `--help all`."""
     if topics:
         return "\n\n".join(settings_below(command.schema, topic) for topic in topics)
     groups = default_groups(command.name) if command.is_composed else None
@@ -212,7 +212,7 @@ def help_of(command: Command, topics: Sequence[str] = ()) -> str:
 
 
 def _run_composed(command: Command) -> None:
-    """Let Hydra compose the settings and run the command, or each job of a sweep."""
+    """Compose the settings with Hydra and run the command, or each job of a sweep."""
     from anaphora.settings.compose import checked_resume, composed, with_quoted_texts
 
     register_commands()
@@ -229,7 +229,7 @@ def _run_composed(command: Command) -> None:
 
 
 def _run_hydra(command: Command) -> None:
-    """Pass the command line to Hydra: a sweep, or one of Hydra's own options."""
+    """Pass the command line to Hydra, which runs sweeps and handles its own options."""
     from hydra import main as hydra_main
 
     from anaphora.settings.compose import is_sweep_job, sweep_failures
@@ -256,20 +256,20 @@ def _run_hydra(command: Command) -> None:
 
 
 def register_commands() -> None:
-    """Register the settings of every command that Hydra composes."""
+    """Register the settings of all composed commands with Hydra."""
     from anaphora.settings.compose import register_configs
 
     register_configs({name: command.schema for name, command in COMMANDS.items() if command.is_composed})
 
 
 def run_program(schema: type[Any], work: Callable[[Any], object]) -> None:
-    """Read the settings of a command, or of a program outside the package, from its arguments and do its work.
+    """Parse a program's settings from the command-line arguments, check them and run the program, without Hydra.
 
-    A user's mistake ends the process with one line and exit status 2.
+    A user error ends the process with a one-line message and exit status 2.
 
     Args:
-        schema: the settings; `--help` lists them.
-        work: what to do with them. It imports what is heavy itself, so that a mistake is reported at once.
+        schema: settings class; `--help` lists its fields.
+        work: function to call with the settings; it postpones heavy imports, so that a user error is reported at once.
     """
     prepare_process()
     _run_plain(schema, work)
@@ -288,10 +288,10 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Reject several processes for a command that each of them would run in full.
+    """Check that only a single training run is started in several processes.
 
     Raises:
-        UserError: torchrun or srun started several, and the command trains no run, or a sweep of them.
+        UserError: torchrun or srun started several processes of another command or of a sweep.
     """
     processes = started_processes()
     if name != "train":
@@ -304,11 +304,11 @@ def check_processes(name: str) -> None:
 
 
 def run_job(command: Command, composed: DictConfig) -> Any:
-    """Run one job of a sweep; if it fails, record the failure, and let the others continue.
+    """Run one job of a sweep; record a failure instead of raising it, so that the other jobs run.
 
     Returns:
-        What the command returns; infinity where it failed, the worst value for a sampler that minimises. Optuna ends
-        a sweep at NaN.
+        The command's return value, or infinity after a failure: the worst value for a sampler that minimises. NaN
+        would make Optuna end the sweep.
     """
     from hydra.errors import HydraException
 
@@ -327,7 +327,7 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
-    """End the process with one line after an error inside: status 2 for a user's mistake, 130 for an interrupt."""
+    """Exit with a one-line message after an error in the block: status 2 for a user error, 130 for an interrupt."""
     try:
         yield
         if sys.stdout is not None:
@@ -358,19 +358,19 @@ def user_errors_exit() -> Iterator[None]:
 
 
 def _user_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of a user's mistakes; Hydra's only if it is loaded, because its import takes 0.05 s."""
+    """Return the exception classes of user errors; Hydra's only if it is imported, since its import takes 0.05 s."""
     hydra_errors = sys.modules.get("hydra.errors")
     return (UserError, OmegaConfBaseException, *([hydra_errors.HydraException] if hydra_errors else []))
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Check whether memory ran out: torch raises a class of its own on a GPU, a plain error with a message on a CPU."""
+    """Return whether memory ran out; torch raises OutOfMemoryError on a GPU and a plain RuntimeError on a CPU."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"MemoryError", "OutOfMemoryError"}) or "can't allocate memory" in str(error)
 
 
 def _raised_in(error: BaseException) -> str:
-    """Return the module that raised an error."""
+    """Return the name of the module that raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -378,10 +378,10 @@ def _raised_in(error: BaseException) -> str:
 
 
 def report_error(error: BaseException) -> int:
-    """Print one line for the user.
+    """Print an error in one line.
 
     Returns:
-        The exit status: 2 for a user's mistake, 1 for runs that failed.
+        The exit status: 2 for a user error, 1 if runs failed.
     """
     print(f"error: {error_message(error)}", file=sys.stderr)
     return error.exit_status if isinstance(error, UserError) else UserError.exit_status

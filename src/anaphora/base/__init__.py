@@ -1,1 +1,1 @@
-"""Common base of all rooms: errors, files, checks, text and language rules; imports no other room."""
+"""Errors, files, checks and language rules shared by the whole package; imports no other subpackage."""

@@ -1,4 +1,4 @@
-"""Model inputs as tensors: packed rows of tokens, and the questions about them."""
+"""Model inputs as tensors: packed rows of tokens, and the pronoun items in them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class EncoderInput:
     """The encoder's input: packed rows of tokens.
 
     Attributes:
-        ids: (B, T).
-        positions: (B, T) position of each token in its own sentence.
-        segments: (B, T) number of its sentence in the row, -1 for padding.
-        marks: (B, T, W) what is added to the tokens' embeddings, or None.
-        second: (B, T), which tokens are a second sequence that queries the rest of their sentence and that nothing
-            queries, or None. Its positions are in the text, as if it still stood there.
+        ids: (B, T) token ids.
+        positions: (B, T) position of each token in its sentence, from 0.
+        segments: (B, T) index of each token's sentence, -1 for padding.
+        marks: (B, T, W) vectors added to the token embeddings, or None.
+        second: (B, T) bool, the tokens of a second sequence, which attend to the rest of their sentence and receive no
+            attention, or None. Their positions are those in the text.
     """
 
     ids: Tensor
@@ -28,28 +28,32 @@ class EncoderInput:
     second: Tensor | None = None
 
     def to(self, device: torch.device | str) -> EncoderInput:
-        """Copy the input to another device."""
+        """Return a copy on another device."""
         return replace(self, **{name: each.to(device) for name, each in vars(self).items() if each is not None})
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of packed sentences and the questions about them; flat positions are row * T + token.
+    """R packed rows of T tokens, and the N items in them, with at most M candidates each.
+
+    Flat positions are row * T + token. The items of labelled texts have labels in place of candidates.
 
     Attributes:
-        inputs: (R, T) what the encoder reads (masked where a masked-language-model loss hides words).
-        ids: (R, T) the true tokens.
-        positions, segments: (R, T) position in the sentence; number of the sentence, -1 for padding.
-        words: (R, T) number of the word in the sentence, -1 for [CLS] and padding; the subwords of a word share one.
-        slots: (R, T) slot of the candidate that a token belongs to, 0 for none.
-        query_positions, query_items: (K,) every pronoun token.
-        candidate_positions, candidate_owners: (C,) every candidate token; item * M + candidate.
-        present, gold: (N, M) which candidates there are, which are antecedents; of texts, the labels.
-        candidate_slots: (N, M).
+        inputs: (R, T) token ids that the encoder reads, corrupted for a masked-language-model loss.
+        ids: (R, T) original token ids.
+        positions: (R, T) position of each token in its sentence, from 0.
+        segments: (R, T) index of each token's sentence, -1 for padding.
+        words: (R, T) index of each token's word in its sentence, -1 for [CLS] and padding; subwords share the index.
+        slots: (R, T) slot of the candidate that the token belongs to, 0 for none.
+        query_positions, query_items: (K,) flat position of each pronoun token, and index of its item.
+        candidate_positions, candidate_owners: (C,) flat position of each candidate token, and item * M + candidate.
+        present: (N, M) bool, the candidates that exist; the others are padding.
+        gold: (N, M) bool, the antecedents, or the label of a text.
+        candidate_slots: (N, M) slot of each candidate, from 1.
         masked_positions: (P,) flat positions of masked tokens.
-        own_positions: (O,) flat positions of words whose own token is predicted though it is there.
-        items: (N,) number of each item in its split.
-        minimal_pairs: (Q, 2) two items of the batch that are a minimal pair with different answers; empty if unused.
+        own_positions: (O,) flat positions of unmasked tokens that the output layer also predicts.
+        items: (N,) index of each item in its split.
+        minimal_pairs: (Q, 2) indices in the batch of minimal pairs with different answers; empty if unused.
     """
 
     inputs: Tensor
@@ -72,19 +76,19 @@ class Batch:
 
     @property
     def real_tokens(self) -> int:
-        """Count the tokens that are not padding."""
+        """Return the number of tokens that are not padding."""
         return int((self.segments >= 0).sum())
 
     @property
     def item_starts(self) -> Tensor:
-        """Return the flat positions at which the items begin: (N,)."""
+        """Return the flat position of the first token of each sentence: (N,)."""
         return ((self.positions == 0) & (self.segments >= 0)).flatten().nonzero().squeeze(1)
 
     @property
     def right_answers(self) -> Tensor:
-        """Return which answers are right, (N, M + 1): the antecedents, or "none of them" (last) without antecedents."""
+        """Return the right answers, (N, M + 1) bool: the antecedents, or "none of them" (last) if there is none."""
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def to(self, device: torch.device | str) -> Batch:
-        """Copy the batch to another device."""
+        """Return a copy on another device."""
         return replace(self, **{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})

@@ -11,7 +11,7 @@ from anaphora.base.errors import UserError
 
 
 def between(name: str, value: float, low: float, high: float) -> None:
-    """Check that a number is inside [low, high)."""
+    """Check that a number is in [low, high)."""
     if not low <= value < high:
         raise UserError(f"{name} ({value}) must be at least {low:g} and below {high:g}")
 
@@ -23,17 +23,17 @@ def at_least(name: str, value: float, low: float) -> None:
 
 
 def whole_number(name: str, value: object) -> int:
-    """Check that an argument is a whole number and not a truth value."""
+    """Check that an argument is an integer and not a bool, and return it as an int."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise UserError(f"{name} ({value!r}) must be a whole number")
     return int(value)
 
 
 def plain_list(name: str, value: object) -> list[Any]:
-    """Return a list, array or tensor, nested or not, as lists of plain numbers.
+    """Convert a list, array or tensor, nested or not, to lists of Python numbers.
 
     Raises:
-        UserError: it is none of these.
+        UserError: the value is none of these.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise UserError(f"{name} ({repr(value)[:80]}) must be a list")
@@ -44,14 +44,14 @@ def plain_list(name: str, value: object) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return arrays, and lists of them, as lists of plain numbers, and anything else unchanged."""
+    """Convert arrays, also in nested lists, to lists of Python numbers; leave other values unchanged."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def one_text(name: str, value: object) -> str:
-    """Check that an argument is a text."""
+    """Check that an argument is a string and not blank, and return it."""
     if not isinstance(value, str):
         raise UserError(f"{name} ({value!r}) must be a string: one text at a time")
     if not value.strip():
@@ -60,43 +60,43 @@ def one_text(name: str, value: object) -> str:
 
 
 def file_name(name: str, value: object) -> Path:
-    """Check that an argument names a file or folder."""
+    """Check that an argument is a path, and return it as a Path."""
     if not isinstance(value, str | Path):
         raise UserError(f"{name} ({value!r}) must be a path, as a string or a Path")
     return Path(value)
 
 
 def file_ending(name: str, path: str | Path, *endings: str) -> None:
-    """Check that a file name has the required suffix, since another file may be of another kind."""
+    """Check that a file name has one of the allowed suffixes."""
     if Path(path).suffix not in endings:
         raise UserError(f"{name} ({path}) must end in one of {', '.join(endings)}")
 
 
 def thread_count(name: str, value: int) -> None:
-    """Check that a number of threads is plausible: many thousands end the process without a message."""
+    """Check that a number of threads is from 1 to 1024; many thousands kill the process without a message."""
     between(name, value, 1, 1025)
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Check that a word is in a list."""
+    """Check that a value is one of the allowed strings."""
     if not isinstance(value, str) or value not in allowed:
         raise UserError(f"{name} ({value!r}) must be one of {', '.join(allowed)}")
 
 
 PAGE_ENDINGS = (".html", ".htm")
-"""How the name of a page may end."""
+"""Allowed suffixes of an HTML page."""
 FIGURE_FORMATS = ("png", "svg", "pdf")
-"""The formats in which a figure can be written."""
+"""Supported file formats of figures."""
 
 
 def figure_formats(names: Sequence[str]) -> None:
-    """Check that figures can be written in these formats."""
+    """Check that all names are supported file formats of figures."""
     for name in names:
         one_of("formats", name, FIGURE_FORMATS)
 
 
 LONGEST_NAME = 200
-"""Characters of a directory's name that every file system holds."""
+"""Maximum number of bytes in a directory name; every common file system allows more."""
 
 
 def directory_name(name: str, value: str) -> None:

@@ -1,4 +1,4 @@
-"""A digest of the code behind a result: of some modules and of all that they import, directly or not."""
+"""A digest of the code behind a result: of some modules and all that they import, directly or indirectly."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ _SOURCES = _PACKAGE.parent
 
 
 def code_digest(*names: str) -> str:
-    """Return a digest of the compiled code of modules or packages, and of all `anaphora` modules they import.
+    """Return a digest of the compiled code of modules or packages, and of all `anaphora` modules that they import.
 
-    Comments, docstrings and layout do not count, since they change no number. Imports for the type checker alone are
-    not followed.
+    Comments, docstrings and formatting do not affect it. Imports under TYPE_CHECKING are not followed.
 
     Args:
-        names: dotted, for instance "anaphora.analysis"; a package stands for all its modules.
+        names: dotted module names, for instance "anaphora.analysis"; a package stands for all its modules.
     """
     total = hashlib.sha256()
     for path in modules_behind(*names):
@@ -29,7 +28,7 @@ def code_digest(*names: str) -> str:
 
 
 def modules_behind(*names: str) -> list[Path]:
-    """Return the files of these modules or packages, and of all modules of `anaphora` that they import, sorted."""
+    """Return the sorted paths of modules or packages, and of all `anaphora` modules that they import."""
     reached: set[Path] = set()
     waiting = [path for name in names for path in _files(name)]
     while waiting:
@@ -46,14 +45,14 @@ def _files(name: str) -> Iterator[Path]:
 
 
 def _file(name: str) -> Iterator[Path]:
-    """Return the file of a module or package; None for a name inside a module."""
+    """Yield the file of a module or package; nothing for a name inside a module."""
     place = _SOURCES / name.replace(".", "/")
     yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 
 
 @functools.cache
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a digest of a file's compiled code, and the names of this package that it imports."""
+    """Return a digest of a file's compiled code, and the `anaphora` names that it imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported = tuple(dict.fromkeys(_imports(tree.body)))
     _remove_docstrings(tree)
@@ -71,7 +70,7 @@ def _remove_docstrings(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.A
 
 
 def _parts(compiled: CodeType) -> Iterator[bytes]:
-    """Return the parts of compiled code that affect results: instructions, names, arguments, exceptions, constants."""
+    """Yield the parts of compiled code that affect results: instructions, names, arguments, exceptions, constants."""
     yield compiled.co_code
     yield compiled.co_exceptiontable
     names = (compiled.co_names, compiled.co_varnames, compiled.co_freevars, compiled.co_cellvars)
@@ -87,7 +86,7 @@ def _parts(compiled: CodeType) -> Iterator[bytes]:
 
 
 def _imports(statements: Iterable[ast.stmt]) -> Iterator[str]:
-    """Yield the names of this package that statements import, those inside functions and blocks too."""
+    """Yield the `anaphora` names that statements import, including those inside functions and blocks."""
     for statement in statements:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names if alias.name.startswith("anaphora"))

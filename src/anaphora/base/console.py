@@ -1,4 +1,4 @@
-"""The console of all commands."""
+"""Terminal output of all commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 console = Console(width=max(100, Console().width), markup=False)
-"""Wide enough for the headline table, also where the output goes to a file; text in brackets is text, not markup."""
+"""Console wide enough for the headline table, even if output goes to a file; brackets are not read as markup."""
 
 _WIDEST_TABLE = 200  # characters
 
@@ -25,13 +25,13 @@ def print_table(table: Table) -> None:
 
 
 def say(message: str) -> None:
-    """Print one line for the user without wrapping it, so that it is one line of a log too."""
+    """Print a message without wrapping it, so that it stays one line in a log."""
     console.print(message, soft_wrap=True)
 
 
 @contextmanager
 def working(stage: str) -> Iterator[Callable[[str], None]]:
-    """Show what a command is doing, and yield a function that shows the next step."""
+    """Show a status message during the block, and yield a function that replaces the message."""
     with console.status(stage) as status:
         yield status.update
 
@@ -45,7 +45,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Format a number of bytes in the largest unit that gives more than one and a half."""
+    """Format a number of bytes in kB, MB or GB: the largest unit in which it is at least 1.5."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if count >= 1.5 * size:
             return f"{count / size:.1f} {unit}" if count < 10 * size else f"{count / size:,.0f} {unit}"

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     import torch
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-"""Where a run is trained."""
+"""Devices on which a run can be trained."""
 
 
 @dataclass(kw_only=True)
 class Device:
-    """The device of a command without training; it computes in float32, so that evidence is not rounded."""
+    """The device of a command that does not train; it computes in float32."""
 
     device: str = "cpu"  # `cpu` or `cuda`; not mps, which has no float64 for sums
 
@@ -39,10 +39,7 @@ class RunsDevice:
 
 
 def evaluation_device(device: str) -> Device:
-    """Return the device on which a run trained on `device` is measured: cuda if requested and available.
-
-    A run that was trained on another machine can be measured on this one.
-    """
+    """Return the device for the evaluation of a run trained on `device`: cuda if that was cuda and is available."""
     import torch
 
     return Device(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")
@@ -52,7 +49,7 @@ def refuse_missing_device(name: str) -> None:
     """Check, without importing torch, that this machine may have a device; `torch_device` makes the final check.
 
     Raises:
-        UserError: as `torch_device`.
+        UserError: this machine has no such device.
     """
     if "torch" in sys.modules:
         torch_device(name)

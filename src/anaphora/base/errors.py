@@ -1,4 +1,4 @@
-"""The error class for user mistakes, and the command that installs a missing package."""
+"""The exception class of user errors, and the command that installs a missing package."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from anaphora.base.locale.translation import _
 
 LONGEST_MESSAGE = 500
-"""Characters of an error's line; a value of any length may stand in it."""
+"""Maximum number of characters of an error message, since it may quote a value of any length."""
 
 
 class UserError(ValueError):
-    """A mistake in a setting, a file or a command: shown as one line, without a traceback, exit status 2.
+    """An error in a setting, a file or a command, shown in one line without a traceback; exit status 2.
 
-    The line is English, also on the command line. An error that a page shows has its message marked by `N_` and its
-    values apart, so that the page can show it in its own language.
+    The command line shows it in English. If a page may show it, its message is marked with `N_` and its values are
+    passed separately, so that the page can translate it.
 
     Args:
-        message: the line; with values a template with named places, "{name} ({value}) must be a text".
-        values: what is filled into the places.
+        message: the message, or with `values` a format string such as "{name} ({value}) must be a text".
+        values: values of the format string's named fields.
     """
 
     exit_status = 2
@@ -30,19 +30,19 @@ class UserError(ValueError):
         super().__init__(shortened(message.format(**values) if values else message))
 
     def translated(self) -> str:
-        """Return the line in the language of the page or of the interface, in English if the catalogue lacks it."""
+        """Return the message in the language of the page or interface, or in English if the catalogue lacks it."""
         message = _(self._message)
         return shortened(message.format(**self._values) if self._values else message)
 
 
 class FailedRunsError(UserError):
-    """An error for commands of which some runs failed; results of the other runs are written."""
+    """A failure of some of a command's runs; the results of the other runs are written."""
 
     exit_status = 1
 
 
 def shortened(message: str) -> str:
-    """Shorten a long message in the middle, keeping the place at its start and what is allowed at its end."""
+    """Shorten a long message in the middle; its start names the setting or file, its end what is allowed."""
     if len(message) <= LONGEST_MESSAGE:
         return message
     half = (LONGEST_MESSAGE - len(" ... ")) // 2
@@ -50,7 +50,7 @@ def shortened(message: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the first sentence of an error of several lines."""
+    """Return the first line of an error, with the setting that OmegaConf names in a later line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
     first = lines[0] if lines else type(error).__name__
@@ -60,11 +60,10 @@ def one_line(error: BaseException) -> str:
 
 
 def pip_install(what: str) -> str:
-    """Return the command that installs a package for this program.
+    """Return the command that installs a package for the running Python.
 
-    It names the Python that runs: the `pip` on the path may belong to another one, where `make` has installed nothing.
-    There this package is known by its name, also if it was installed from a checkout, and an extra of it adds packages
-    and replaces none.
+    It names the running Python, since `pip` on the path may belong to another one. Extras of this package can be
+    installed by name even if the package was installed from a checkout.
     """
     path = Path(sys.executable or "python")
     here = Path.cwd()

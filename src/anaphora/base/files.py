@@ -1,7 +1,7 @@
 """Atomic file writes, and directories locked for one process at a time.
 
-What is being written is a hidden draft next to its place, locked by the process that writes it. A draft that nobody has
-locked was left by a process that was killed; who writes into its folder next, or locks it, removes it.
+Content is first written to a hidden draft next to its destination, locked by the writing process. An unlocked draft was
+left by a killed process; the next process that writes to its folder, or locks the folder, removes it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 
 DRAFT_PREFIX = ".anaphora-draft-"
-"""How the names of drafts begin, of files and of directories."""
+"""Prefix of the names of draft files and directories."""
 LOCK_FILE = ".lock"
 _LEFTOVER_DEPTH = 2  # folders below a locked one in which its commands write
 _NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
@@ -35,9 +35,9 @@ _PROBE_BYTES = 4096  # a full disk may still take an empty file
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Write a draft next to `path` that replaces it if the block ends without error, and is removed otherwise.
+    """Yield a draft file that replaces `path` if the block succeeds, and is removed otherwise.
 
-    It has reached the disk before it takes the place, and has the permissions that the umask gives.
+    The draft is flushed to disk before it replaces the file. Its permissions follow the umask.
 
     Raises:
         UserError: the file cannot be written, or the block raised an OSError.
@@ -60,11 +60,10 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Write a draft directory that becomes `path` if the block ends without error, and is removed otherwise.
+    """Yield a draft directory that becomes `path` if the block succeeds, and is removed otherwise.
 
     Raises:
-        UserError: the directory cannot be written, another one that is not empty lies there, or the block raised an
-            OSError.
+        UserError: the directory cannot be written, `path` exists and is not empty, or the block raised an OSError.
     """
     with _os_errors_as_user_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,18 +82,18 @@ def atomic_directory(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text, whole or not at all."""
+    """Write UTF-8 text atomically."""
     with atomic_write(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write readable JSON, whole or not at all; NaN and infinities raise an error because JSON has neither."""
+    """Write indented JSON atomically; NaN and infinities, which JSON lacks, raise a ValueError."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write `rows` as CSV; the columns are the keys of all rows, in order of first appearance, None an empty field."""
+    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
@@ -110,13 +109,14 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
     """Parse JSON text.
 
     Args:
-        text: the JSON.
-        where: the place that a message names.
-        of_file: whether the text is that of a whole file, whose line the message then names.
-        constant: what to make of NaN and infinities, which are no JSON; by default the numbers.
+        text: JSON text.
+        where: source of the text, for error messages.
+        of_file: whether the text is a whole file, so that error messages also name the line.
+        constant: function that converts NaN and infinities, which JSON lacks; by default they become floats.
 
     Raises:
-        UserError: it is none, too deeply nested, or holds half of a character or a number too long to read.
+        UserError: the text is not JSON, is nested too deeply, or has a NUL character, a lone surrogate or an integer
+            with too many digits.
     """
     try:
         content = json.loads(text, parse_constant=constant)
@@ -143,13 +143,13 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
     """Read a file written by `write_json`.
 
     Args:
-        path: of the file.
-        shape: what it must hold, see `shape_problem`.
-        way_out: the advice of the message about a damaged file.
+        path: path of the file.
+        shape: required shape of the content, see `shape_problem`.
+        way_out: advice in the error message about a damaged file.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        UserError: it cannot be read, is no JSON, or holds something else.
+        FileNotFoundError: the file does not exist.
+        UserError: the file cannot be read, is not JSON, or does not have the required shape.
     """
 
     def refuse(constant: str) -> Any:
@@ -173,10 +173,11 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
 
 
 def shape_problem(content: Any, shape: Any, place: str = "") -> str:
-    """Describe where JSON differs from a shape; empty if it does not.
+    """Describe the first difference between parsed JSON and a shape; return "" if it fits.
 
-    A shape is a type (`float` is any number, `object` anything), None, a tuple of shapes of which one must fit, a list
-    of one shape, `{str: shape}` for an object of any keys, or an object whose keys must be there ("key?" need not).
+    A shape is a type (`float` allows any number, `object` anything), None, a tuple of alternative shapes, a list with
+    the shape of all entries, `{str: shape}` for an object with arbitrary keys, or an object with the shapes of required
+    keys ("key?" is optional).
     """
     if isinstance(shape, tuple):
         problems = [shape_problem(content, each, place) for each in shape]
@@ -218,10 +219,10 @@ def file_digest(path: Path) -> str:
 
 
 def check_writable(path: Path) -> None:
-    """Check before long work that a file can be written after it; nothing is left behind.
+    """Check before a long computation that a file can be written, without leaving anything behind.
 
     Raises:
-        UserError: it is a directory or a device, or its folder cannot be made, is read-only or full.
+        UserError: the path is a directory or a device, or its folder cannot be created, is read-only or is full.
     """
     with _os_errors_as_user_errors(path):
         if path.exists() and not path.is_file():
@@ -234,10 +235,10 @@ def check_writable(path: Path) -> None:
 def locked_directory(directory: Path) -> Iterator[None]:
     """Lock a directory against other processes; create it if it is missing, and remove it if it stays empty.
 
-    What a killed process left in it is removed first.
+    Drafts that a killed process left in the directory are removed first.
 
     Raises:
-        UserError: another process holds it, or it cannot be written.
+        UserError: another process holds the lock, or the directory cannot be written.
     """
     with _os_errors_as_user_errors(directory):
         _nearest_folder(directory)
@@ -249,18 +250,18 @@ def locked_directory(directory: Path) -> Iterator[None]:
         remove_leftovers(directory)
         yield
     finally:
-        # While it is held: a process that has opened it meanwhile sees that it has no name any more, and starts again.
+        # The lock file is removed while locked: a process that has opened it meanwhile sees this and tries again.
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(handle), (directory / LOCK_FILE).stat()):
                 (directory / LOCK_FILE).unlink()
         os.close(handle)
-        with contextlib.suppress(OSError):  # something lies in it, as it should
+        with contextlib.suppress(OSError):  # usually it is not empty
             for folder in fresh:
                 folder.rmdir()
 
 
 def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
-    """Remove the drafts in a folder, and in folders so deep below it, that no living process is writing."""
+    """Remove the drafts of killed processes from a folder and from its subfolders down to `depth` levels."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(DRAFT_PREFIX):
@@ -270,20 +271,20 @@ def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
 
 
 def _locked_file(directory: Path) -> int:
-    """Return the open lock file of a directory, locked; create the directory if it is missing.
+    """Open and lock the lock file of a directory and return its descriptor; create the directory if it is missing.
 
     Raises:
-        UserError: another process holds it.
+        UserError: another process holds the lock.
     """
     while True:
         directory.mkdir(parents=True, exist_ok=True)
         try:
-            # A directory from elsewhere may hold a link of this name, to a file that the probe would empty.
+            # A downloaded directory may have a link of this name to a file that the probe would truncate.
             handle = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | _NOT_THROUGH_A_LINK, 0o666)
         except FileNotFoundError:
             if directory.exists():
                 raise
-            continue  # between the two steps another process has left it, empty
+            continue  # another process has removed the empty directory in between
         try:
             is_held = lock_descriptor(handle, blocking=False)
         except OSError:  # ENOSYS, ENOLCK
@@ -297,28 +298,28 @@ def _locked_file(directory: Path) -> int:
             raise UserError(f"{directory}: another process is writing into this run directory")
         if os.fstat(handle).st_nlink:
             return handle
-        os.close(handle)  # between the two steps its holder has removed it
+        os.close(handle)  # its holder has removed it in between
 
 
 def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
-    """Create a draft in a folder, open and locked: a file with this suffix, or a directory if it is None."""
+    """Create, open and lock a draft: a file with a suffix, or a directory if `suffix` is None."""
     while True:
         draft = folder / f"{DRAFT_PREFIX}{secrets.token_hex(8)}{suffix or ''}"
         if suffix is None:
             draft.mkdir()
             try:
                 handle = os.open(draft, os.O_RDONLY)
-            except FileNotFoundError:  # between the two steps somebody took it for a leftover
+            except FileNotFoundError:  # another process took it for a leftover in between
                 continue
         else:
             handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         if _own(handle):
             return draft, handle
-        os.close(handle)  # between the two steps somebody took it for a leftover
+        os.close(handle)  # another process took it for a leftover in between
 
 
 def _own(handle: int) -> bool:
-    """Lock a new draft; return False if it is already gone. Without locks drafts are never removed."""
+    """Lock a new draft; return False if another process has already removed it."""
     with contextlib.suppress(OSError):
         return not has_fcntl or (lock_descriptor(handle, blocking=False) and os.fstat(handle).st_nlink > 0)
     return True
@@ -337,20 +338,19 @@ def _remove_unless_owned(draft: Path) -> None:
 
 
 def _probe(handle: int) -> None:
-    """Write a few bytes into an open file and remove them again, to detect a full disk."""
+    """Write a few bytes to an open file and remove them again, to detect a full disk."""
     os.write(handle, b"\0" * _PROBE_BYTES)
     os.fsync(handle)
     os.ftruncate(handle, 0)
 
 
 def _flush(path: Path) -> None:
-    """Flush a file to disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk, if the system supports it."""
+    """Flush the directory entries of a folder to disk, if the system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -363,7 +363,7 @@ def _nearest_folder(folder: Path) -> Path:
     """Return the folder, or the nearest existing one above it.
 
     Raises:
-        UserError: what is there is no folder.
+        UserError: the nearest existing path is not a folder.
     """
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists() or one.is_symlink())
     if not there.is_dir():
@@ -372,7 +372,7 @@ def _nearest_folder(folder: Path) -> Path:
 
 
 def _missing_folders(folder: Path) -> list[Path]:
-    """Return the folder and its parents that do not exist yet, the innermost first."""
+    """Return the folder and its parents that do not exist yet, innermost first."""
     return [one for one in (folder, *folder.parents) if not one.exists()]
 
 
@@ -384,7 +384,7 @@ def _kind(path: Path) -> str:
 
 @contextlib.contextmanager
 def _os_errors_as_user_errors(path: Path) -> Iterator[None]:
-    """Turn an OSError inside the block into a user error that names the path."""
+    """Convert an OSError in the block to a UserError that names the path."""
     try:
         yield
     except OSError as error:

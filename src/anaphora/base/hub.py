@@ -1,4 +1,4 @@
-"""Names on the hub, and a check of whether it is reachable: one request instead of the library's long retries."""
+"""Names on the Hugging Face hub, and a check whether it is reachable by one request instead of long retries."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 from anaphora.base.errors import UserError, pip_install
 
 HUB_PREFIX = "hf://"
-"""What a name on the hub begins with; no other name is ever looked up there."""
+"""Prefix of names on the Hugging Face hub; other names are never looked up there."""
 TIMEOUT_SECONDS = 5.0
-"""How long the hub may take to answer."""
+"""Timeout of the request to the hub."""
 _ANSWER_HOLDS_SECONDS = 10.0
-"""For so long at most it is not asked again, so that one command waits once."""
+"""Lifetime of a cached answer, so that a command waits only once."""
 
 
 def import_transformers(extra: str = "transformers") -> Any:
     """Import `transformers`, which is optional.
 
     Args:
-        extra: of this package, which installs it.
+        extra: name of this package's extra that installs it, for the error message.
 
     Raises:
-        UserError: it is not installed.
+        UserError: `transformers` is not installed.
     """
     try:
         return import_module("transformers")
@@ -36,17 +36,17 @@ def import_transformers(extra: str = "transformers") -> Any:
 
 
 def no_folder_error(setting: str, name: str) -> UserError:
-    """Return the error for a setting that names a model by a missing folder."""
+    """Return the error for a setting that names a missing folder as a model."""
     return UserError(f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name")
 
 
 def pickle_advice(pickles: Sequence[str]) -> str:
-    """Return advice for a message about missing safetensors if there are pickled weights instead."""
+    """Return advice for an error about missing safetensors if there are pickled weights, else ""."""
     return f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
 
 
 def is_reachable() -> bool:
-    """Check whether the hub, or HF_ENDPOINT, answers; False if HF_HUB_OFFLINE is set."""
+    """Return whether the hub, or the server in HF_ENDPOINT, answers; False if HF_HUB_OFFLINE is set."""
     from huggingface_hub import constants
 
     now = int(time.monotonic() / _ANSWER_HOLDS_SECONDS)
@@ -68,7 +68,7 @@ def _answers(address: str, seconds: float, offline: bool, _now: int) -> bool:
             return
         answers.append(answer.status_code)
 
-    # In a thread, since no timeout of a request holds for the look-up of the host's name.
+    # In a thread, since the timeout of a request does not cover the DNS lookup.
     thread = Thread(target=request, daemon=True)
     thread.start()
     thread.join(seconds)

@@ -1,4 +1,4 @@
-"""The languages of the package, their characters, and the rule that decides the language of a text."""
+"""The supported languages: their characters, word boundaries, and the detection of a text's language."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from functools import lru_cache
 
 LANGUAGES = ("en", "zh")
 NUL = "\0"
-"""A character that stands in binary and damaged files, and in no text."""
+"""A character that occurs in binary and damaged files, but in no text."""
 
 CHINESE_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD_PATTERN = rf"[{CHINESE_RANGES}]+|[^\W\d_{CHINESE_RANGES}]+(?:[’'-][^\W\d_{CHINESE_RANGES}]+)*|\d+|[^\w\s]|_"
-"""A run of Chinese characters, a word with its apostrophes and hyphens, a number, or a mark.
+"""A run of Chinese characters, a word with its apostrophes and hyphens, a number, or a punctuation mark.
 
-A run of Chinese characters has no blanks: the tokenizer decides which parts of it are words.
+The tokenizer splits a run of Chinese characters into words.
 """
 
 CHINESE_CHARACTER = re.compile(f"[{CHINESE_RANGES}]")
 WIDE_RANGES = "\u2e80-\u9fff\uf900-\uffef\U00020000-\U0010ffff"
-"""Chinese characters, rare ones too, and full-width punctuation: what needs a Chinese font and no blank beside it."""
+"""Chinese characters, including rare ones, and full-width punctuation: they need a Chinese font and no spaces."""
 WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
 
 _WORD = re.compile(WORD_PATTERN)
@@ -28,22 +28,22 @@ _SCRIPT = re.compile(
     r"(?!MODIFIER)(?:FULLWIDTH |HALFWIDTH )?([A-Z]+)\b.* "
     r"(?:LETTER|SYLLABLE|SYLLABICS|CHARACTER|LIGATURE|IDEOGRAPH|CHOSEONG|JUNGSEONG|JONGSEONG)\b"
 )
-"""The script in the Unicode name of a letter; letters of no script, as in "m²" or "Hawaiʻi", have other names."""
+"""The script in the Unicode name of a letter; letters without a script, as in "m²" or "Hawaiʻi", do not match."""
 _WITHOUT_BLANKS = ("CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
-"""Scripts that put no blanks between words."""
+"""Scripts without spaces between words."""
 _JOINERS = "\u00ad\u200c\u200d\u2060"
-"""Soft hyphen, zero-width non-joiner and joiner, word joiner: they belong to the word around them."""
+"""Soft hyphen, zero-width non-joiner and joiner, word joiner: they are part of the surrounding word."""
 _BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
 
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
 LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
-CHINESE_SHARE = 0.2  # of them at least
+CHINESE_SHARE = 0.2  # smallest share of Chinese characters among them in a Chinese text
 
 
 def words_of(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the words of a text start and end: stretches of `WORD_PATTERN`, cut where the script changes.
+    """Yield the (start, end) of each word of a text: matches of `WORD_PATTERN`, split where the script changes.
 
-    A mark, such as an accent or a vowel sign, and an invisible joiner belong to the letter before them.
+    A combining mark, such as an accent or a vowel sign, and an invisible joiner belong to the letter before them.
     """
     letters = text if text.isascii() else _BEHIND_LETTER.sub(_as_letter_before, text)
     for match in _WORD.finditer(letters):
@@ -57,10 +57,10 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_inside_word(text: str, place: int) -> bool:
-    """Check whether a character of a text continues a run of letters or a number, as character 3 of "Berlin" does.
+    """Return whether an offset is inside a run of letters or a number, as offset 3 of "Berlin" is.
 
-    It does not go on where letters meet digits, where the script changes, and in a script without blanks, in which only
-    a reader knows where a word ends. A mark is never apart from its letter.
+    A run ends between letters and digits, where the script changes, and after each letter of a script without spaces,
+    where word boundaries are unknown. A combining mark is never separated from its letter.
     """
     if not 0 < place < len(text):
         return False
@@ -79,17 +79,17 @@ def is_inside_word(text: str, place: int) -> bool:
 
 
 def cuts_word(text: str, span: tuple[int, int]) -> bool:
-    """Check whether a span starts or ends inside a run of letters or a number."""
+    """Return whether a span starts or ends inside a run of letters or a number."""
     return any(is_inside_word(text, place) for place in span)
 
 
 def stands_alone(character: str) -> bool:
-    """Check whether a character is of a script without blanks, in which each token counts as a word."""
+    """Return whether a character's script has no spaces between words, so that each token counts as a word."""
     return CHINESE_CHARACTER.match(character) is not None or _is_without_blanks(character)
 
 
 def _as_letter_before(match: re.Match[str]) -> str:
-    """Return matched marks and joiners as copies of the letter before them, and the rest of the match unchanged."""
+    """Replace matched marks and joiners with copies of the letter before them; keep the rest of the match."""
     letter = match.string[match.start() - 1 : match.start()]
     if not letter.isalnum() or CHINESE_CHARACTER.match(letter):
         return match[0]
@@ -98,12 +98,12 @@ def _as_letter_before(match: re.Match[str]) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Check whether a character belongs to the letter before it."""
+    """Return whether a character is a combining mark or joiner, which belongs to the letter before it."""
     return character > "\x7f" and (character in _JOINERS or unicodedata.category(character)[0] == "M")
 
 
 def _changes_script(before: str, after: str) -> bool:
-    """Check whether two letters are of different scripts."""
+    """Return whether two letters belong to different scripts."""
     scripts = _script_of(before), _script_of(after)
     return "" not in scripts and scripts[0] != scripts[1]
 
@@ -114,27 +114,27 @@ def _is_without_blanks(character: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _script_of(character: str) -> str:
-    """Return the script of a letter; "" for a character of no script or of several."""
+    """Return the script of a letter; "" for a character without a script or shared by several."""
     named = _SCRIPT.match(unicodedata.name(character, "")) if character.isalpha() else None
     return named[1] if named else ""
 
 
 def split_names(names: Sequence[str]) -> list[str]:
-    """Split names at Chinese commas, "，" or "、", which Hydra reads as parts of a name."""
+    """Split names at the Chinese commas "，" and "、", which do not separate list entries for Hydra."""
     parts = [(name, part.strip()) for name in names for part in re.split("[，、]", name)]
     return [part for name, part in parts if part or name == part]
 
 
 def language_of(text: str) -> str:
-    """Return the language: "zh" if at least a fifth of the first thousand characters are Chinese, else "en"."""
+    """Return "zh" if at least a fifth of a text's first 1,000 characters are Chinese, else "en"."""
     sample = text[:LANGUAGE_SAMPLE]
     return "zh" if len(CHINESE_CHARACTER.findall(sample)) >= max(1, CHINESE_SHARE * len(sample)) else "en"
 
 
 def is_contradicted(language: str, text: str) -> bool:
-    """Check whether all letters of a text contradict a language; digits, marks and [MASK] do not count.
+    """Return whether no letter of a text fits a language; digits, punctuation and tokens like [MASK] do not count.
 
-    An English text may have Chinese names, and a Chinese one English names; but not nothing else.
+    An English text may contain Chinese names, and a Chinese text English names.
     """
     letters = [character for character in _SPECIAL_WORD.sub("", text) if character.isalpha()]
     if language == "zh":

@@ -1,4 +1,4 @@
-"""The tokens that every vocabulary begins with: data writes them, models read them."""
+"""The special tokens, with which every vocabulary begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays in safetensors files with a digest of their content, so that damage is detected on reading."""
+"""Arrays in safetensors files with a digest of their content, by which damage is detected on reading."""
 
 from __future__ import annotations
 
@@ -21,31 +21,34 @@ _ARRAYS = "arrays"
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[str, str] | None = None) -> None:
-    """Write arrays, whole or not at all, with their digest in the file's metadata.
+    """Write arrays atomically, with their digest in the file's metadata.
 
     Args:
-        path: of the safetensors file.
-        arrays: by name.
-        files: digests of further files without which the arrays mean something else, by name.
+        path: path of the safetensors file.
+        arrays: arrays by name.
+        files: digests of related files on which the meaning of the arrays depends, by name.
     """
-    # In one entry: the format does not keep the order of several, and equal arrays give equal bytes.
+    # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
     content = save({name: np.ascontiguousarray(values) for name, values in arrays.items()}, {_DIGESTS: digests})
     with atomic_write(path) as draft:
-        # The library's own writing to a file leaves another file than the draft, with permissions of its own.
+        # `save_file` would replace the draft by a new file with other permissions.
         draft.write_bytes(content)
 
 
 def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read arrays by name, and the digests of related files; empty for a file written without any.
+    """Read arrays and check their digest.
 
     Args:
-        path: of the safetensors file.
-        way_out: what the message recommends where the file is damaged.
+        path: path of the safetensors file.
+        way_out: advice in the error message about a damaged file.
+
+    Returns:
+        The arrays by name, and the stored digests of related files by name.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        UserError: it is damaged, or holds numbers of a type that NumPy lacks.
+        FileNotFoundError: the file does not exist.
+        UserError: the file is damaged, or has a data type that NumPy lacks.
     """
     advice = f"; {way_out}" if way_out else ""
     try:
@@ -64,7 +67,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of arrays with their names, types and shapes."""
+    """Return a SHA-256 digest of arrays with their names, data types and shapes."""
     total = hashlib.sha256()
     for name in sorted(arrays):
         values = np.ascontiguousarray(arrays[name])

@@ -1,1 +1,1 @@
-"""Run directories: their files, their starting weights, and their re-use."""
+"""Run directories: their files, settings, start weights and items."""

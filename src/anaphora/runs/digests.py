@@ -1,4 +1,4 @@
-"""Digests of weights and measuring code, to recognise results of others."""
+"""Digests of weights, items and analysis code, which tell whether a stored result is still valid."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from anaphora.runs.directory import Run, distinct_tensors
 
 
 def analysis_code_digest(*more: str) -> str:
-    """Return a digest of all code that analysis rests on, and of torch's version.
+    """Return a digest of the analysis code, of all code that it imports, and of torch's version.
 
     Args:
-        more: further modules, dotted, which rest on other code too.
+        more: dotted names of further modules to include.
     """
     return hashlib.sha256(f"{code_digest('anaphora.analysis', *more)} {torch.__version__}".encode()).hexdigest()[:16]
 
 
 def weights_digest(run: Run) -> str:
-    """Return a digest of a run's weights."""
+    """Return a digest of a run's weights file."""
     return file_digest(run.files.weights)[:16]
 
 
 def model_digest(run: Run) -> str:
-    """Return a digest of the numbers of a run's weights, wherever they were read from."""
+    """Return a digest of a run's weights, whatever file they were read from."""
     return arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})[:16]
 
 

@@ -1,4 +1,4 @@
-"""A run directory: settings, tokenizer and weights, read as primitives and tensors only."""
+"""A run directory: settings, tokenizer and weights, stored as plain values and tensors without pickle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WEIGHT_TYPES = (np.float32, np.float16)
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The paths of the files in a run directory."""
+    """Paths of the files in a run directory."""
 
     directory: Path
 
@@ -52,7 +52,7 @@ class RunFiles:
 
     @property
     def weights(self) -> Path:
-        """Return the path of the best weights; their presence means that training has finished."""
+        """Return the path of the final weights, which exist only after training has finished."""
         return self.directory / "model.safetensors"
 
     @property
@@ -74,25 +74,25 @@ class RunFiles:
 
     @property
     def best_weights(self) -> Path:
-        """Return the path of the best weights so far of an unfinished training."""
+        """Return the path of the best weights so far while training has not finished."""
         return self.checkpoints / "best.safetensors"
 
     @property
     def last_checkpoint(self) -> Path:
-        """Return the path of weights and optimizer at the last validation, to resume from."""
+        """Return the path of the last checkpoint (weights and optimizer), from which training resumes."""
         return self.checkpoints / "last.ckpt"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A stored run: its settings, its tokenizer, and its model in evaluation mode.
+    """A finished run, or pretrained weights opened as a run.
 
     Attributes:
-        directory: where what is measured on it goes.
-        config: its settings.
-        tokenizer: its vocabulary.
-        model: its encoder and prediction head.
-        origin: where it was read from, if that is elsewhere.
+        directory: folder for measurements on the run.
+        config: settings of the run.
+        tokenizer: tokenizer with the run's vocabulary.
+        model: encoder and prediction head, in evaluation mode.
+        origin: folder from which the run was read; None if that is `directory`.
     """
 
     directory: Path
@@ -107,21 +107,21 @@ class Run:
 
     @property
     def is_shipped(self) -> bool:
-        """Check whether it is the run inside the package."""
+        """Return whether this is the run inside the package."""
         return self.origin == shipped.FOLDER
 
     @property
     def files(self) -> RunFiles:
-        """Return the files of the run itself; new measurements go to `directory`."""
+        """Return the paths of the run's own files; new measurements go to `directory`."""
         return RunFiles(self.origin or self.directory)
 
     def untrained_model(self, seed: int) -> PronounModel:
-        """Return a randomly initialised model of the same settings."""
+        """Return a randomly initialised model with the same settings."""
         return randomly_initialised(self.config, self.tokenizer.size, seed).to(self.model.device)
 
 
 def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounModel:
-    """Return a model randomly initialised from a seed, in evaluation mode; the caller's generator is unchanged."""
+    """Return a model randomly initialised from a seed, in evaluation mode; torch's random state is unchanged."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return PronounModel(config.model, config.task.prediction, vocabulary).eval()
@@ -131,7 +131,7 @@ def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounM
 def locked_run(directory: Path) -> Iterator[None]:
     """Lock a run directory as `locked_directory` does, and remove the checkpoints of a finished run.
 
-    They stay only where a process was killed between its last two steps.
+    Such checkpoints exist only if a process was killed just before it would have deleted them.
     """
     layout = RunFiles(directory)
     with locked_directory(directory):
@@ -141,25 +141,25 @@ def locked_run(directory: Path) -> Iterator[None]:
 
 
 def tidy(directory: Path) -> None:
-    """Remove leftovers of a killed process from a run, unless another process is writing or access is denied."""
+    """Remove a killed process's leftovers from a run directory, unless it is locked or cannot be written."""
     with suppress(UserError), locked_run(directory):
         pass
 
 
 def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None) -> None:
-    """Write a model's weights with their digest, whole or not at all; a tied matrix is written once.
+    """Write a model's weights atomically, with their digest; tied weights are written once.
 
     Args:
-        path: of the weights.
-        model: whose they are.
-        tokenizer: the file whose numbers of tokens the weights go by; its digest is written too.
+        path: path of the weights file.
+        model: model to save.
+        tokenizer: path of the tokenizer that gives the token ids; its digest is written too.
     """
     arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
     write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
 
 
 def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
-    """Return a model's weights on the processor, by name; a tied matrix once."""
+    """Return a model's weights by name, on the CPU; tied weights appear once."""
     seen: set[int] = set()
     tensors = {}
     for name, value in model.state_dict().items():
@@ -170,24 +170,24 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write what a model needs next to its weights."""
-    # The settings come last: where they are, everything is there to resume with.
+    """Write the tokenizer and the settings of a run."""
+    # The settings come last: once they exist, the run can be resumed.
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, stored.dumps(config))
 
 
 def load(directory: str | Path, device: Device | None = None) -> Run:
-    """Read a finished run, or pretrained weights in its place.
+    """Load a finished run, or pretrained weights as a run.
 
     Args:
-        directory: of the run or the weights, "hf://owner/name", or "shipped" for the run inside the package. What is
-            measured on a model of the hub goes to outputs/<owner>--<name>, on the run of the package to
+        directory: folder of the run or of the weights, "hf://owner/name", or "shipped" for the run inside the package.
+            Measurements on a model from the hub go to outputs/<owner>--<name>, those on the packaged run to
             outputs/shipped.
-        device: where its model computes, by default on the processor.
+        device: device for the model, by default the CPU.
 
     Raises:
-        UserError: the directory holds neither, the training has not finished, a file is broken, or the device is not
-            there.
+        UserError: the folder holds neither, training has not finished, a file is broken, or this machine lacks the
+            device.
     """
     computes_on = torch_device((device or Device()).device)
     name = str(directory)
@@ -200,13 +200,13 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
         run = replace(run, directory=results_folder(name), origin=folder)
     run.model.to(computes_on)
     if computes_on.type == "cuda":
-        # Recurrent layers alone are rounded there by default.
+        # By default, recurrent layers alone use TF32.
         torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return run
 
 
 def results_folder(name: str) -> Path:
-    """Return the folder of measurements on a model that is no run directory; nothing is written next to its weights."""
+    """Return the folder for measurements on pretrained or packaged weights, next to which nothing is written."""
     if name.startswith(HUB_PREFIX):
         return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")
     return Path(Config.output) / (Path(name).name or Path(name).resolve().name)
@@ -216,7 +216,7 @@ def _stored_run(directory: str | Path) -> Run:
     """Load a finished run of this package.
 
     Raises:
-        UserError: the directory holds none, the training has not finished, or a file is broken.
+        UserError: the directory holds no run, training has not finished, or a file is broken.
     """
     layout = RunFiles(Path(directory))
     config = settings_of(layout.directory)
@@ -224,7 +224,7 @@ def _stored_run(directory: str | Path) -> Run:
     if not layout.weights.exists():
         unfinished = f": training has not finished (resume={directory} continues it)" if layout.config.exists() else ""
         raise UserError(f"{layout.weights} is missing{unfinished}")
-    training_record(layout.directory)  # a report needs it at its end
+    training_record(layout.directory)  # a report needs it, and a damaged record should fail early
     model = randomly_initialised(config, tokenizer.size, config.seed)
     load_weights(model, layout, layout.weights, config.model.tied_output)
     return Run(layout.directory, config, tokenizer, model)
@@ -234,14 +234,14 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
     """Load the weights of a run into a model; 16-bit values become float32.
 
     Args:
-        model: of the run's settings.
-        layout: of the run.
-        path: its weights, the final ones or the best so far.
-        tied_output: whether a matrix of the model stands in the file only once.
+        model: model built from the run's settings.
+        layout: paths of the run's files.
+        path: path of the weights, final or best so far.
+        tied_output: whether the output layer shares the embedding's weights, which the file then holds once.
 
     Raises:
-        UserError: the file is damaged, was written with another tokenizer, does not fit the settings, or holds numbers
-            that are not finite.
+        UserError: the file is damaged, was written with another tokenizer, does not match the settings, or has
+            non-finite values.
     """
     way_out = "train again or restore the file"
     arrays, digests = read_arrays(path, way_out)
@@ -265,12 +265,12 @@ def _config_file(layout: RunFiles) -> Path:
 
 
 def pretrained_run(folder: Path) -> Run:
-    """Open pretrained weights as a run without answers: encoder and tokenizer, no prediction head or data.
+    """Open pretrained weights as a run with encoder and tokenizer, but without a prediction head or data.
 
-    What is measured on them goes to outputs/<the folder's name>, for nothing may be written next to them.
+    Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
 
     Raises:
-        UserError: a file is missing, broken, or of a kind that our encoder cannot hold.
+        UserError: a file is missing or broken, or our encoder does not support the model.
     """
     locate_model(str(folder), "run")
     imported = read_tokenizer(folder)
@@ -290,7 +290,7 @@ def _other_shape(state: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray
 
 
 def training_record(directory: Path) -> dict[str, Any]:
-    """Return the content of `training.json` under the current metric names; empty if it is missing.
+    """Return the content of `training.json`; empty if it is missing.
 
     Raises:
         UserError: the file is damaged.
@@ -308,7 +308,7 @@ def training_record(directory: Path) -> dict[str, Any]:
 
 
 def other_training_items(data: Data, run: str) -> str:
-    """Return the message that data do not contain the training items of a run."""
+    """Return the error message for data that no longer contain the training items of a run."""
     return (
         f"data ({data.path_or_kind()}) no longer gives the training items of run {run}; restore the file, "
         "work in the folder where it was trained, or train again"
@@ -329,15 +329,14 @@ _RECORD = {
 
 
 def objective(directory: Path, name: str) -> float:
-    """Return the objective of training, lower is better: loss or error of the validation whose weights are kept.
+    """Return the value that a sweep minimises, from the validation whose weights are kept.
 
     Args:
-        directory: of a finished run.
-        name: validation_loss, or best_head for 1 less the candidate accuracy of the best head.
+        directory: directory of a finished run.
+        name: "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.
 
     Raises:
-        UserError: no loss or no head was measured, or the run has no history: a job that fails is the worst for a
-            sampler, and NaN would end the sweep.
+        UserError: the objective was not measured, or the run has no training record.
     """
     record = training_record(directory)
     if "best_validation" not in record or not record["validations"]:

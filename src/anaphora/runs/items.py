@@ -1,4 +1,4 @@
-"""The items of a command, encoded for a run's model."""
+"""The items that a command evaluates a run on, and their encoding for its model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anaphora.settings.model.encoder import check_length
 
 @dataclass(frozen=True)
 class EvaluationSplits:
-    """The examples of a command by split."""
+    """The examples that a command uses; `measured` are those of the split to evaluate, named `split`."""
 
     training: Sequence[Example]
     development: Sequence[Example]
@@ -29,19 +29,19 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run) -> Corpus:
-    """Return the corpus of a run's settings.
+    """Return the corpus that a run's settings name.
 
     Raises:
-        UserError: as `read_training_corpus`.
+        UserError: see `read_training_corpus`.
     """
     return read_training_corpus(run.files.directory, run.config.data)
 
 
 def read_training_corpus(directory: Path, data: Data) -> Corpus:
-    """Return the corpus that the settings of a run in some directory name.
+    """Return the corpus that a run's data settings name.
 
     Raises:
-        UserError: `check_training_items`, or the file is not there.
+        UserError: the file does not exist, or its training items have changed (`check_training_items`).
     """
     if isinstance(data, ExternalCorpus) and not is_hub(data.path) and not Path(data.path).expanduser().exists():
         raise UserError(
@@ -54,17 +54,17 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
 
 
 def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
-    """Check that a corpus has the run's training items; otherwise training data may pass for unseen.
+    """Check that a corpus still has the run's training items; otherwise training data could pass for unseen data.
 
-    A run without a record of them, such as one from the hub, is not checked.
+    A run without a record of its training items, such as one from the hub, is not checked.
 
     Args:
-        directory: of the run.
-        data: where its settings say that its items are.
-        corpus: what is there.
+        directory: run directory.
+        data: data settings of the run.
+        corpus: corpus read with these settings.
 
     Raises:
-        UserError: the file has changed, or another one lies where the command runs.
+        UserError: the training items differ, since the file has changed or the path leads to another file.
     """
     recorded = training_record(directory).get("training_examples")
     if recorded is not None and recorded != corpus.training_digest():
@@ -75,13 +75,13 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
     """Return the training, development and evaluation splits of a command.
 
     Args:
-        run: the run that is evaluated.
-        split: the split to evaluate, beside training and development.
-        data: where the items come from; by default the run's own data.
-        items: most items of each split, by default the run's own limit.
+        run: run to evaluate.
+        split: name of the split to evaluate.
+        data: data settings of the items; by default the run's own.
+        items: maximum number of items per split; by default the run's own limit.
 
     Raises:
-        UserError: the data ask no question about a pronoun, the split is empty, or the run's own data have changed.
+        UserError: the data have no pronoun items, the split is empty, or the run's own data have changed.
     """
     source: Data = data or run.config.data
     if isinstance(source, TextCorpus):
@@ -104,7 +104,11 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Encode examples for the run's model."""
+    """Encode examples for the run's model.
+
+    Raises:
+        UserError: an example is longer than the model allows.
+    """
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded

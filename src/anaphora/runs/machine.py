@@ -1,4 +1,4 @@
-"""The training machine: its processor, its load, and settings that are slow on it; no heavy imports."""
+"""The machine's processor and load, and warnings about settings that train slowly on it; no heavy imports."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import torch
 
 _SLOW = 1.5
-"""How many times as long a training may take before a line says so."""
+"""Slowdown of training from which a warning is printed."""
 _TRAINING_BYTES = 16
-"""Bytes that a float32 weight takes in training: itself, its gradient, and two averages of the optimizer."""
+"""Bytes per float32 weight in training: the weight, its gradient, and the optimizer's two moments."""
 _LOOKS = 10
 _SECONDS_BETWEEN_LOOKS = 0.02
 _PROBE = 256  # width of the matrices whose product is timed
@@ -25,14 +25,14 @@ _PROBE = 256  # width of the matrices whose product is timed
 
 @dataclass(frozen=True)
 class Machine:
-    """The properties of a machine that affect the duration of training.
+    """Properties of a machine that affect the duration of training.
 
     Attributes:
-        processor: its name.
-        kernel: the operating system and its version.
-        cores: how many this process may use.
-        load: how many other threads ran or waited for a core, on average over a moment; None if the system does not
-            say, or says it of more cores than this process may use.
+        processor: model name of the processor.
+        kernel: operating system and its version.
+        cores: number of cores that this process may use.
+        load: mean number of other threads that run or wait for a core, over 0.2 s; None if the system does not report
+            it, or reports it for more cores than this process may use.
     """
 
     processor: str
@@ -42,32 +42,32 @@ class Machine:
 
     @classmethod
     def present(cls) -> Machine:
-        """Return the current machine."""
+        """Measure the current machine."""
         counts_ours = _cores() == os.cpu_count()  # the system counts the threads on all cores together
         load = _load() if counts_ours else None
         return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), load)
 
     def slowdown(self, threads: int) -> float:
-        """Return the factor by which the current load slows down some threads; 1 if there is room."""
+        """Return the factor by which the load slows down this number of threads, at least 1."""
         return max(1.0, ((self.load or 0.0) + threads) / self.cores)
 
 
 def wait_passively() -> None:
-    """Let waiting threads yield the processor; it affects torch if that is loaded later.
+    """Let waiting OpenMP threads yield the processor; this affects torch only if it is imported later.
 
-    By default they wait in a loop. If a core is busy, the thread on the other core burns its time waiting for it.
+    By default they wait in a busy loop, which wastes a core while the thread on another, busy core catches up.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
-    """Return a line for each setting that makes training slow on the CPU, with an estimate and a remedy.
+    """Return a warning for each cause of slow training on the CPU, with an estimate and a remedy.
 
     Args:
-        machine: with its load before the training.
-        threads: how many the training uses.
+        machine: machine with its load before training.
+        threads: number of threads that training uses.
         precision: `32` or `bf16-mixed`.
-        weights: how many the model has.
+        weights: number of weights of the model.
     """
     lines = []
     slowdown = machine.slowdown(threads)
@@ -104,7 +104,7 @@ def bfloat16_slowdown() -> float:
 
 
 def _seconds(kind: torch.dtype) -> float:
-    """Return CPU seconds of a product of square matrices: the fastest of three, after a warm-up."""
+    """Return the CPU seconds of a product of square matrices: the fastest of three runs after a warm-up."""
     import torch
 
     matrix = torch.ones(_PROBE, _PROBE, dtype=kind)
@@ -130,12 +130,12 @@ def _cores() -> int:
 
 
 def _load() -> float | None:
-    """Return the mean of a few readings; the average of the last minute would include this process's earlier work."""
+    """Return the mean load of a few samples; the system's one-minute average would include this process."""
     busy = []
     try:
         for _number in range(_LOOKS):
             running = Path("/proc/loadavg").read_text(encoding="utf-8").split()[3].partition("/")[0]
-            busy.append(int(running) - 1)  # without the thread that looks
+            busy.append(int(running) - 1)  # without this thread
             time.sleep(_SECONDS_BETWEEN_LOOKS)
     except (OSError, IndexError, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""Checks that the runs, data files and devices of settings exist; no heavy imports."""
+"""Checks that the runs, data files and devices named in settings exist; no heavy imports."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from anaphora.settings.data import Data
 from anaphora.settings.run import Config
 
 _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
-"""Of these a directory has one that a command can read: settings of a run, of published weights, stored evidence."""
+"""Files of which a readable directory has at least one: settings of a run or of a model, or stored evidence."""
 
 
 def refuse_missing(settings: Any) -> None:
-    """Check that the runs, files and devices of a command's settings exist.
+    """Check that the runs, data files and devices named in a command's settings exist.
 
-    The work of the command looks again, and closer; this is sooner, before torch is imported.
+    This quick check runs before torch is imported; the command itself checks more thoroughly.
 
     Raises:
-        UserError: naming what is missing.
+        UserError: a run, a file or the device is missing.
     """
     device = getattr(getattr(settings, "trainer", None), "device", None)
     if device is not None:
@@ -56,10 +56,10 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
 
 
 def say_which_run(settings: Any) -> None:
-    """Print the run that a command opens, for its default is not the same everywhere.
+    """Print which run a command opens, since the default differs between commands.
 
     Raises:
-        UserError: it is the run inside the package, which is damaged.
+        UserError: the command opens the run inside the package, and this is missing or damaged.
     """
     from anaphora.base.console import say
 
@@ -72,10 +72,10 @@ def say_which_run(settings: Any) -> None:
 
 
 def run_directories(named: Sequence[str]) -> list[str]:
-    """Return the directories of a list of runs, with `*` and `?` expanded and sorted.
+    """Expand `*` and `?` in a list of run directories; the matches of a pattern are sorted.
 
     Raises:
-        UserError: a pattern matches no directory, or one is named twice.
+        UserError: a pattern matches no directory, or a directory is listed twice.
     """
     directories: list[str] = []
     for entry in named:

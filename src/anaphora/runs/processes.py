@@ -1,4 +1,4 @@
-"""The processes that train one run together, as started by torchrun or srun; no heavy imports."""
+"""The processes of a distributed training run, started by torchrun or srun; no heavy imports."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from anaphora.base.errors import UserError
 
 _VARIABLES = {
     "torchrun": ("WORLD_SIZE", "RANK", "LOCAL_RANK"),
-    # Of the job step: only srun sets the first one. A batch script has the others too, though it is a single process.
+    # Only srun sets the first variable; a batch script, which is a single process, has the others too.
     "srun": ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"),
 }
-"""How many processes there are, which one this is, and which on its machine, by who started them."""
+"""Environment variables with the number of processes, the rank and the local rank, by launcher."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """The number of processes that train a run together, and the index of this one.
+    """The number of processes of a distributed training run, and the rank of this process.
 
     Attributes:
-        count: how many there are on all machines.
-        rank: the number of this one, from 0.
-        local_rank: its number among those on its own machine, from 0.
-        launcher: "torchrun" or "srun"; of a single process "".
+        count: number of processes on all machines.
+        rank: index of this process, from 0.
+        local_rank: index of this process on its machine, from 0.
+        launcher: "torchrun" or "srun"; "" for a single process.
     """
 
     count: int = 1
@@ -33,10 +33,10 @@ class Processes:
     launcher: str = ""
 
     def check_single(self, work: str) -> None:
-        """Check that only one process does this work.
+        """Check that there is a single process; `work` names the command in the message.
 
         Raises:
-            UserError: there are several.
+            UserError: there are several processes.
         """
         if self.count > 1:
             raise UserError(
@@ -46,10 +46,10 @@ class Processes:
 
 
 def started_processes(environment: Mapping[str, str] = os.environ) -> Processes:
-    """Return the processes of the environment: of torchrun, else srun, else this one only.
+    """Return the processes that the environment variables of torchrun or srun describe, else a single process.
 
     Raises:
-        UserError: the variables are incomplete or contradict one another.
+        UserError: a variable is missing, or the variables contradict one another.
     """
     for launcher, names in _VARIABLES.items():
         if environment.get(names[0], "1") != "1":

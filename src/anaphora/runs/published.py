@@ -1,6 +1,6 @@
-"""A run as a folder to publish, with its settings in the config.json of `transformers`; no heavy imports.
+"""Exported runs, whose settings are in the config.json of `transformers`; no heavy imports.
 
-A run directory has a config.yaml instead; whatever reads a run takes either.
+A run directory has a config.yaml instead; all code that reads a run accepts both.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from anaphora.settings.run import Config
 from anaphora.settings.typed import PATHS
 
 MODEL_TYPE = "anaphora"
-"""What config.json calls the model of a run."""
+"""The `model_type` of a run in config.json."""
 RUN_CONFIG = "config.yaml"
-"""The settings of a run directory."""
+"""The file of the settings in a run directory."""
 
 
 def is_run(folder: Path) -> bool:
-    """Check whether a folder holds a run of this package, trained or exported."""
+    """Return whether a folder holds a run of this package, trained or exported."""
     return (folder / RUN_CONFIG).exists() or _json_config(folder).get("model_type") == MODEL_TYPE
 
 
 def settings_of(folder: Path) -> Config:
-    """Return the settings of the run that a folder holds.
+    """Return the settings of the run in a folder.
 
     Raises:
-        UserError: there is no run, or its settings are broken or impossible.
+        UserError: the folder holds no run, or its settings are broken or invalid.
     """
     config = _json_config(folder)
     if (folder / RUN_CONFIG).exists() or config.get("model_type") != MODEL_TYPE:
@@ -44,10 +44,10 @@ def settings_of(folder: Path) -> Config:
 
 
 def published_settings(run: Any, place: str) -> Config:
-    """Return the settings that a config.json holds under `run`.
+    """Return a run's settings from the value `run` of a config.json; `place` names the file in messages.
 
     Raises:
-        UserError: there are none, or one is unknown or impossible.
+        UserError: the value is missing, or a setting is unknown or invalid.
     """
     if not isinstance(run, dict):
         raise UserError(f"{place}: run ({run!r}) must hold the settings of a run")
@@ -55,9 +55,9 @@ def published_settings(run: Any, place: str) -> Config:
 
 
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
-    """Return the content of config.json: the run's settings, and the model's shape in the names of `transformers`.
+    """Return the content of config.json: the run's settings, and the model's shape as `transformers` names it.
 
-    Folders of the machine that trained it are left out of paths.
+    Absolute paths are reduced to their last part, so that they reveal no folders of the training machine.
     """
     return {
         "model_type": MODEL_TYPE,
@@ -69,7 +69,7 @@ def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
 
 
 def shape(config: Config) -> dict[str, Any]:
-    """Return the fields by which `transformers` describes a model's shape."""
+    """Return the fields of config.json in which `transformers` describes a model's shape."""
     position = config.model.position
     longest = {"max_position_embeddings": position.max_length} if isinstance(position, Learned) else {}
     return {
@@ -83,7 +83,7 @@ def shape(config: Config) -> dict[str, Any]:
 
 
 def without_folders(config: Config) -> Config:
-    """Return the settings with file names instead of paths; names on the hub are kept."""
+    """Return the settings with every path reduced to its last part; names on the hub are kept."""
 
     def file_name(path: str) -> str:
         return path if path.startswith(HUB_PREFIX) else PurePath(path).name
@@ -102,12 +102,12 @@ def _json_config(folder: Path) -> dict[str, Any]:
 
 
 def _without_own_folders(path: str) -> str:
-    """Return the last part of a path from the root or a home folder; keep any other path."""
+    """Return the last part of an absolute path or of one below a home folder; return other paths unchanged."""
     return PurePath(path).name if path.startswith("~") or PurePath(path).is_absolute() else path
 
 
 def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
-    """Return settings with `shown` applied to every path, but not to labels that look like paths."""
+    """Apply `shown` to every path in plain settings, but not to labels that look like paths."""
     if isinstance(plain, dict):
         return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}
     if isinstance(plain, list):

@@ -1,4 +1,4 @@
-"""Requeueing of a run that a cluster stops: its job ends so that submitit queues it again."""
+"""Requeueing of preempted jobs: a job ends in such a way that submitit queues it again."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 from collections.abc import Iterator
 
 GRACE_SECONDS = 300.0
-"""How long a job that was asked to end waits for the signal that queues it again, or for the kill."""
+"""How long a job that received SIGTERM waits for the signal that requeues it, or for the kill."""
 
 
 @contextlib.contextmanager
 def until_requeued() -> Iterator[None]:
-    """Run the block as a submitit job that may be preempted; elsewhere it has no effect.
+    """Let a preempted submitit job be requeued; outside submitit the block runs as usual.
 
-    Training ends by KeyboardInterrupt for two reasons. submitit, having queued the job again, exits: then that exit is
-    what leaves the block. Or the cluster sent SIGTERM, as it does some time before it preempts, and Lightning stopped:
-    then the block waits for what queues the job again, which is submitit at the next signal, or the cluster itself.
+    Training ends with KeyboardInterrupt in two cases. If submitit has requeued the job and exits, its SystemExit is
+    raised. If the cluster sent SIGTERM, which precedes preemption, and Lightning stopped, the block waits until
+    submitit, at the next signal, or the cluster requeues the job.
     """
     try:
         yield

@@ -10,10 +10,10 @@ from anaphora.settings.training import DECIDE_RESULTS
 
 
 def same_settings(stored: Config, wanted: Config) -> bool:
-    """Check whether two runs have the same settings, apart from output folder and device.
+    """Return whether two runs have the same settings, apart from output folder and device.
 
-    A run whose file names no precision counts as trained with the default of its device. Labels that the user did not
-    name are those of the data; training writes them into the run's settings.
+    A stored run without a precision counts as trained with the default of its device. Labels that training took from
+    the data and wrote into the settings are ignored if the wanted settings list none.
     """
     stored = _without_labels_of_the_data(stored, wanted)
     here = wanted.trainer
@@ -25,7 +25,7 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 
 
 def _without_labels_of_the_data(stored: Config, wanted: Config) -> Config:
-    """Return stored settings without the labels that training filled in, if the wanted settings name none."""
+    """Remove the labels that training filled in from stored settings, if the wanted settings list none."""
     theirs, ours = stored.task.prediction, wanted.task.prediction
     if not isinstance(theirs, Label) or not isinstance(ours, Label) or ours.labels:
         return stored

@@ -1,4 +1,4 @@
-"""The trained run inside the package: where it lies, and whether it is whole. Imports nothing heavy."""
+"""The trained run inside the package: its folder, and a check that its files are intact; no heavy imports."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import file_digest, read_json, write_json
 
 SHIPPED = "shipped"
-"""The name of the run inside the package in every setting that takes a run; a folder of this name is ./shipped."""
+"""The name of the packaged run in settings that take a run; a local folder of this name is ./shipped."""
 FOLDER = Path(str(files("anaphora"))) / SHIPPED
-"""Where it lies. Nothing is ever written there but by those who make a release."""
+"""The folder of the packaged run, which is written only when a release is made."""
 RELEASE = "release.json"
-"""The file with the digests of all others."""
+"""The file with the digests of all other files."""
 _WAY_OUT = "install the package again (in a checkout: git checkout -- src/anaphora/shipped)"
 
 
 @dataclass(frozen=True)
 class Release:
-    """What was released.
+    """Digests of a released run.
 
     Attributes:
-        digest: SHA-256 of the names and digests of all files; its first characters name the release.
-        files: the digest of each file, by its path from the folder.
+        digest: SHA-256 of the names and digests of all files; its first 8 characters name the release.
+        files: digest of each file by its path relative to the folder.
     """
 
     digest: str
@@ -34,7 +34,7 @@ class Release:
 
     @property
     def short(self) -> str:
-        """Return the first characters of the digest, which name the release."""
+        """Return the name of the release: the first 8 characters of its digest."""
         return self.digest[:8]
 
 
@@ -42,7 +42,7 @@ def shipped_folder() -> Path:
     """Return the folder of the run inside the package.
 
     Raises:
-        UserError: this installation has none.
+        UserError: this installation has no packaged run.
     """
     if not (FOLDER / RELEASE).exists():
         raise UserError(
@@ -53,16 +53,16 @@ def shipped_folder() -> Path:
 
 
 def run_folder(name: str) -> Path:
-    """Return the folder of a run on this machine by its name; it need not exist.
+    """Return the folder of a local run, or of the packaged run for the name "shipped"; a local folder need not exist.
 
     Raises:
-        UserError: the run inside the package is named, and this installation has none.
+        UserError: `name` is "shipped", and this installation has no packaged run.
     """
     return shipped_folder() if name == SHIPPED else Path(name).expanduser()
 
 
 def write_release(folder: Path) -> Release:
-    """Write the digests of all files of a folder that will be inside the package."""
+    """Write release.json with the digests of all files in a folder, and return the release."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RELEASE)
     digests = {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
     release = Release(_total(digests), digests)
@@ -71,10 +71,10 @@ def write_release(folder: Path) -> Release:
 
 
 def read_release() -> Release:
-    """Return what was released, as its file says.
+    """Read release.json of the packaged run.
 
     Raises:
-        UserError: there is no run inside the package, or the file is damaged.
+        UserError: there is no packaged run, or release.json is damaged.
     """
     path = shipped_folder() / RELEASE
     stored = read_json(path, {"digest": str, "files": {str: str}}, _WAY_OUT)
@@ -84,10 +84,10 @@ def read_release() -> Release:
 
 
 def check_release() -> Release:
-    """Check that the files of the run inside the package are those that were released, and return the release.
+    """Check that the files of the packaged run are those that were released, and return the release.
 
     Raises:
-        UserError: one is missing or differs.
+        UserError: a file is missing or differs.
     """
     release = read_release()
     for name, digest in release.files.items():

@@ -1,4 +1,4 @@
-"""The start of a run: a run of this package, or pretrained weights in a folder or on the hub; no heavy imports."""
+"""Start models: runs of this package, or pretrained weights in a folder or on the hub; no heavy imports."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def locate_model(name: str, setting: str) -> Path:
     """Return the folder of the model that a setting names: local, inside the package, or downloaded from the hub.
 
     Raises:
-        UserError: there is neither, or the folder holds no model that can be read; the message names the
-            files that it needs.
+        UserError: the model does not exist, or its folder lacks a required file, which the message names.
     """
     folder = _download(name, setting) if name.startswith(HUB_PREFIX) else run_folder(name)
     if not folder.exists():
@@ -50,7 +49,7 @@ def locate_model(name: str, setting: str) -> Path:
 
 
 def holds_run(name: str) -> bool:
-    """Check whether a folder, or "hf://owner/name", is a run of this package; False if it cannot be read."""
+    """Return whether a folder, or "hf://owner/name", is a run of this package; False if it cannot be read."""
     if not name.startswith(HUB_PREFIX):
         return name == SHIPPED or is_run(Path(name).expanduser())
     from huggingface_hub import hf_hub_download
@@ -67,15 +66,15 @@ def holds_run(name: str) -> bool:
 
 
 def is_pretrained(folder: Path) -> bool:
-    """Check whether a folder holds pretrained weights rather than a run of this package."""
+    """Return whether a folder holds pretrained weights rather than a run of this package."""
     return (folder / CONFIG).exists() and not is_run(folder)
 
 
 def with_start_model(config: Config) -> Config:
-    """Return a run's settings with the encoder of its start model; unchanged without one.
+    """Return a run's settings with the encoder settings of its start model; unchanged without one.
 
     Raises:
-        UserError: `start` leads nowhere, or settings of the encoder's shape or of the vocabulary stand next to it.
+        UserError: the start model cannot be found, or settings of the encoder's shape or vocabulary are given as well.
     """
     if config.start is None or config.resume is not None:
         return config
@@ -121,7 +120,7 @@ def default_model() -> model_settings.Model:
 
 
 def _first_difference(one: Any, other: Any, path: str) -> str | None:
-    """Return the path of the first setting that differs, with its value."""
+    """Return the path and value of the first setting that differs; None if all are equal."""
     if type(one) is not type(other):
         return f"{path} ({getattr(one, 'kind', one)})"
     for each in fields(one):

@@ -1,1 +1,1 @@
-"""Translation of English sentences in the code to the interface's language; zh.po has the Chinese."""
+"""Translation of the interface from the English in the code; zh.po is the Chinese catalogue."""

@@ -1,6 +1,6 @@
-"""The language of the interface, and its sentences: English in the code, Chinese in zh.po.
+"""The language of the interface, and the translation of its messages: English in the code, Chinese in zh.po.
 
-`python tests/catalogue.py` brings the Chinese catalogue up to date with the code.
+`python tests/catalogue.py` updates zh.po from the code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anaphora.base.language import LANGUAGES
 VARIABLE = "ANAPHORA_LANGUAGE"
 """The environment variable that names the language of the interface."""
 CATALOGUE = Path(__file__).with_name("zh.po")
-"""The Chinese sentences."""
+"""The catalogue of Chinese translations."""
 _LINE = re.compile(r'"(.*)"\n')
 _ENTRY = re.compile(r'(?:msgctxt ((?:".*"\n)+))?msgid ((?:".*"\n)+)msgstr ((?:".*"\n)+)')
 P = ParamSpec("P")
@@ -32,8 +32,8 @@ _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
 def interface_language() -> str:
     """Return the language of the interface, from the setting on the command line or the variable, else English.
 
-    A setting that names both languages for pages names none for the terminal. The locale does not count: a log or a
-    script that reads the output stays the same on every machine.
+    A setting that asks for pages in both languages does not apply to the terminal. The locale is ignored, so that the
+    output is the same on every machine.
     """
     settings = [argument.removeprefix(_SETTING) for argument in sys.argv[1:] if argument.startswith(_SETTING)]
     named = settings[-1].strip("'\"") if settings else None
@@ -41,17 +41,17 @@ def interface_language() -> str:
 
 
 def environment_language(otherwise: str = "en") -> str:
-    """Return the default language of pages, figures and progress, from the variable, else English.
+    """Return the language that the environment variable ANAPHORA_LANGUAGE names.
 
     Args:
-        otherwise: the language if the variable names none.
+        otherwise: language if the variable is unset or empty.
     """
     return os.environ.get(VARIABLE) or otherwise
 
 
 @contextmanager
 def spoken_in(language: str) -> Iterator[None]:
-    """Translate into this language inside the block."""
+    """Make `_` translate into a language inside the block."""
     token = _SPOKEN.set(language)
     try:
         yield
@@ -60,7 +60,7 @@ def spoken_in(language: str) -> Iterator[None]:
 
 
 def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
-    """Return a function that prints in the language of the interface, which need not be that of a page."""
+    """Wrap a function that prints, so that it prints in the language of the interface and not in that of a page."""
 
     @functools.wraps(write)
     def written(*arguments: P.args, **named: P.kwargs) -> None:
@@ -71,14 +71,14 @@ def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
 
 
 def spoken_language() -> str:
-    """Return the language into which `_` translates: that of the enclosing `spoken_in`, else that of the interface."""
+    """Return the language into which `_` translates: that of the enclosing `spoken_in`, else the interface's."""
     return _SPOKEN.get() or interface_language()
 
 
 def _(message: str) -> str:
     """Translate a message into the current language.
 
-    Values are filled in afterwards: `_("{count} jobs are submitted").format(count=3)`.
+    Fill in values afterwards: `_("{count} jobs are submitted").format(count=3)`.
     """
     return in_language(message, spoken_language())
 
@@ -87,8 +87,8 @@ def pgettext(context: str, message: str) -> str:
     """Translate a message whose Chinese depends on the context.
 
     Args:
-        context: where it is shown, as the catalogue names it.
-        message: as in `_`.
+        context: context of the message in the catalogue, such as the part of the page that shows it.
+        message: message, as in `_`.
     """
     return _chinese().get((context, message), message) if spoken_language() == "zh" else message
 
@@ -99,13 +99,13 @@ def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
 
 
 def in_language(message: str, language: str) -> str:
-    """Return a message in a language, in English if the catalogue does not have it."""
+    """Translate a message into a language; return it in English if the catalogue lacks it."""
     return _chinese().get(("", message), message) if language == "zh" else message
 
 
 @functools.cache
 def _chinese() -> dict[tuple[str, str], str]:
-    """Return the Chinese by context, "" for none, and message."""
+    """Return the Chinese translations by context ("" if there is none) and message."""
     entries = _ENTRY.findall(CATALOGUE.read_text(encoding="utf-8"))
     texts = ([json.loads(f'"{"".join(_LINE.findall(part))}"') for part in entry] for entry in entries)
     return {(context, message): chinese for context, message, chinese in texts if message and chinese}
