@@ -1,10 +1,10 @@
-"""The Python interface for notebooks: open a run or any model of `transformers`, read and draw its attention.
+"""Python interface for notebooks: attention maps and scores of a run or of any `transformers` model.
 
 maps = anaphora.attention("hf://google-bert/bert-base-uncased", "Anna helped Emma because she was weak.")
-maps.rank("she", "Anna")[:3]  # the heads in which "she" attends to "Anna" most
+maps.rank("she", "Anna")[:3]  # the heads in which "she" attends most to "Anna"
 maps.page().open()
 
-run = anaphora.load("outputs/demo")  # a run of one's own, with the head that development chose
+run = anaphora.load("outputs/demo")  # your own run, with the head chosen on its development split
 run.attention("Anna was rescued by Emma because she was weak.").row("she").top(3)
 """
 

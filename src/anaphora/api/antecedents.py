@@ -1,4 +1,4 @@
-"""The heads of any model as antecedent selectors (Clark et al. 2019, section 4.3), next to rules and random starts."""
+"""Heads of any model as antecedent selectors (Clark et al. 2019, section 4.3), next to rules and untrained models."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
 
 Texts = Callable[[int], object]
-"""Is called with the number of texts of each pass."""
+"""Function that is called with the number of texts of each forward pass."""
 
 
 @dataclass(frozen=True, eq=False)
 class AntecedentSelections:
-    """The picks of a model's heads, and the table that compares them.
+    """Words selected by a model's heads, and the table that compares the heads.
 
     Attributes:
-        development, measured: the picks where heads are chosen, and where they are reported.
-        rows: of a table of `SelectorAccuracy`.
+        development: selections on the mentions on which heads are chosen.
+        measured: selections on the mentions on which heads are reported.
+        rows: rows of the table, with the columns of `SelectorAccuracy`.
     """
 
     development: Selections
@@ -45,10 +46,10 @@ class AntecedentSelections:
 
 
 def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[Example]:
-    """Return the mentions that an earlier word could answer.
+    """Return the examples that have an antecedent before the mention.
 
     Raises:
-        UserError: there is none.
+        UserError: no example has one; the message names the split.
     """
     kept = [example for example in examples if has_preceding_antecedent(example)]
     if not kept:
@@ -57,7 +58,7 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
 
 
 def reads_one_pronoun(model: OpenRun | TransformersModel) -> bool:
-    """Check whether a model reads the pronoun as a second sequence, so that each mention needs its own pass."""
+    """Return whether the model gets the pronoun as a second sequence: each mention then needs its own forward pass."""
     return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
 
 
@@ -70,19 +71,19 @@ def select_antecedents(
     progress: Progress = no_progress,
     texts: Texts = lambda _: None,
 ) -> AntecedentSelections:
-    """Choose heads on the development mentions and measure them on others; each text is read once.
+    """Choose heads on the development mentions and measure them on others, with one forward pass per text.
 
     Args:
-        model: whose heads pick.
+        model: the model with the heads.
         development, measured: mentions with an antecedent before them.
-        untrained: how many models of the same shape at random starts are the control.
-        by: factors for whose values there are rows too.
-        progress: is called with the name of each stage.
-        texts: is called with the number of texts of each pass.
+        untrained: number of randomly initialised models of the same shape to measure as a control.
+        by: factors whose values get rows of their own.
+        progress: function that is called with the name of each stage.
+        texts: function that is called with the number of texts of each forward pass.
 
     Raises:
-        UserError: a text is too long for the model, a mention has no token, or the model reads one pronoun of a text
-            apart from the others.
+        UserError: a text is too long for the model, a mention has no token, or the model gets each pronoun as a second
+            sequence (see `reads_one_pronoun`).
     """
     at_least("untrained", whole_number("untrained", untrained), 0)
 

@@ -1,6 +1,6 @@
 """Attribution of an answer or label to the words of a text by integrated gradients.
 
-W words (or tokens) of a text.
+W is the number of words (or tokens) of a text.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from anaphora.data.batches.encoded import EncodedSplit
 
 _STEPS = 256
-"""Points on the path: one text can have more of them than a corpus, so that the values add up."""
+"""Number of integration steps; more than for a corpus, so that the values of one text add up closely."""
 
 
 @dataclass(frozen=True, eq=False)
 class WordAttribution:
-    """How much each word of a text adds to the score of the answer that the run gives, whether right or wrong.
+    """Contribution of each word of a text to the score of the run's answer, whether right or wrong.
 
-    `np.asarray` gives the values, (W,).
+    `np.asarray` returns the values, (W,).
 
     Attributes:
         text: the text.
-        words: the W words, or tokens, of the text; special tokens have the names that the model's vocabulary gives
-            them, such as [CLS].
-        spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
-        values: (W,): what each word adds to the score, in the score's own unit: log-probability for the prediction head
-            `word`, the logarithm of the attention mass for `pointer`, logits otherwise. A value is negative if the word
-            counts against the answer, and 0 for the words beyond the part of a long text that the run reads.
-        answer: the label, or the words of the candidate that the run names; None for "none of them".
-        difference: the score of the answer minus the score that the same answer has if every token is replaced by
-            [PAD]. The values add up to it, apart from the error of the numerical integration.
+        words: the W words, or tokens, of the text; special tokens are named as in the model's vocabulary, such as
+            [CLS].
+        spans: (start, end) of each word in characters of the text, end excluded; (0, 0) for a special token.
+        values: (W,), contribution of each word in the unit of the score: log-probability for the prediction head
+            `word`, logarithm of the attention mass for `pointer`, logits otherwise. A value is negative if the word
+            counts against the answer, and 0 where a long text is cut off.
+        answer: the label, or the words of the chosen candidate; None for "none of them".
+        difference: score of the answer minus its score if every token is replaced by [PAD]. The values sum to it, up to
+            the error of the numerical integration.
     """
 
     text: str
@@ -54,13 +54,13 @@ class WordAttribution:
     difference: float
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """Return the words that count most for the answer, strongest first; equal values keep the order of the text.
+        """Return the words that contribute most to the answer, largest value first; ties keep the order of the text.
 
         Args:
-            count: how many words to return at most.
+            count: largest number of words to return.
 
         Raises:
-            UserError: the number is negative, or no whole number.
+            UserError: `count` is negative or not a whole number.
         """
         return strongest(self.words, self.values, count)
 
@@ -76,10 +76,11 @@ class WordAttribution:
 
 
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
-    """Return integrated gradients of a run's own label of a text, or of its answer to an item's question.
+    """Return integrated gradients of the label that a run predicts for a text, or of its answer about a pronoun.
 
     Raises:
-        UserError: the run predicts no labels and no pronoun was named, or the other way round; or `by` is unknown.
+        UserError: the run predicts labels and a pronoun is given, or answers pronoun questions and none is given; or
+            `by` is unknown.
     """
     from anaphora.analysis.maps.gradients import integrated_gradients
 
@@ -88,7 +89,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     words, spans, units = text_units(text, run.tokenizer.encode(text), by)
     tokens = measured.tokens[batch.segments >= 0].cpu().numpy()
     closing = len(run.tokenizer.surrounding_tokens()[1])
-    read = np.concatenate((units[: len(tokens) - closing], units[len(units) - closing :]))  # a long text was cut off
+    read = np.concatenate((units[: len(tokens) - closing], units[len(units) - closing :]))  # a long text is cut off
     values = np.zeros(len(words), dtype=np.float32)
     np.add.at(values, read, tokens)
     number = int(measured.answers[0])
@@ -97,7 +98,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
 
 
 def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list[str]]:
-    """Return one text as a batch, and what its answers are called."""
+    """Return one text as a batch, and the names of its possible answers: labels or candidates."""
     from anaphora.data.batches.batching import evaluation_batches
     from anaphora.settings.model.prediction import slots_of
 
@@ -109,7 +110,7 @@ def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list
 
         if example is not None:
             raise UserError("this run labels texts (task.prediction=label): an attribution takes no pronoun")
-        whole = Text(text=text, language=language_of(text), label=prediction.labels[0])  # which label changes nothing
+        whole = Text(text=text, language=language_of(text), label=prediction.labels[0])  # any label: it is not used
         names = list(prediction.labels)
         data: EncodedSplit = encode_texts(run, [whole], names, cached=False)
     else:

@@ -1,4 +1,4 @@
-"""The first sentence that a page shows for a model."""
+"""Example sentences that a page shows first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FirstSentence(NamedTuple):
-    """A text with its pronoun and candidates."""
+    """Text with its pronoun and candidates."""
 
     text: str
     pronoun: str
@@ -28,10 +28,10 @@ FIRST_SENTENCES = {
         FirstSentence("小红被美玲救了，因为她很虚弱。", "她", ["小红", "美玲"]),
     ),
 }
-"""By language an everyday sentence, and one of the built-in corpus for runs that know its words alone."""
+"""An everyday sentence and one from the built-in corpus, by language; the latter for runs with a small vocabulary."""
 
 
 def first_sentence(model: OpenRun | TransformersModel, language: str) -> FirstSentence:
-    """Return the everyday sentence of a language, or that of the built-in corpus if a run lacks a word of it."""
+    """Return the everyday sentence of a language, or the corpus sentence if the everyday one has unknown words."""
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday

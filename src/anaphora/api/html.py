@@ -1,4 +1,4 @@
-"""Attention inside a notebook: a small table, and the page of all maps in a frame."""
+"""HTML for notebooks: a small table of weights, coloured words, and a page in a frame."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class AttentionPage:
-    """An HTML page, such as a page of attention maps or a report; a notebook shows it below the cell.
+    """HTML page, such as a page of attention maps or a report; a notebook shows it below the cell.
 
     Attributes:
-        path: the path of the HTML file.
+        path: path of the HTML file.
     """
 
     path: Path
@@ -28,19 +28,26 @@ class AttentionPage:
         webbrowser.open(self.path.resolve().as_uri())
 
     def _repr_html_(self) -> str:
-        """Return the page inside a notebook."""
+        """Return the page in a frame for a notebook."""
         page = escape(self.path.read_text(encoding="utf-8"))
         return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:44rem;border:0"></iframe>'
 
 
 _MAX_TABLE_WORDS = 24
-"""Words that a table in a notebook has at most; a picture shows all."""
+"""Largest number of words in a table in a notebook."""
 
 
 def weight_table(
     words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None
 ) -> str:
-    """Return a small table in the colours of the figures; text is escaped."""
+    """Return the weights as an HTML table in the colours of the figures, cut to `_MAX_TABLE_WORDS` words.
+
+    Args:
+        words: the W words of the columns.
+        weights: (R, W) with one line per row, each from 0 to 1.
+        title: caption of the table.
+        rows: names of the R rows; None for the words.
+    """
     from anaphora.report.page.offline import weight_colours
 
     colours = weight_colours()
@@ -60,12 +67,12 @@ def weight_table(
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
-    """Return a text whose words are blue where their values are positive and orange where negative; text is escaped."""
+    """Return words as HTML, coloured by their values: blue for positive values, orange for negative ones."""
     most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     spans = []
     for word, value in zip(words, values, strict=True):
         share = round(100 * abs(float(value)) / most)
-        colour = "#0072b2" if value >= 0 else "#d55e00"  # told apart by the colour-blind, too
+        colour = "#0072b2" if value >= 0 else "#d55e00"  # distinguishable for colour-blind readers
         style = f"background:color-mix(in srgb,{colour} {share // 2}%,transparent);border-bottom:3px solid {colour}"
         spans.append(f'<span style="{style};padding:0 .2em" title="{value:+.3f}">{escape(word)}</span>')
     return f"<p><b>{escape(title)}</b><br>{' '.join(spans)}</p>"

@@ -1,7 +1,8 @@
-"""Maps with labelled axes: the attention in one text, by layer and head.
+"""Attention maps of one text with labelled axes.
 
-L layers, H heads, W words (or tokens). Layers and heads are counted from 0. Everywhere the weight to several tokens or
-words is the sum of their weights, and the weight from them the mean of their rows (Clark et al. 2019, section 4.1).
+Axes are L (layers), H (heads) and W (words or tokens). Layers and heads are counted from 0. The weight to several
+tokens or words is the sum of their weights, the weight from several the mean of their rows (Clark et al. 2019, section
+4.1).
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
     from anaphora.report.page.elements import TableElement
 
 MOST_PLOTTED_WORDS = 100
-"""Words that a heat map on paper has room for."""
+"""Largest number of words in a heat map."""
 
 
 class HeadWeight(NamedTuple):
-    """One entry of `SentenceAttention.rank`: a `layer` and a `head`, both counted from 0, and its `weight`."""
+    """Entry of `SentenceAttention.rank`: `layer` and `head`, both counted from 0, and the `weight`."""
 
     layer: int
     head: int
@@ -48,24 +49,22 @@ class HeadWeight(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SentenceAttention:
-    """The attention of a model in one text, with labelled axes; `np.asarray` gives its weights, (L, H, W, W).
+    """Attention of a model in one text, with labelled axes; `np.asarray` returns its weights, (L, H, W, W).
 
     Attributes:
         text: the text.
-        words: the W words, or tokens, of the text; special tokens have the names that the model's vocabulary gives
-            them, such as [CLS].
-        spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
-        weights: (L, H, W, W): in the map of each head, a row belongs to the word that attends and a column to the word
-            that is attended to. Rows sum to 1. In a layer without attention all weights are 0; `rank`, `row`, `frame`
-            and pages leave such layers out.
-        chosen: the head that rows and pictures show by default; None if no head was chosen on a development split.
-        model: the name of the run or model.
-        is_decoder: whether the model is a decoder, in which no word attends to the words that follow it.
-        example: the pronoun and its candidates, if they were given.
-        unread: the parts of the text that the model's vocabulary does not have. The model reads its unknown token
-            there, or nothing, so weights on them say little.
-        second_start: of a pair of texts, which are one string in `text`, where the second one starts; None if there is
-            one text.
+        words: the W words, or tokens, of the text; special tokens are named as in the model's vocabulary, such as
+            [CLS].
+        spans: (start, end) of each word in characters of the text, end excluded; (0, 0) for a special token.
+        weights: (L, H, W, W); in each map, rows are attending words and columns the words attended to. Rows sum to 1.
+            In a layer without attention all weights are 0; `rank`, `row`, `frame` and pages leave such layers out.
+        chosen: default head of rows and figures; None if no head was chosen on a development split.
+        model: name of the run or model.
+        is_decoder: whether the model is a decoder, in which no word attends to the words after it.
+        example: the pronoun and its candidates; None if no pronoun was given or found.
+        unread: parts of the text that are not in the model's vocabulary. They become unknown tokens or are dropped, so
+            weights on them mean little.
+        second_start: start of the second text of a pair in `text`, in characters; None for a single text.
     """
 
     text: str
@@ -81,9 +80,9 @@ class SentenceAttention:
 
     @property
     def segments(self) -> tuple[int, ...]:
-        """Return which text of a pair each word is of, 0 or 1; a special token is of the text before it.
+        """Return the segment of each word: 0 for the first text of a pair or a single text, 1 for the second.
 
-        With one text all words are of text 0.
+        A special token belongs to the text before it.
         """
         segments: list[int] = []
         for start, end in self.spans:
@@ -101,30 +100,30 @@ class SentenceAttention:
         """Return the map of one head, (W, W).
 
         Args:
-            layer: the number of the layer, from 0; by default that of the chosen head.
-            head: the number of the head in its layer, from 0; by default that of the chosen head.
+            layer: index of the layer, from 0; by default that of the chosen head.
+            head: index of the head in its layer, from 0; by default that of the chosen head.
 
         Raises:
-            UserError: there is no such head, or no head was chosen and none is given.
+            UserError: the head does not exist, or no head is given and none was chosen.
         """
         requested = self._head(layer, head)
         weights: NDArray[np.float32] = self.weights[requested.layer, requested.head]
         return weights
 
     def row(self, mention: str | int, layer: int | None = None, head: int | None = None) -> Row:
-        """Return what a word, or a mention of several words, attends to in one head.
+        """Return the attention row of a word, or of a mention of several words, in one head.
 
         Args:
-            mention: the word or mention as it stands in the text (the first occurrence; "it:2" is the second "it"), its
-                characters as "start:end", or the position of one word in `words`.
-            layer: the number of the layer, from 0; by default that of the chosen head.
-            head: the number of the head in its layer, from 0; by default that of the chosen head.
+            mention: the word or mention as in the text (its first occurrence; "it:2" is the second "it"), its
+                characters as "start:end", or the index of one word in `words`.
+            layer: index of the layer, from 0; by default that of the chosen head.
+            head: index of the head in its layer, from 0; by default that of the chosen head.
 
         Returns:
             The row of the word; for several words or tokens, the mean of their rows.
 
         Raises:
-            UserError: the mention is not in the text, there is no such head, or no head was chosen and none is given.
+            UserError: the mention is not in the text, the head does not exist, or no head is given and none was chosen.
         """
         requested = self._head(layer, head)
         positions = self._positions(mention)
@@ -132,13 +131,13 @@ class SentenceAttention:
         return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested, self.example)
 
     def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
-        """Return all heads, sorted by the weight that one mention gives to another, largest first.
+        """Return all heads, sorted by the weight from one mention to another, largest first.
 
-        Heads with equal weights keep their order.
+        Ties keep the order of layers and heads.
 
         Args:
-            attending: the mention that attends, given as in `row`; the rows of several words are averaged.
-            attended: the mention that is attended to, given in the same way; the weights on several words are summed.
+            attending: the attending mention, as in `row`; the rows of several words are averaged.
+            attended: the mention attended to, as in `row`; the weights on several words are summed.
 
         Raises:
             UserError: a mention is not in the text.
@@ -146,32 +145,32 @@ class SentenceAttention:
         return self._ranked(self._positions(attending), self._positions(attended))
 
     def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
-        """Sort all heads by the weight from some words to others, both given by their positions."""
+        """Sort all heads by the weight from the words `rows` to the words `columns`, given as indices."""
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
         order = np.argsort(-mass.reshape(-1), kind="stable")
         order = order[np.isin(order // heads, self._attending_layers())]
-        return [HeadWeight(int(place) // heads, int(place) % heads, float(mass.flat[place])) for place in order]
+        return [HeadWeight(int(index) // heads, int(index) % heads, float(mass.flat[index])) for index in order]
 
     def without_special(self) -> SentenceAttention:
-        """Return the maps without special tokens; the rest of each row is rescaled so that the row keeps its sum."""
-        kept = [place for place, (start, end) in enumerate(self.spans) if start < end]
+        """Return the maps without special tokens, with each row rescaled to its former sum."""
+        kept = [index for index, (start, end) in enumerate(self.spans) if start < end]
         rest = self.weights[:, :, kept][..., kept]
         whole = self.weights[:, :, kept].sum(axis=-1, keepdims=True)
         left = rest.sum(axis=-1, keepdims=True)
         scaled = np.divide(rest * whole, left, out=np.zeros_like(rest), where=left > 0)
-        words, spans = tuple(self.words[place] for place in kept), tuple(self.spans[place] for place in kept)
+        words, spans = tuple(self.words[index] for index in kept), tuple(self.spans[index] for index in kept)
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def between(self, attending: int, attended: int) -> SentenceAttention:
-        """Return the maps with the weights from one text of a pair to the other, or to itself; other weights are 0.
+        """Return the maps of a pair of texts with the weights from one text to one text; other weights are 0.
 
         Args:
-            attending: the text whose words attend, 0 for the first and 1 for the second.
-            attended: the text whose words are attended to.
+            attending: the attending text, 0 for the first and 1 for the second.
+            attended: the text attended to, 0 or 1.
 
         Raises:
-            UserError: the maps are of one text, or a number is neither 0 nor 1.
+            UserError: the maps are of a single text, or an argument is neither 0 nor 1.
         """
         if self.second_start is None:
             raise UserError("between: these maps are of one text; anaphora.attention(..., second=...) reads a pair")
@@ -183,16 +182,16 @@ class SentenceAttention:
         return replace(self, weights=np.where(kept, self.weights, np.float32(0)))
 
     def window(self, mention: str | int, around: int = 20) -> SentenceAttention:
-        """Return the part of the maps around a mention, for instance for a picture of a long text.
+        """Return the part of the maps around a mention, for instance for a figure of a long text.
 
-        The weights stay as they are, so that rows can sum to less than 1.
+        The weights are not rescaled, so that rows can sum to less than 1.
 
         Args:
-            mention: the word or mention, given as in `SentenceAttention.row`.
-            around: how many words to keep before and after the mention.
+            mention: the word or mention, as in `SentenceAttention.row`.
+            around: number of words to keep before and after the mention.
 
         Raises:
-            UserError: the mention is not in the text, or `around` is negative or no whole number.
+            UserError: the mention is not in the text, or `around` is negative or not a whole number.
         """
         at_least("around", whole_number("around", around), 0)
         positions = self._positions(mention)
@@ -202,16 +201,16 @@ class SentenceAttention:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows of all words to a Parquet file with the columns of scripts/extract.py.
+        """Write the attention rows of all words to a Parquet file with the columns of scripts/extract.py.
 
-        The text, which is item 0 there, is written to a second file next to it as JSON lines (`<stem>_items.jsonl`).
-        Special tokens are among the words attended to, but have no rows of their own.
+        The text is item 0; it is written as JSON lines to a second file next to the first, `<stem>_items.jsonl`.
+        Special tokens are columns but have no rows of their own.
 
         Args:
-            path: the file to write, whose name must end in .parquet.
+            path: file to write; its name must end in .parquet.
 
         Returns:
-            The path of the Parquet file.
+            Path of the Parquet file.
 
         Raises:
             UserError: the path does not end in .parquet.
@@ -222,8 +221,8 @@ class SentenceAttention:
         path = file_name("path", path)
         file_ending("path", path, ".parquet")
         rows = [
-            QueryRow(0, span, self.spans, self.weights[:, :, place])
-            for place, span in enumerate(self.spans)
+            QueryRow(0, span, self.spans, self.weights[:, :, index])
+            for index, span in enumerate(self.spans)
             if span[0] < span[1]
         ]
         with attention_file(path) as file:
@@ -234,11 +233,11 @@ class SentenceAttention:
         """Write the maps of every layer and head as one HTML file, which needs no other file and no network.
 
         Args:
-            path: the file to write, whose name must end in .html; by default a file in a new temporary folder.
-            language: the language of the page, "en" or "zh".
+            path: file to write; its name must end in .html. By default a file in a new temporary folder.
+            language: language of the page, "en" or "zh".
 
         Raises:
-            UserError: the path does not end in .html, or there is no such language.
+            UserError: the path does not end in .html, or the language is not supported.
         """
         from anaphora.report.page.explorer import attention_entry
         from anaphora.report.page.write import write_attention_page
@@ -252,19 +251,19 @@ class SentenceAttention:
         if self.second_start is not None:
             entry["segments"] = list(self.segments)
         with spoken_in(language):
-            decoder = self._beside_the_last_word() if self.is_decoder else None
+            decoder = self._last_word_table() if self.is_decoder else None
             write_attention_page(written, entry, self.chosen, decoder, self.unread)
         return AttentionPage(written)
 
-    def _beside_the_last_word(self) -> TableElement:
-        """Return the heaviest head from the pronoun to each candidate, and from the last word, which sees them all."""
+    def _last_word_table(self) -> TableElement:
+        """Return a table of the heads with most weight on each candidate, from the pronoun and from the last word."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")
         rows: list[list[str]] = []
         candidates = self.example.candidates if self.example else ()
         if self.example is not None and candidates:
-            last = max(place for place, (start, end) in enumerate(self.spans) if start < end)
+            last = max(index for index, (start, end) in enumerate(self.spans) if start < end)
             start, end = self.example.pronoun
             pronoun = overlapping(self.spans, (start, end))
             for word, attending in ((self.text[start:end], pronoun), (self.words[last], [last])):
@@ -279,7 +278,7 @@ class SentenceAttention:
         )
 
     def frame(self) -> pandas.DataFrame:
-        """Return a table with one row per weight: layer and head, both words (`from`, `to`) and their positions.
+        """Return a table with one row per weight: layer, head, both words (`from`, `to`) and their indices in `words`.
 
         Layers without attention have no rows.
         """
@@ -302,17 +301,16 @@ class SentenceAttention:
     def plot(self, layer: int | None = None, head: int | None = None, row: str | int | None = None) -> Figure:
         """Return a heat map of one head, with a frame around the row of one mention.
 
-        If the framed row is the pronoun's, the candidates are marked too.
+        If the pronoun's row is framed, the candidates are marked too.
 
         Args:
-            layer: the number of the layer, from 0; by default that of the chosen head.
-            head: the number of the head in its layer, from 0; by default that of the chosen head.
-            row: the mention whose row is framed (or whose rows, if it has several words), given as in `row`;
-                by default the pronoun, if it was given.
+            layer: index of the layer, from 0; by default that of the chosen head.
+            head: index of the head in its layer, from 0; by default that of the chosen head.
+            row: mention whose rows are framed, as in the method `row`; by default the pronoun, if there is one.
 
         Raises:
-            UserError: the text has more than 100 words (`MOST_PLOTTED_WORDS`), the mention is not in it, there is no
-                such head, or no head was chosen and none is given.
+            UserError: the text has more than 100 words (`MOST_PLOTTED_WORDS`), the mention is not in the text, the head
+                does not exist, or no head is given and none was chosen.
         """
         from anaphora.report.figures.maps import heat_map_figure
         from anaphora.report.titles import attention_title
@@ -371,10 +369,12 @@ def labelled_attention(
     is_decoder: bool = False,
     example: Example | None = None,
 ) -> SentenceAttention:
-    """Return the maps of a text, (L, H, T, T), by word, where the user may give the words, or by token.
+    """Return the token maps of a text, (L, H, T, T), with labelled axes, merged to words if `by` is "word".
+
+    If `own_words` is given, tokens are merged to these words.
 
     Raises:
-        UserError: `by` is neither, words are given by token, or they do not fit the text or its tokens.
+        UserError: `by` is unknown, `own_words` is given with by="token", or the words do not fit the text or tokens.
     """
     if own_words is not None:
         if by != "word":

@@ -1,4 +1,4 @@
-"""The attention of any model in any text, in one call."""
+"""Attention of any model in any text, in one call."""
 
 from __future__ import annotations
 
@@ -39,32 +39,29 @@ def attention(
     tokenizer: PreTrainedTokenizerBase | None = None,
     device: Device | None = None,
 ) -> SentenceAttention:
-    """Return the attention of every layer and head when a model reads one text.
+    """Return the attention of every layer and head of a model for one text.
 
     Args:
-        model: a run directory, "shipped" for the run inside the package, a folder with a model of `transformers`, the
-            name of a model on the hub as "hf://owner/name", an open run, or a loaded model of `transformers`. A model
-            that is opened by its name stays in memory for later calls, until its files change.
+        model: a run directory, "shipped" for the shipped run, a folder with a model of `transformers`, the name of a
+            model on the Hugging Face Hub as "hf://owner/name", an open run, or a loaded model of `transformers`. A
+            model opened by name stays in memory for later calls until its files change.
         text: the text, in English or Chinese.
-        pronoun: the pronoun as it stands in the text, or its characters as "start:end". If the word occurs more than
-            once, "it:2" is the second "it". By default it is the last third-person pronoun of the text, if there is
-            one.
-        candidates: what the pronoun may refer to, each as it stands in the text, or as "start:end". Pictures and pages
-            mark the candidates.
-        antecedent: the right one of the candidates, if it is known.
-        by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged. "token"
-            keeps all tokens apart.
-        words: the words of the text, if tokens are to be merged to these words instead of those that blanks, marks
-            and, in Chinese, the tokenizer divide: a list, or the text with blanks between its words, such as
-            "小红 推 了 小明". They must spell the text.
-        second: the second text of a pair, for a model of `transformers` whose tokenizer separates two texts. Both are
-            one string in `text`, with a blank between them; `between` chooses from which to which.
-        tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
-        device: where a model that is opened by its name computes; by default on the processor.
+        pronoun: the pronoun as in the text, or its characters as "start:end". "it:2" is the second "it". By default the
+            last third-person pronoun of the text, if there is one.
+        candidates: possible antecedents, each as in the text or as "start:end". Figures and pages mark them.
+        antecedent: the correct candidate, if it is known.
+        by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does not.
+        words: words to merge the tokens to, a list or the text with spaces between its words, such as
+            "小红 推 了 小明". They must spell the text. By default words end at spaces and punctuation, and in Chinese
+            where the tokenizer divides.
+        second: second text of a pair, for a model of `transformers` whose tokenizer separates two texts. In the result,
+            both are one string, with a space between them; `between` selects the weights from one to the other.
+        tokenizer: the tokenizer of `model`, if this is a loaded model of `transformers`.
+        device: device of a model that is opened by name; by default the CPU.
 
     Raises:
-        UserError: there is no such model, a word is not in the text, there are candidates and no pronoun, the words do
-            not spell the text, or the model cannot read the text, for instance because it is too long, or one of two.
+        UserError: the model does not exist, a word is not in the text, there are candidates but no pronoun, `words` do
+            not spell the text, the text is too long, or the model does not take a pair of texts.
     """
     one_text("text", text)
     if second is not None:
@@ -88,10 +85,10 @@ def attention(
 def open_any(
     model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None
 ) -> OpenRun | TransformersModel:
-    """Open a run or a model of `transformers` by its name on the device, or return an open one unchanged.
+    """Open a run or a model of `transformers` by name, or wrap a loaded model; an open run is returned unchanged.
 
     Raises:
-        UserError: there is no such model, or it is of no kind that can be read.
+        UserError: the model does not exist or is not of a supported type.
     """
     if isinstance(model, OpenRun):
         return model
@@ -110,17 +107,16 @@ def untrained_model(model: OpenRun | TransformersModel, seed: int) -> OpenRun | 
 
 
 _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
-"""The kinds of files that a model, its tokenizer and its chosen head are read from."""
+"""Endings of the files that hold a model, its tokenizer and its chosen head."""
 
 
 @dataclass(frozen=True)
 class _Named:
-    """A cache key: a model name with the times and sizes of its files, which may change while the program runs.
+    """Cache key: a model name with the times and sizes of its files, which may change while the program runs.
 
     Attributes:
-        name: as the user wrote it.
-        files: what is read of the folder that it leads to: paths, with the time of the last change in nanoseconds and
-            the size in bytes; none of a model on the hub.
+        name: name as written by the user.
+        files: (path, time of the last change in ns, size in bytes) of each file; empty for a model on the Hub.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Name decisions of any model's heads, scored as in GAP, with rules, random starts and a run's own answers.
+"""Name decisions of any model's heads, scored as in GAP, next to rules, untrained models and a run's own answers.
 
-N items, L layers, H heads, K policies.
+Axes are N (items), L (layers), H (heads) and K (policies).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Masses = NDArray[np.float64]
 POLICIES = ("random", "nearest", "first", "parallel roles", "head", "head with threshold", "untrained", "answers")
-"""The rows of `name_decisions`, the rules first; "answers" where the model gives any."""
+"""Rows of `name_decisions`, rules first; "answers" only if the model answers pronoun questions."""
 
 
 def name_decisions(
@@ -48,23 +48,25 @@ def name_decisions(
     untrained: int,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Return which of two names a head attends to more, as yes-or-no decisions on both names (Webster et al. 2018).
+    """Score a head's choice between two names as yes-or-no decisions on both names (Webster et al. 2018).
+
+    The policy "head" decides for the name with more of the pronoun's attention. "head with threshold" decides for
+    neither if this attention is below the threshold that is best on the development items.
 
     Args:
-        model: whose head decides.
-        development: where the head was chosen, and where the threshold and the heads of untrained models are.
-        measured: what is reported.
-        head: names the name with more of the pronoun's attention; "with threshold" it names none if that
-            attention is less than what was best on development.
-        untrained: how many models of the same shape at random starts are the control.
-        progress: is called with the name of each stage.
+        model: the model with the head.
+        development: items for choosing the threshold and the heads of untrained models.
+        measured: items to report.
+        head: the head, chosen on the development items.
+        untrained: number of randomly initialised models of the same shape to measure as a control.
+        progress: function that is called with the name of each stage.
 
     Returns:
-        A row for each of `POLICIES`: "policy", "items", and the columns of `score_columns`, None if a ratio has
-        nothing below it.
+        A row for each of `POLICIES`: "policy", "items", and the columns of `score_columns`, which are None for a ratio
+        with denominator 0.
 
     Raises:
-        UserError: there is no such head, an item has not two names, or a pronoun without gender.
+        UserError: the head does not exist, an item does not have two names, or a pronoun has no gender.
     """
     existing_head(head, model.attending_layers, model.heads)
     at_least("untrained", whole_number("untrained", untrained), 0)
@@ -98,9 +100,9 @@ def name_decisions(
 
 
 def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """Return the weight of each of K = L * H heads on both names, (N, 2, K), and the answers of a run if any.
+    """Return the attention of K = L * H heads to both names, (N, 2, K), and the answers of a run; None without answers.
 
-    L counts the layers with attention.
+    L is the number of layers with attention.
     """
     records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)
@@ -109,12 +111,12 @@ def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tu
 
 
 def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
-    """Return the greater weight of each policy and the name that has it: (N, 2, K) -> (N, K) twice."""
+    """Return the larger weight of each policy and the index of its name: (N, 2, K) -> (N, K) twice."""
     return masses.max(axis=1), masses.argmax(axis=1)
 
 
 def _decide(masses: Masses, threshold: float = -np.inf) -> Decisions:
-    """Return the decisions for the name of more weight, where that reaches a threshold: (N, 2) -> (N, 2)."""
+    """Return decisions for the name with more weight if this reaches a threshold: (N, 2) -> (N, 2)."""
     decisions: Decisions = decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
     return decisions
 

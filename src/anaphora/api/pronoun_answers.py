@@ -1,6 +1,6 @@
-"""The probability that a model gives each candidate of a pronoun, for one text or for many.
+"""Probability that a model gives each candidate of a pronoun, for one text or for many.
 
-N questions, M candidates at most.
+Axes are N (questions) and M (largest number of candidates).
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
 
 Question = tuple[str, str, Sequence[str]] | Example
-"""A text, its pronoun and the candidates, given as in `OpenRun.attention`; or an example of a corpus."""
+"""Text, pronoun and candidates, as in `OpenRun.attention`, or an example of a corpus."""
 _FORM = "must be (text, pronoun, [candidate, ...]) or an example of a corpus"
 
 
 @dataclass(frozen=True)
 class CandidateProbability:
-    """One candidate of a pronoun.
+    """Candidate of a pronoun with its probability.
 
     Attributes:
-        words: the candidate as the text writes it.
-        span: where its characters start and end in the text.
-        probability: from 0 to 1.
+        words: the candidate as in the text.
+        span: (start, end) in characters of the text, end excluded.
+        probability: probability from 0 to 1.
     """
 
     words: str
@@ -59,15 +59,15 @@ class CandidateProbability:
 
 @dataclass(frozen=True)
 class PronounAnswer:
-    """What a model answers about one pronoun.
+    """Answer of a model about one pronoun.
 
     Attributes:
         text: the text.
-        pronoun: the pronoun as the text writes it.
-        candidates: the candidates in the order of the question, each with its probability.
-        none_of_them: the probability of "none of them"; 0 if the model cannot give this answer.
-        unread: the parts of the text that the model's vocabulary does not have; if the pronoun or a candidate is among
-            them, the probabilities say little.
+        pronoun: the pronoun as in the text.
+        candidates: candidates in the order of the question, with their probabilities.
+        none_of_them: probability of "none of them"; 0 if the model cannot give this answer.
+        unread: parts of the text that are not in the model's vocabulary; if the pronoun or a candidate is one of them,
+            the probabilities mean little.
     """
 
     text: str
@@ -77,7 +77,7 @@ class PronounAnswer:
     unread: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the pronoun and the probabilities: "she: sister 0.98, uncle 0.02"."""
+        """Return the pronoun and the probabilities, such as "she: sister 0.98, uncle 0.02"."""
         phrases = answer_phrases()
         shares = [f"{one.words} {one.probability:.2f}" for one in self.candidates]
         if self.none_of_them:
@@ -86,18 +86,18 @@ class PronounAnswer:
 
     @property
     def answer(self) -> str | None:
-        """Return the most probable candidate, in a tie the first; None if "none of them" is more probable."""
+        """Return the most probable candidate, the first in a tie; None if "none of them" is more probable."""
         return None if self.chosen is None else self.chosen.words
 
     @property
     def chosen(self) -> CandidateProbability | None:
-        """Return the most probable candidate with its span and probability; None as for `answer`."""
+        """Return the candidate of `answer` with its span and probability; None for "none of them"."""
         first = max(sorted(self.candidates, key=lambda one: one.span), key=lambda one: one.probability)
         return first if first.probability >= self.none_of_them else None
 
     @property
     def warning(self) -> str | None:
-        """Return why the answer must not be trusted: the words that the model does not know; None if it knows all."""
+        """Return a warning with the words that are not in the model's vocabulary; None if all are."""
         return answer_phrases()["unknown"].format(words=quoted_words(self.unread)) if self.unread else None
 
 
@@ -110,24 +110,23 @@ def answers(
 ) -> list[PronounAnswer]:
     """Return the probability that a model gives each candidate of each question.
 
-    The probabilities of a question, with that of "none of them", sum to 1. Those of a run are the softmax of its
-    prediction head, calibrated if the run has a `calibration.json`. A run that was trained on masked tokens alone, or a
-    language model of `transformers`, reads each candidate in the pronoun's place (a decoder: as the end of a prompt);
-    the probabilities are the softmax of the candidates' mean log-probability per token.
+    The probabilities of a question, including "none of them", sum to 1. For a run, they are the softmax of its
+    prediction head, calibrated if the run has a `calibration.json`. For a run trained only on masked tokens, or a
+    language model of `transformers`, each candidate replaces the pronoun (in a decoder, it ends a prompt); the
+    probabilities are the softmax of the candidates' mean log-probability per token.
 
     Args:
-        model: the model, given as in `anaphora.attention`.
-        questions: a list of questions, each (text, pronoun, candidates) as in `OpenRun.attention`, or an example of a
-            corpus.
-        tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
-        device: where a model that is opened by its name computes; by default on the processor.
+        model: the model, as in `anaphora.attention`.
+        questions: questions, each (text, pronoun, candidates) as in `OpenRun.attention`, or an example of a corpus.
+        tokenizer: the tokenizer of `model`, if this is a loaded model of `transformers`.
+        device: device of a model that is opened by name; by default the CPU.
 
     Returns:
-        An answer for each question, in their order.
+        An answer to each question, in order.
 
     Raises:
-        UserError: there is no such model, it answers no question about pronouns, it cannot read a text, or a question
-            is wrong.
+        UserError: the model does not exist or does not answer pronoun questions, a text is too long, or a question is
+            invalid.
     """
     examples = _examples(questions)
     opened = open_any(model, tokenizer, device)
@@ -141,10 +140,10 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Return the examples of questions, and the first mention of each candidate in the order of the question.
+    """Return each question as an example, with the first mention of each candidate in the order of the question.
 
     Raises:
-        UserError: a question has another form, or a word of it is not in its text.
+        UserError: a question has another form, or one of its words is not in the text.
     """
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
@@ -174,7 +173,7 @@ def _example(question: Any) -> tuple[Example, list[Span]]:
 def _probabilities(
     model: OpenRun | TransformersModel, examples: Sequence[Example]
 ) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
-    """Return what a model's vocabulary lacks of each text, and its probabilities, (N, M + 1), "none of them" last."""
+    """Return the unknown parts of each text, and the probabilities, (N, M + 1), with "none of them" last."""
     if isinstance(model, OpenRun):
         if reason := why_unanswered(model.run):
             raise reason
@@ -191,7 +190,7 @@ def _probabilities(
 
 
 def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return the scores of a run's prediction head, (N, M + 1), divided by the temperature of each text's language."""
+    """Return a run's log-probabilities, (N, M + 1), divided by the temperature of the text's language."""
     logs = log_probabilities(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
     temperatures = answer_temperatures(run)
     divisors = np.array([[temperatures.get(example.language, 1.0)] for example in examples])
@@ -203,7 +202,7 @@ def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.
     """Return a language model's mean log-probability per token of each candidate, (N, M + 1).
 
     Raises:
-        UserError: it cannot be asked one of the questions.
+        UserError: the model cannot answer one of the questions.
     """
     answered = {id(question.example) for question in answerable_questions(model, examples)}
     for number, example in enumerate(examples):
@@ -218,9 +217,9 @@ def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.
 def _answer(
     example: Example, order: Sequence[Span], probabilities: NDArray[np.float64], unread: tuple[str, ...]
 ) -> PronounAnswer:
-    place = {spans[0]: number for number, spans in enumerate(example.candidates)}
+    index = {spans[0]: number for number, spans in enumerate(example.candidates)}
     candidates = tuple(
-        CandidateProbability(example.text[slice(*span)], span, float(probabilities[place[span]])) for span in order
+        CandidateProbability(example.text[slice(*span)], span, float(probabilities[index[span]])) for span in order
     )
     return PronounAnswer(
         example.text, example.text[slice(*example.pronoun)], candidates, float(probabilities[-1]), unread

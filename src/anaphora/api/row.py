@@ -1,4 +1,4 @@
-"""The attention of one word in one head; the words or tokens of a text, and those named by the user."""
+"""Attention row of a mention in one head, and lookup of a text's words, mentions and heads."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 
 UNITS = ("word", "token")
-"""What the axes of maps may stand for."""
+"""Units of the axes of attention maps."""
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What one word, or one mention of several words, attends to in one head; `np.asarray` gives its weights, (W,).
+    """Attention row of a word, or of a mention of several words, in one head; `np.asarray` returns its weights, (W,).
 
     Attributes:
         text: the text.
         words: the W words, or tokens, of the text.
-        spans: for each of the W words, where its characters start and end in the text; (0, 0) for a special token.
-        positions: the positions in `words` of the word or words that attend.
-        weights: (W,): the weight on each word; if several words attend, the mean of their rows. The sum is 1, or
-            less in a `window` of the text.
-        head: the layer and the head.
-        example: the pronoun and its candidates, if they were given.
+        spans: (start, end) of each word in characters of the text, end excluded; (0, 0) for a special token.
+        positions: indices in `words` of the attending words, from 0.
+        weights: (W,), weight on each word; for several attending words, the mean of their rows. The sum is 1, or less
+            in a `window` of the text.
+        head: layer and head.
+        example: the pronoun and its candidates; None if no pronoun was given or found.
     """
 
     text: str
@@ -53,7 +53,7 @@ class Row:
 
     @property
     def word(self) -> str:
-        """Return the word or words that attend, as the text writes them."""
+        """Return the attending word or words as in the text."""
         first, last = self.positions[0], self.positions[-1]
         return self.words[first] if first == last else self.text[self.spans[first][0] : self.spans[last][1]]
 
@@ -61,7 +61,7 @@ class Row:
         """Return the weight on a word, or the sum of the weights on a mention of several words.
 
         Args:
-            mention: the word or mention, given as in `SentenceAttention.row`.
+            mention: the word or mention, as in `SentenceAttention.row`.
 
         Raises:
             UserError: the mention is not in the text.
@@ -69,20 +69,20 @@ class Row:
         return float(self.weights[positions_of(mention, self.text, self.words, self.spans)].sum())
 
     def top(self, count: int = 3) -> list[tuple[str, float]]:
-        """Return the words with the most weight, largest first; equal weights keep the order of the text.
+        """Return the words with the most weight, largest first; ties keep the order of the text.
 
         Args:
-            count: how many words to return at most.
+            count: largest number of words to return.
 
         Raises:
-            UserError: the number is negative, or no whole number.
+            UserError: `count` is negative or not a whole number.
         """
         return strongest(self.words, self.weights, count)
 
     def plot(self) -> Figure:
-        """Return a picture of the text with a bar for the weight on every word.
+        """Return a figure of the text with a bar for the weight on each word.
 
-        If the row is the pronoun's, its candidates are marked.
+        In the pronoun's row, the candidates are marked.
         """
         from anaphora.report.figures.maps import pronoun_row_figure
         from anaphora.report.titles import attention_title
@@ -104,10 +104,10 @@ class Row:
 
 
 def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the positions of a mention's words, in text order.
+    """Return the indices of a mention's words, in text order.
 
     Raises:
-        UserError: the mention is not in the text, or is neither a string nor a position.
+        UserError: the mention is not in the text, or is neither a string nor an index.
     """
     if isinstance(mention, bool) or not isinstance(mention, str | int | np.integer):
         raise UserError(f"word ({mention!r}) must be a word of the text, its characters as '0:4', or its position")
@@ -129,7 +129,7 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
 def marked_words(
     attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
 ) -> tuple[CandidateWords, CandidateWords, str]:
-    """Return antecedents, other candidates, and the attending word's role; candidates only for the pronoun's row."""
+    """Return antecedents, other candidates, and the attending word's role; only the pronoun's row has candidates."""
     from anaphora.report.figures.pictures import word_roles
 
     if example is not None and attending is not None:
@@ -142,13 +142,13 @@ def marked_words(
 def text_units(
     text: str, tokens: TokenizedText, by: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
-    """Return the W words or tokens of a text of T tokens, their spans, and the word of each token.
+    """Return the W words or tokens of a text of T tokens, their spans, and the index of each token's word.
 
     Returns:
-        words (W), spans (W), and numbers of words (T,).
+        W words, W spans in characters, and (T,) indices from 0.
 
     Raises:
-        UserError: `by` is neither.
+        UserError: `by` is neither "word" nor "token".
     """
     one_of("by", by, UNITS)
     numbers, spans = list(range(len(tokens.ids))), list(tokens.spans)
@@ -158,17 +158,17 @@ def text_units(
 
 
 def strongest(words: Sequence[str], values: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
-    """Return the `count` words of the largest values, largest first; equal values keep the order of the text.
+    """Return the `count` words with the largest values, largest first; ties keep the order of the text.
 
     Raises:
-        UserError: the number is negative, or no whole number.
+        UserError: `count` is negative or not a whole number.
     """
     at_least("count", whole_number("count", count), 0)
-    return [(words[place], float(values[place])) for place in np.argsort(-values, kind="stable")[:count]]
+    return [(words[index], float(values[index])) for index in np.argsort(-values, kind="stable")[:count]]
 
 
 def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the characters of every word; a special token stays one of its own."""
+    """Return the span of each word in characters; each special token counts as a word."""
     merged: dict[int, tuple[int, int]] = {}
     for position, (span, word) in enumerate(zip(spans, words, strict=True)):
         key = word if word >= 0 else -1 - position
@@ -179,17 +179,17 @@ def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[
 def requested_head(
     layer: int | None, head: int | None, chosen: Head | None, layers: Sequence[int], heads: int, model: str
 ) -> Head:
-    """Return the requested head; a layer or head that is None is the chosen one's.
+    """Return the requested head, with the layer or head of the chosen one where None is given.
 
     Args:
-        layer, head: as the user gave them.
-        chosen: the head that was chosen on a development split, if one was.
-        layers: the numbers of the layers that have attention.
-        heads: how many heads each of them has.
-        model: the name of the model, for messages.
+        layer, head: indices given by the user, from 0; None for those of `chosen`.
+        chosen: the head chosen on a development split; None if no head was chosen.
+        layers: indices of the layers that have attention.
+        heads: number of heads per layer.
+        model: name of the model for messages.
 
     Raises:
-        UserError: there is no such head, or none was chosen and none is given.
+        UserError: the head does not exist, or an index is missing and no head was chosen.
     """
     if chosen is None and (layer is None or head is None):
         raise UserError(

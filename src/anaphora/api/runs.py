@@ -1,4 +1,4 @@
-"""A trained run, or a model of another library, opened for questions about sentences."""
+"""Trained run opened for questions about sentences."""
 
 from __future__ import annotations
 
@@ -32,16 +32,15 @@ if TYPE_CHECKING:
 
 
 def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
-    """Open a finished run, by default the one that comes with the package.
+    """Open a finished run, by default the run shipped with the package.
 
     Args:
-        directory: the run directory, such as "outputs/demo", "hf://owner/name", or "shipped" for the run inside the
-            package.
-        device: where the model computes, "cpu" or "cuda".
+        directory: run directory, such as "outputs/demo", "hf://owner/name", or "shipped" for the shipped run.
+        device: device of the model, "cpu" or "cuda".
 
     Raises:
-        UserError: the directory does not hold a run, training has not finished, a file is broken, or this machine does
-            not have the device.
+        UserError: the directory does not hold a run, training is unfinished, a file is damaged, or the device is not
+            available.
     """
     one_of("device", device, ("cpu", "cuda"))
     file_name("directory", directory)
@@ -49,7 +48,7 @@ def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
 
 
 class OpenRun:
-    """A trained run, which shows its attention, its answer and a walk-through of its calculation for any sentence."""
+    """Trained run that gives attention maps, answers and step-by-step explanations for any sentence."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -66,7 +65,7 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the numbers of the layers that have attention: all of them."""
+        """Return the indices of the layers that have attention, which are all layers."""
         return range(self.layers)
 
     @property
@@ -76,13 +75,13 @@ class OpenRun:
 
     @cached_property
     def chosen_head(self) -> Head | None:
-        """Return the head that was chosen on the development split, or None if scores were never taken."""
+        """Return the head chosen on the development split; None if the run has not been scored."""
         from anaphora.analysis.evidence.storage import chosen_head
 
         return chosen_head(self.run)
 
     def head_for(self, text: str) -> Head | None:
-        """Return the head that was chosen for the language of a text; the same for all texts if only one was chosen."""
+        """Return the head chosen for the language of a text, or the run's only chosen head; None if none was chosen."""
         return self._chosen_heads[language_of(text)]
 
     @cached_property
@@ -101,25 +100,24 @@ class OpenRun:
         by: str = "word",
         words: str | Sequence[str] | None = None,
     ) -> SentenceAttention:
-        """Return the attention of every layer and head when the run reads one text.
+        """Return the attention of every layer and head of the run for one text.
 
         Args:
             text: the text, in English or Chinese.
-            pronoun: the pronoun as it stands in the text, or its characters as "start:end". If the word occurs more
-                than once, "it:2" is the second "it". By default it is the last third-person pronoun of the text, if
-                there is one.
-            candidates: what the pronoun may refer to, each as it stands in the text, or as "start:end". If the run was
-                trained with the prediction head `slot`, the candidates are marked in its input.
-            antecedent: the right one of the candidates, if it is known.
-            by: "word" merges the subwords of a word: the weights on them are summed, and their rows are averaged.
-                "token" keeps all tokens apart.
-            words: the words of the text, if tokens are to be merged to these words instead of those that blanks, marks
-                and, in Chinese, the tokenizer divide: a list, or the text with blanks between its words, such as
-                "小红 推 了 小明". They must spell the text.
+            pronoun: the pronoun as in the text, or its characters as "start:end". "it:2" is the second "it". By default
+                the last third-person pronoun of the text, if there is one.
+            candidates: possible antecedents, each as in the text or as "start:end". For the prediction head `slot`,
+                they are marked in the model's input.
+            antecedent: the correct candidate, if it is known.
+            by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does
+                not.
+            words: words to merge the tokens to, a list or the text with spaces between its words, such as
+                "小红 推 了 小明". They must spell the text. By default words end at spaces and punctuation, and in
+                Chinese where the tokenizer divides.
 
         Raises:
-            UserError: a word is not in the text, there are candidates and no pronoun, the words do not spell the text,
-                or the run cannot read the text, for instance because it is too long.
+            UserError: a word is not in the text, there are candidates but no pronoun, `words` do not spell the text, or
+                the text is too long.
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
@@ -135,16 +133,15 @@ class OpenRun:
         )
 
     def answer(self, text: str, pronoun: str | None = None, candidates: Sequence[str] = ()) -> str | None:
-        """Return the candidate that the run names as the antecedent, or None if it answers "none of them".
+        """Return the candidate that the run predicts as the antecedent; None for "none of them".
 
         Args:
             text: the text, in English or Chinese.
-            pronoun: the pronoun, given as in `OpenRun.attention`.
-            candidates: what the pronoun may refer to, given as in `OpenRun.attention`.
+            pronoun: the pronoun, as in `OpenRun.attention`.
+            candidates: possible antecedents, as in `OpenRun.attention`.
 
         Raises:
-            UserError: a word is not in the text, there are no candidates, or the run was trained without a prediction
-                head that answers questions about pronouns.
+            UserError: a word is not in the text, there are no candidates, or the run does not answer pronoun questions.
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -154,21 +151,19 @@ class OpenRun:
         return answers(self, [example])[0].answer
 
     def answers(self, questions: Sequence[Question]) -> list[PronounAnswer]:
-        """Return the probability that the run gives each candidate of each question.
+        """Return the probability of each candidate of each question.
 
-        With that of "none of them", the probabilities of a question sum to 1. `anaphora.answers` says how they are
-        computed.
+        The probabilities of a question, including "none of them", sum to 1; see `anaphora.answers`.
 
         Args:
-            questions: a list of questions, each (text, pronoun, candidates), given as in `OpenRun.attention`, or an
-                example of a corpus.
+            questions: questions, each (text, pronoun, candidates) as in `OpenRun.attention`, or an example of a corpus.
 
         Returns:
-            An answer for each question, in their order.
+            An answer to each question, in order.
 
         Raises:
-            UserError: a word is not in its text, a question has no candidates, the run cannot read a text, or it
-                answers no questions about pronouns.
+            UserError: a word is not in its text, a question has no candidates, a text is too long, or the run does not
+                answer pronoun questions.
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -177,18 +172,18 @@ class OpenRun:
     def attribution(
         self, text: str, pronoun: str | None = None, candidates: Sequence[str] = (), by: str = "word"
     ) -> WordAttribution:
-        """Return how much each word adds to the run's label of a text, or to its answer about a pronoun.
+        """Return the contribution of each word to the label that the run predicts, or to its answer about a pronoun.
 
         The values are integrated gradients (Sundararajan et al. 2017, section 3).
 
         Args:
             text: the text, in English or Chinese.
-            pronoun: the pronoun, given as in `OpenRun.attention`; only for a run that answers questions about pronouns.
-            candidates: what the pronoun may refer to, given as in `OpenRun.attention`.
-            by: "word" adds up the values of the subwords of a word, "token" keeps all tokens apart.
+            pronoun: the pronoun, as in `OpenRun.attention`; only for a run that answers pronoun questions.
+            candidates: possible antecedents, as in `OpenRun.attention`.
+            by: "word" sums the values of the subwords of a word; "token" does not.
 
         Raises:
-            UserError: a word is not in the text, or the run does not answer questions of this kind.
+            UserError: a word is not in the text, or the run does not answer such questions.
         """
         from anaphora.api.attribution import attribution
 
@@ -205,22 +200,22 @@ class OpenRun:
         head: int | None = None,
         language: str | None = None,
     ) -> Walkthrough:
-        """Return a walk-through of what one head computes, step by step, as scripts/explain.py shows it.
+        """Return a walk-through of the computation of one head, step by step, as shown by scripts/explain.py.
 
-        The steps hold all numbers: after `walk = run.explain(text)`, the attention weights are
+        The steps hold all values: after `walk = run.explain(text)`, the attention weights are
         `walk.step("weights").result.values`.
 
         Args:
             text: the text, in English or Chinese.
-            pronoun: the pronoun, given as in `OpenRun.attention`.
-            candidates: what the pronoun may refer to; if they are given, the run answers too.
-            layer: the number of the layer, from 0; by default that of the chosen head.
-            head: the number of the head in its layer, from 0; by default that of the chosen head.
-            language: the language of the explanation, "en" or "zh"; by default that of the text.
+            pronoun: the pronoun, as in `OpenRun.attention`.
+            candidates: possible antecedents; with them, the walk-through includes the run's answer.
+            layer: index of the layer, from 0; by default that of the chosen head.
+            head: index of the head in its layer, from 0; by default that of the chosen head.
+            language: language of the explanation, "en" or "zh"; by default that of the text.
 
         Raises:
-            UserError: a word is not in the text, there is no such head or language, or no head was chosen and none is
-                given.
+            UserError: a word is not in the text, the head or language does not exist, or no head is given and none was
+                chosen.
         """
         from anaphora.base.locale.translation import spoken_in
         from anaphora.explain.encoding import SentenceQuery, walk_through_run

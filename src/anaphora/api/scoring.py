@@ -1,4 +1,4 @@
-"""A model's heads against the antecedents of a corpus: chosen on its development split, measured on another."""
+"""Scores of a model's heads on a corpus: chosen on the development split, measured on another split."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
 
 CAUSAL_ITEMS = 100
-"""About so many main items are under the causal tests by default: every test is a pass over all of them."""
+"""Default number of main items in the causal tests, each of which is a forward pass over all of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """How well the heads of a model attend to the antecedents of a corpus.
+    """Scores of a model's attention to the antecedents of a corpus.
 
     Attributes:
-        name: the name of the model.
+        name: name of the model.
         evidence: all scores of the chosen head, with intervals, shortcuts, corrected p-values and causal tests, as in
             metrics.json.
-        measurement: the scores of every head, from which `evidence` is made.
-        untested: why there are no causal tests, in one line; None if they were made, or if none were asked for.
-        unread: the measured items with a pronoun or candidate that the model's vocabulary does not have; None if there
-            are none.
+        measurement: scores of every head, from which `evidence` is computed.
+        untested: one-line reason why there are no causal tests; None if they were run or not requested.
+        unread: measured items with a pronoun or candidate that is not in the model's vocabulary; None without such
+            items.
     """
 
     name: str
@@ -62,14 +62,14 @@ class Scores:
 
     @property
     def head(self) -> Head:
-        """Return the head that was chosen on the development split."""
-        return Head(self.evidence.head.layer, self.evidence.head.head)
+        """Return the head chosen on the development split."""
+        return self.evidence.head.position
 
     def table(self) -> pandas.DataFrame:
-        """Return the scores of the chosen head, one row for all items of each language and one per kind of cue.
+        """Return the scores of the chosen head: for each language, a row for all items and one per kind of cue.
 
-        The columns give the candidate accuracy with its interval, chance, the best shortcut, the attention mass on the
-        antecedent, and the task accuracy.
+        The columns are the candidate accuracy with its interval, chance, the best shortcut, the attention mass on the
+        antecedent, and the task accuracy, all from 0 to 1.
         """
         import pandas
 
@@ -79,7 +79,7 @@ class Scores:
         """Write a report on the model as one HTML file.
 
         Args:
-            path: the file to write, whose name must end in .html.
+            path: file to write; its name must end in .html.
 
         Raises:
             UserError: the path does not end in .html.
@@ -145,26 +145,25 @@ def score(
 ) -> Scores:
     """Choose the head that attends to antecedents best on the development split, and measure it on another split.
 
-    The scores come with those of shortcuts (simple rules, some of which are fitted on the training split), bootstrap
-    intervals and a corrected permutation test. If the model can be asked which candidate a pronoun refers to, the
-    causal tests are made too; otherwise `Scores.untested` says why not. No model is trained here, so no verdict can be
-    "supported": that would need the trained controls of a run.
+    The scores include those of shortcuts (simple rules, some of which are fitted on the training split), bootstrap
+    intervals and a corrected permutation test. If the model answers pronoun questions, the causal tests are run too;
+    otherwise `Scores.untested` gives the reason. No model is trained here, so no verdict can be "supported": this would
+    need the trained controls of a run.
 
     Args:
-        model: the model, given as in `anaphora.attention`.
-        data: the name of the corpus, as in the setting `data`, such as "controlled", "dpr" or "jsonl".
-        path: the file or folder of the corpus; the built-in corpus needs none.
-        split: the split on which the head is measured, usually "test".
-        items: about how many items of each split to use, taken as whole quads (or as whole passages of documents); by
-            default all of them.
-        tokenizer: the tokenizer that belongs to `model`, if that is a loaded model of `transformers`.
-        causal_items: about how many main items, taken as whole quads, to use for the causal tests; 0 for no causal
-            tests.
-        untrained: how many randomly initialised models of the same shape to measure as a control.
+        model: the model, as in `anaphora.attention`.
+        data: name of the corpus, as in the setting `data`, such as "controlled", "dpr" or "jsonl".
+        path: file or folder of the corpus; None for the built-in corpus.
+        split: split to measure, usually "test".
+        items: approximate number of items to use per split, in whole quads (or whole passages of documents); by default
+            all items.
+        tokenizer: the tokenizer of `model`, if this is a loaded model of `transformers`.
+        causal_items: approximate number of main items in the causal tests, in whole quads; 0 for no causal tests.
+        untrained: number of randomly initialised models of the same shape to measure as a control.
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
     Raises:
-        UserError: there is no such model or corpus, a setting or a number is wrong, or a split holds no items.
+        UserError: the model or corpus does not exist, a setting is invalid, or a split has no items.
     """
     if items is not None:
         at_least("items", whole_number("items", items), 1)
@@ -185,15 +184,17 @@ def score_on(
     chosen: Head | None = None,
     progress: Progress = no_progress,
 ) -> Scores:
-    """Return the scores of an open model on given items.
+    """Score the heads of an open model on given items.
 
     Args:
-        splits: as `read_splits` gives them.
-        chosen: a head fixed beforehand instead of the one that development chooses.
-        progress: is called with the name of each stage.
+        model: the model.
+        splits: items from `read_splits`.
+        causal_items, untrained: as in `score`.
+        chosen: head to measure instead of choosing one on the development split.
+        progress: function that is called with the name of each stage.
 
     Raises:
-        UserError: there is no such head, or no main item can be scored.
+        UserError: the head does not exist, or no main item can be scored.
     """
     if chosen is not None:
         existing_head(chosen, model.attending_layers, model.heads)
@@ -222,15 +223,15 @@ def score_on(
 
 
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
-    """Return the examples of a corpus; development sentences that are measured too are left out.
+    """Return the examples of a corpus, without development sentences that are also in the measured split.
 
     Args:
-        source: the corpus.
-        split: what is measured.
-        items: at most so many of each split, whole quads together, or of documents whole passages.
+        source: settings of the corpus.
+        split: split to measure.
+        items: approximate number of items per split, in whole quads (or whole passages of documents); None for all.
 
     Raises:
-        UserError: the data hold no pronoun questions, or a split holds no items.
+        UserError: the data have no pronoun questions, or a split has no items.
     """
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
@@ -252,7 +253,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 def pronoun_records(
     model: OpenRun | TransformersModel, examples: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[int] | None]:
-    """Return the pronouns' rows, and the answers of a run that has any."""
+    """Return the pronouns' attention rows, and a run's answers as candidate indices; None without answers."""
     if not isinstance(model, OpenRun):
         return list(model.records(examples)), None
     captured = capture_run(model.run, examples)
@@ -262,7 +263,7 @@ def pronoun_records(
 def _subject(
     model: OpenRun | TransformersModel, examples: Sequence[Example], most: int
 ) -> tuple[Subject | None, str | None]:
-    """Return the subject of the causal tests, or one line on why there is none."""
+    """Return the subject of the causal tests, or the reason in one line why the model cannot be tested."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -284,16 +285,16 @@ def _testable_quads(examples: Sequence[Example], most: int) -> list[Example]:
 
 
 def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return which pronouns and candidates are not in the vocabulary of a model; None if all of them are.
+    """Return the pronouns and candidates that are not in a model's vocabulary; None if all are.
 
     Raises:
-        UserError: a text does not fit the model.
+        UserError: a text is too long for the model.
     """
     return unread_mentions(model.run.tokenizer.encode if isinstance(model, OpenRun) else model.tokenize, examples)
 
 
 def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
-    """Return why a model answers no pronoun question; None if causal tests are possible."""
+    """Return the reason why a model does not answer pronoun questions; None if causal tests are possible."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.language_model import why_no_answer
@@ -304,14 +305,14 @@ def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
 def _untrained_records(
     model: OpenRun | TransformersModel, seed: int, *splits: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
-    """Return the pronouns' rows of a model at its random start, on development items and on measured ones."""
+    """Return the pronouns' rows of a randomly initialised model on the development items and the measured items."""
     at_start = untrained_model(model, seed)
     first, second = (pronoun_records(at_start, examples)[0] for examples in splits)
     return first, second
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about this many examples: whole quads, or whole passages, so that every document has some."""
+    """Sample about `most` examples in whole quads, or in whole passages of documents; None for all."""
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

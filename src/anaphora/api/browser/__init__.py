@@ -1,1 +1,1 @@
-"""A page that runs a model in the browser: one file with its weights, without network access."""
+"""HTML page that runs a model in the browser, without network access."""

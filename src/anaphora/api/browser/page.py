@@ -1,4 +1,4 @@
-"""The page: the settings, tokenizer and weights of a run, and the script that computes with them."""
+"""HTML page with the settings, tokenizer and weights of a run, and the script that runs the model."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 MOST_BYTES = 25_000_000
-"""The size that a page may have."""
+"""Largest size of a page."""
 MOST_CHARACTERS = 1_000
-"""The length of a text that the page takes."""
+"""Largest number of characters in a text on the page."""
 _TEMPLATES = Path(__file__).with_name("templates")
 _LIVE_TEMPLATES = _TEMPLATES.parent.parent / "live" / "templates"
 _SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "map.js", "try.js")
@@ -51,14 +51,14 @@ _EXAMPLES: tuple[tuple[str, str, str, Sequence[str]], ...] = (
     ("en", "The boy dropped the plate because it was hot.", "it", ("boy", "plate")),
     ("zh", "男孩放下了盘子，因为它很烫。", "它", ("男孩", "盘子")),
 )
-"""Sentences to begin with: language, text, pronoun, candidates."""
+"""Example sentences: language, text, pronoun, candidates."""
 
 
 def write_browser_page(path: Path, run: Run) -> None:
     """Write a page that runs the model of a run in the browser.
 
     Raises:
-        UserError: the page cannot compute a part of the model, or would have more than `MOST_BYTES`.
+        UserError: the page does not support a part of the model, or would be larger than `MOST_BYTES`.
     """
     html = browser_page(run)
     size = len(html.encode("utf-8"))
@@ -71,7 +71,11 @@ def write_browser_page(path: Path, run: Run) -> None:
 
 
 def browser_page(run: Run) -> str:
-    """Return the page as HTML; errors as in `write_browser_page`."""
+    """Return the page as HTML, with 16-bit weights if it is too large with 32 bits.
+
+    Raises:
+        UserError: the page does not support a part of the model.
+    """
     check_supported(run)
     html = _page(run, _pack_weights(run, 32))
     return html if len(html.encode("utf-8")) <= MOST_BYTES else _page(run, _pack_weights(run, 16))
@@ -135,13 +139,13 @@ def _page(run: Run, weights: _PackedWeights) -> str:
 
 @dataclass(frozen=True)
 class _PackedWeights:
-    """The weights of a model as text.
+    """Weights of a model as text.
 
     Attributes:
-        text: all numbers, one tensor after the other, little-endian, as base64.
-        precision: bits of a number: 32, or 16 where that changes nothing or 32 would make the page too large.
-        is_rounded: whether the numbers are not exactly those of the run.
-        sizes: the shape of each tensor by name, in the order of the text.
+        text: all tensors in the order of `sizes`, little-endian floats in base64.
+        precision: bits per weight, 32 or 16.
+        is_rounded: whether the weights differ from the run's because of rounding.
+        sizes: shape of each tensor by name.
     """
 
     text: str
@@ -151,7 +155,7 @@ class _PackedWeights:
 
 
 def _pack_weights(run: Run, precision: int) -> _PackedWeights:
-    """Return the weights in numbers of 32 or 16 bits; in 16 wherever that changes nothing."""
+    """Return the weights with 32 or 16 bits; always with 16 if that changes no weight."""
     tensors = {name: weight.float().numpy() for name, weight in _needed_tensors(run).items()}
     whole = np.concatenate([weight.ravel() for weight in tensors.values()]).astype("<f4")
     with np.errstate(over="ignore"):
@@ -167,7 +171,7 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
 
 
 def _needed_tensors(run: Run) -> dict[str, Any]:
-    """Return the weights that an answer needs: the output over the vocabulary only where that is the answer."""
+    """Return the weights needed for an answer; those of the vocabulary output only for the prediction head `word`."""
     is_word = run.config.task.prediction.kind == "word"
     return {
         name: each for name, each in distinct_tensors(run.model).items() if is_word or not name.startswith("output.")
@@ -175,7 +179,7 @@ def _needed_tensors(run: Run) -> dict[str, Any]:
 
 
 def _readable_examples(run: Run) -> list[dict[str, Any]]:
-    """Return the examples of which the run knows every word; all of them if there is none."""
+    """Return the examples whose words are all in the run's vocabulary; all examples if there are none."""
     readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
     return [_example(*one) for one in readable or _EXAMPLES]
 

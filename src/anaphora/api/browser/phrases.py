@@ -1,4 +1,4 @@
-"""The phrases of the page; its script fills in names in braces."""
+"""Phrases of the page; its script fills in the names in braces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from anaphora.report.page.answer_notes import answer_phrases
 
 
 def loading_phrase() -> str:
-    """Return the line that stands on the page until its script has unpacked the model."""
+    """Return the text that the page shows until its script has unpacked the model."""
     return _(
         "The model is being unpacked. If this line stays, JavaScript is off or the browser too old: any browser of "
         "2023 or later will do."

@@ -1,6 +1,6 @@
-"""The runs that the page supports, and their data for its script.
+"""Check of the runs that the page supports, and their description for its script.
 
-The script computes what `model/` computes, for the variants that are listed here; the tests compare the two.
+The script reimplements `model/` for the variants listed here; the tests compare the two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUPPORTED: Mapping[str, tuple[str, ...]] = {
     "model.norm": ("layer_norm", "rms_norm"),
     "task.prediction": ("word", "slot", "bilinear", "pair", "pointer"),
 }
-"""The settings that choose a part of the model, and the variants that the script computes."""
+"""Variants that the script implements, by the setting that chooses a part of the model."""
 _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
     "Unigram": {"unk_id": 1, "byte_fallback": False},
     "WordPiece": {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100},
@@ -43,14 +43,14 @@ _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
         "ignore_merges": False,
     },
 }
-"""The kinds of tokenizer that the script reads, with the options that it has for each."""
+"""Tokenizer models that the script implements, with the required options of each."""
 
 
 def check_supported(run: Run) -> None:
     """Check that the script supports every part of a run's model.
 
     Raises:
-        UserError: a part of it is of another kind; the message names the setting.
+        UserError: a part is not supported; the message names the setting.
     """
     config = run.config
     kinds = {
@@ -69,7 +69,7 @@ def check_supported(run: Run) -> None:
 
 
 def shape_of(run: Run) -> dict[str, Any]:
-    """Return the model's description for the script, without weights and their sizes."""
+    """Return the description of a run's model for the script, without the weights and their shapes."""
     model = run.config.model
     attention, norm = model.attention, model.norm
     heads = heads_of(attention)
@@ -96,7 +96,7 @@ def _position(run: Run) -> dict[str, Any]:
     if isinstance(position, Sinusoidal | Rotary):
         described["base"] = position.base
     if isinstance(position, T5Relative):
-        # The buckets of the distances to the left, as torch computes them; those to the right follow on one side.
+        # Buckets of the distances to the left as torch computes them; the script derives those to the right.
         module = cast("modules.T5Relative", run.model.encoder.position)
         left = module.bucket(-torch.arange(position.max_distance + 1))
         described |= {"buckets": left.tolist(), "side": position.buckets // 2}
@@ -114,10 +114,10 @@ def _prediction(config: Config) -> dict[str, Any]:
 
 
 def stored_tokenizer(run: Run) -> dict[str, Any]:
-    """Return the tokenizer of a run as the script reads it.
+    """Return the tokenizer of a run in the form that the script reads.
 
     Raises:
-        UserError: it is none of those that training learns, such as that of a published encoder.
+        UserError: the tokenizer was not trained by this package, for instance that of a published encoder.
     """
     content = json.loads(run.tokenizer.dumps())
     model = content["model"]
@@ -139,6 +139,6 @@ def stored_tokenizer(run: Run) -> dict[str, Any]:
 
 
 def _parts_of(tokenizer: Any) -> dict[str, Any]:
-    """Return how a tokenizer of ours prepares a text, as its file states it."""
+    """Return the parts of a tokenizer's file that determine how it prepares a text."""
     content = json.loads(tokenizer.dumps())
     return {name: content[name] for name in ("normalizer", "pre_tokenizer", "post_processor", "added_tokens")}

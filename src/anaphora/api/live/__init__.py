@@ -1,1 +1,1 @@
-"""The live page: type a sentence and see maps and answers of models at once, on this machine only."""
+"""Live page that shows maps and answers of models for a typed sentence, served on localhost only."""

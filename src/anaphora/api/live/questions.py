@@ -1,7 +1,4 @@
-"""Questions of the live page and their replies: maps and answers, with edges and heads ablated.
-
-L layers, H heads, W words.
-"""
+"""Questions of the live page and replies to them: maps and answers, with edges and heads ablated."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ MOST_EDITS = 200
 
 @dataclass(frozen=True)
 class EdgeCut:
-    """An edge from one word to another that one head may not use; words count from 0, special tokens among them."""
+    """Edge between two words that is knocked out in one head; word indices count from 0, special tokens included."""
 
     layer: int
     head: int
@@ -52,13 +49,13 @@ class EdgeCut:
 
 @dataclass(frozen=True)
 class LiveQuestion:
-    """A sentence with its interventions on the model.
+    """Sentence with interventions on the model.
 
     Attributes:
         text: the sentence.
-        example: its pronoun and candidates; None if no pronoun is named or found.
-        cuts: edges that are knocked out before the softmax.
-        off: heads that put out zeros.
+        example: the pronoun and its candidates; None if no pronoun is given or found.
+        cuts: edges to knock out before the softmax.
+        off: heads whose output is set to zero.
     """
 
     text: str
@@ -68,10 +65,13 @@ class LiveQuestion:
 
 
 def parse(message: Any) -> LiveQuestion:
-    """Parse a question of the page: text, pronoun, candidates, cuts of four numbers each, ablated heads of two.
+    """Parse a question of the page.
+
+    Args:
+        message: "text", "pronoun", "candidates", "cuts" as (layer, head, from, to), and "off" as (layer, head).
 
     Raises:
-        UserError: something is missing, of another type or too long.
+        UserError: a value is missing, of another type or too long.
     """
     if not isinstance(message, Mapping):
         raise UserError(N_("the question must be a JSON object"))
@@ -95,10 +95,10 @@ def parse(message: Any) -> LiveQuestion:
 
 
 def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[str, Any]:
-    """Return maps for the explorer, and the candidates' shares if the model answers.
+    """Return the maps for the explorer and, if the model answers, the probabilities of the candidates.
 
     Raises:
-        UserError: the text does not fit the model, or an edit names what is not there.
+        UserError: the text is too long for the model, or an intervention has a layer, head or word out of range.
     """
     started = time.perf_counter()
     tokens = _tokens(model, question.text)
@@ -152,7 +152,7 @@ def _notes(
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
-    """Return notes on the answer, or why there is none."""
+    """Return notes on the answer, or on why the model gives none."""
     example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         notes.append(_("This model gives maps and no answer about pronouns."))
@@ -185,7 +185,16 @@ def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
 def _interventions(
     question: LiveQuestion, parts: Sequence[Sequence[int]], shape: tuple[int, int]
 ) -> list[Intervention]:
-    """Return the edits of a question; an edge between words is every edge between their tokens in `parts`."""
+    """Return the interventions of a question; an edge between words stands for all edges between their tokens.
+
+    Args:
+        question: the question.
+        parts: indices of the tokens of each word.
+        shape: number of layers and of heads per layer.
+
+    Raises:
+        UserError: a layer, head or word is out of range.
+    """
     for layer, head in [(cut.layer, cut.head) for cut in question.cuts] + [
         (one.layer, one.head) for one in question.off
     ]:

@@ -1,7 +1,7 @@
-"""The server of the live page: one local address, one token, one question at a time.
+"""Server of the live page on localhost, which answers one question at a time.
 
-Nothing but this machine can ask it: it listens on the loopback, refuses any other Host (a page elsewhere could name
-this address as its own), and every question must carry the token that stands in the address which the terminal prints.
+Only this machine has access: the server listens on the loopback address, refuses any other Host header (against DNS
+rebinding), and requires a token with every request. The token is part of the address that the terminal prints.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from anaphora.api.first_sentences import first_sentence
-from anaphora.api.live.phrases import phrases
 from anaphora.api.live.questions import MOST_CHARACTERS, LiveQuestion, parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import N_, _, spoken_in
+from anaphora.base.locale.translation import N_, _, pgettext, spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
 from anaphora.report.page.explorer_phrases import explorer_phrases
@@ -54,20 +53,20 @@ _POLICY = (
 
 @dataclass
 class LiveApplication:
-    """The application that answers the page's requests.
+    """WSGI application that answers the page's requests.
 
     Attributes:
-        models: by the names that the page shows.
-        language: in which the page opens.
-        token: what every request must carry.
-        hosts: the values of the header Host that are taken; any where it is empty, before the port is known.
+        models: models by their names on the page.
+        language: initial language of the page.
+        token: token required with every request.
+        hosts: allowed values of the Host header; empty allows any, until the port is known.
     """
 
     models: Mapping[str, OpenRun | TransformersModel]
     language: str = "en"
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     hosts: tuple[str, ...] = ()
-    _asking: Lock = field(default_factory=Lock)  # models are edited while they answer: one question at a time
+    _asking: Lock = field(default_factory=Lock)  # interventions change the model, so one question at a time
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Any:
         request = Request(environ)
@@ -80,7 +79,7 @@ class LiveApplication:
                 response = _refusal(error.translated(), 400)
             except HTTPException as error:
                 response = _refusal(str(error), error.code or 400)
-            except Exception:  # a defect of ours: the page says so, the terminal says where
+            except Exception:  # a bug: the terminal shows the traceback
                 traceback.print_exc()
                 response = _refusal(_("this went wrong; the terminal shows where"), 500)
         response.headers["Content-Security-Policy"] = _POLICY
@@ -117,7 +116,7 @@ class LiveApplication:
         """Return the reply to one question.
 
         Raises:
-            UserError: the question names no model, or does not fit it.
+            UserError: the model is unknown, or the question is invalid for it.
         """
         name = message.get("model") if isinstance(message, Mapping) else None
         if not isinstance(name, str) or name not in self.models:
@@ -129,12 +128,12 @@ class LiveApplication:
             return reply(self.models[name], question)
 
     def page(self, language: str) -> str:
-        """Return the page, with the first model's maps of a first sentence in its language."""
+        """Return the page as HTML, with the first model's maps of an example sentence in `language`."""
         first = next(iter(self.models.values()))
         text, pronoun, candidates = first_sentence(first, language)
         with self._asking:
             opening = reply(first, LiveQuestion(text, example_from_query(text, pronoun, candidates)))
-        words = phrases()
+        words = _phrases()
         data = {
             "models": [
                 {"name": name, "layers": model.layers, "heads": model.heads} for name, model in self.models.items()
@@ -169,37 +168,37 @@ class LiveApplication:
         )  # fmt: skip
 
     def two_pages(self, language: str) -> str:
-        """Return a page with two sentences or two models side by side."""
+        """Return a page as HTML that shows two sentences or two models side by side."""
         return (
             template_environment(_TEMPLATES)
             .get_template("side_by_side.html.j2")
-            .render(token=self.token, language=language, title=phrases()["side_by_side"])
+            .render(token=self.token, language=language, title=_phrases()["side_by_side"])
         )
 
 
 def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
-    """Return a server on this machine's own address, and the address to open.
+    """Return a server on localhost and the address to open.
 
     Raises:
-        UserError: the port is taken.
+        UserError: the port cannot be used.
     """
     try:
         server = make_server(HOST, port, application, threaded=True, request_handler=_QuietHandler)
-    except (OSError, SystemExit) as error:  # werkzeug leaves the process where a port is taken
+    except (OSError, SystemExit) as error:  # werkzeug exits if the port is in use
         raise UserError(f"port ({port}) cannot be used ({error}); choose another, or 0 for any free port") from None
     application.hosts = (f"{HOST}:{server.port}", f"localhost:{server.port}")
     return server, f"http://{HOST}:{server.port}/?token={application.token}"
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """A request handler without logging, because a log contains the token."""
+    """Request handler without logging, because a log would contain the token."""
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
         """Do nothing."""
 
 
 def _font() -> Response:
-    """Return the font file, which a browser loads when it first needs a Chinese character."""
+    """Return the font file, which a browser loads only if it needs a Chinese character."""
     return Response(font_files()[400].read_bytes())
 
 
@@ -209,3 +208,34 @@ def _refusal(message: str, status: int) -> Response:
 
 def _json(content: Any, status: int = 200) -> Response:
     return Response(json.dumps(content, ensure_ascii=False), status=status, mimetype="application/json")
+
+
+def _phrases() -> dict[str, str]:
+    """Return the page's phrases by name, in the language of the enclosing `spoken_in`; its script fills in {names}."""
+    return {
+        "title": _("Type a sentence, see its attention"),
+        "lead": _("Maps of every layer and head, at once. Nothing leaves this machine."),
+        "model": _("Model"),
+        "text": _("Sentence"),
+        "show": _("Show"),
+        "mark": _("Click a word to mark it: once as a candidate, twice as the pronoun, three times as neither."),
+        "side_by_side": _("side by side"),
+        "working": _("asking the model …"),
+        "took": pgettext("live page", "{seconds} s"),
+        "answers": _("The model’s answer"),
+        "none": _("none of them"),
+        "candidate": _("candidate"),
+        "before": _("as it is"),
+        "after": _("with the edits"),
+        "edit": _("Change the model"),
+        "edit_hint": _("Click a cell of the whole map to choose an edge."),
+        "cut": _("cut {from} → {to} in layer {layer} head {head}"),
+        "cut_layer": _("in every head of the layer"),
+        "cut_all": _("in every layer and head"),
+        "off": _("switch off layer {layer} head {head}"),
+        "undo": _("undo all"),
+        "remove": _("undo"),
+        "more_edits": _("and {count} more"),
+        "decoder": _("A decoder: a word sees only what stands before it."),
+        "lost": _("The server does not answer. Is it still running?"),
+    }
