@@ -1,1 +1,1 @@
-"""Studies over many runs: question, cells, seeds, budget, rule, and a page with the answer."""
+"""Studies over many runs: a question, cells with seeds, rules for the verdict, and a page with the results."""

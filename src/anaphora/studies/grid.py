@@ -1,4 +1,4 @@
-"""The cells of a study as checked settings: composed and compared before anything is trained."""
+"""Cells and jobs of a study as checked settings, composed and compared before any training."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from anaphora.settings.run import Config
 from anaphora.studies.plan import BASE_CELL, StudyPlan, combined_cell_name
 
 _STUDY_SETTINGS = ("name", "output", "seed", "resume")
-"""Settings of a run that the study decides."""
+"""Settings of a run that are set by the study."""
 
 
 @dataclass(frozen=True)
 class StudyCell:
-    """One recipe of a study.
+    """Recipe of a study.
 
     Attributes:
-        name: of its folder.
-        factor: what it changes; "" for the base, "pairs" where several changes are made together.
-        parts: the cells whose changes it makes, none for the base.
-        overrides: what it changes, as on the command line.
-        config: its settings, the seed aside.
+        name: name of the cell and of its folder.
+        factor: factor that the cell changes; "" for the base, "pairs" for combined changes.
+        parts: names of the cells whose changes are combined; empty for the base.
+        overrides: changes as on the command line.
+        config: settings of the runs, except for the seed.
     """
 
     name: str
@@ -37,7 +37,7 @@ class StudyCell:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a study: a cell and a seed, with the settings and the directory of the run."""
+    """Run of a study: cell and seed, with the settings and the directory of the run."""
 
     cell: str
     seed: int
@@ -46,14 +46,14 @@ class Job:
 
 
 def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
-    """Return the cells of a study, the base first, every one composed and checked.
+    """Return the composed and checked cells of a study, the base first.
 
     Args:
-        plan: the study.
-        folder: of the configuration.
+        plan: settings of the study.
+        folder: folder of the configuration.
 
     Raises:
-        UserError: an override is wrong, changes nothing, or sets what the study decides; study and cell are named.
+        UserError: an override is invalid, changes nothing, or changes a setting that is set by the study.
     """
     single = {name: tuple(overrides) for cells in plan.factors.values() for name, overrides in cells.items()}
     named: list[tuple[str, str, tuple[str, ...]]] = [(BASE_CELL, "", ())]
@@ -69,7 +69,7 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
             setting = override.lstrip("+~").partition("=")[0]
             if setting in _STUDY_SETTINGS:
                 raise UserError(f"{title}: {override} sets {setting}, which the study decides")
-        # Dozens of runs would have too many pictures to read: a study draws them only where it sets so.
+        # A study draws pictures during training only if it sets so: dozens of runs would draw too many.
         config = replace(compose_run(folder, ["trainer.pictures=0", *all_overrides], title), resume=None)
         for other in composed:
             if other.config == config:
@@ -79,13 +79,13 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
 
 
 def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
-    """Return the runs of a study, seed by seed, so that a study stopped early has every cell.
+    """Return the runs of a study, ordered by seed, so that a study stopped early has runs of every cell.
 
     Raises:
-        UserError: a cell starts from something that is not there, or sets what that brings along.
+        UserError: the start model of a cell does not exist, or the cell changes settings that this model determines.
     """
     root = Path(plan.output) / plan.name
-    # Start models are read now and not when cells are compared, for they may have to come from the hub.
+    # Start models are resolved only here, after the cells are compared, because they may have to be downloaded.
     settled = {cell.name: with_start_model(cell.config) for cell in cells}
     return [
         Job(

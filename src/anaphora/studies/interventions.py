@@ -1,6 +1,6 @@
-"""Measures of a trained model under interventions: permuted projections, knocked-out edges, one head.
+"""Measures of a trained model under interventions: permuted projections, knocked-out edges, tests of one head.
 
-N items, L layers, H heads, E edges between two tokens.
+Axes are N (items), L (layers), H (heads) and E (edges between two tokens).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from anaphora.runs.directory import Run
 from anaphora.studies.records import GroupMeasures, group_means, merge
 
 SAMPLED_ITEMS = 800
-"""About how many items of a split, as whole blocks, test one head: the model answers each of them some ten times."""
+"""Approximate number of items, in whole quads, for the tests of one head, each with about ten forward passes."""
 _ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips")
 
 
 def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) -> GroupMeasures:
-    """Return task accuracy when queries, keys or values are permuted between the tokens of a sentence.
+    """Return task accuracy with queries, keys or values permuted between the tokens of a sentence.
 
-    Groups are named "query permuted", and "query permuted, set".
+    Groups are named "query permuted" (all items) or "query permuted, set" (a kind of cue).
     """
     data = EncodedSplit(examples, run.tokenizer)
 
@@ -47,11 +47,11 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
 
 
 def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
-    """Return task accuracy if, in every layer and head, some words cannot attend to others.
+    """Return task accuracy with attention knockout in all layers and heads.
 
-    With "candidates knocked out" the pronoun attends to no candidate, with "all knocked out" to no other word at all,
-    and with "pronoun knocked out" no candidate attends to the pronoun. The weight of an edge that is knocked out goes
-    to the rest of its row.
+    "candidates knocked out" removes the edges from the pronoun to the candidates, "all knocked out" those from the
+    pronoun to all other tokens, and "pronoun knocked out" those from the candidates to the pronoun. The weight of a
+    removed edge is redistributed over the rest of its row.
     """
     cuts: _Cuts = {
         "candidates knocked out": ("pronoun to candidates", None),
@@ -63,13 +63,12 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 
 
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
-    """Return task accuracy by the route through which answers reach the pronoun: {language: {cue: {measure: value}}}.
+    """Return task accuracy without single routes from candidates to the answer: {language: {cue: {measure: value}}}.
 
-    An answer may rest on the pronoun's own edges to the candidates, in one layer or another, or on other words that
-    attend to the candidates and to which the pronoun attends. `without_layer_0_accuracy` is the task accuracy if the
-    pronoun attends to no candidate in layer 0, and `without_relay_accuracy` if no other word attends to a candidate in
-    any layer, while the pronoun still does. `layer_0_candidate_accuracy` is that of the layer's head that is best on
-    the development split.
+    Information may reach the pronoun directly, by its edges to the candidates in some layer, or by other tokens that
+    attend to the candidates. `without_layer_0_accuracy` is the task accuracy if the pronoun cannot attend to the
+    candidates in layer 0, `without_relay_accuracy` if only the pronoun can attend to the candidates, in all layers.
+    `layer_0_candidate_accuracy` is the candidate accuracy of the head in layer 0 that is best on the development split.
     """
     main = np.flatnonzero(is_main(headline.measured.examples))
     examples = [headline.measured.examples[item] for item in main]
@@ -88,11 +87,11 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
 
 
 _Cuts = dict[str, tuple[str, Sequence[int] | None]]
-"""Name -> which edges of `token_edges` are knocked out, and in which layers; None for all."""
+"""Measure or group -> name of the edges in `token_edges` to knock out, and the layers; None for all layers."""
 
 
 def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
-    """Return (N,) whether a run's answers are right without the edges of each cut."""
+    """Return whether a run's answers are correct without the edges of each cut, (N,) by name."""
     data = EncodedSplit(examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
     edges, (layers, heads) = token_edges(data), subject.shape
@@ -104,7 +103,7 @@ def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict
 
 
 def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
-    """Return edges between the pronoun, candidates and other words of items by name, (E, 3): item, query and key."""
+    """Return the edges between pronoun, candidates and other tokens by name, (E, 3): indices of item, query and key."""
     edges: dict[str, list[tuple[int, int, int]]] = {}
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
         pronoun, everything = list(tokens.covering(example.pronoun)), range(len(tokens.ids))
@@ -124,7 +123,7 @@ def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
 
 
 def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Edges:
-    """Return edges between tokens, (E, 3), in every head of some layers."""
+    """Return edges between tokens, (E, 3), repeated for every head of the layers."""
     places = np.array([(layer, head) for layer in layers for head in range(heads)])
     item, query, key = np.repeat(edges, len(places), axis=0).T
     layer, head = np.tile(places, (len(edges), 1)).T
@@ -132,7 +131,7 @@ def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Ed
 
 
 def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.float64]]) -> GroupMeasures:
-    """Return task accuracy under each intervention, in groups that name it: `name`, and "name, set"."""
+    """Return task accuracy under each intervention, in the groups "<name>" and "<name>, <kind of cue>"."""
     groups: GroupMeasures = {}
     chance = chance_of(examples)
     for name, of_items in correct.items():
@@ -145,19 +144,20 @@ def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.fl
 
 
 def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return (N,) the share of candidates that are right."""
+    """Return the share of each item's candidates that are antecedents, (N,)."""
     return np.array([len(one.antecedents) / max(len(one.candidates), 1) for one in examples], dtype=np.float64)
 
 
 def one_head_measures(headline: Headline) -> GroupMeasures:
-    """Return {language: {"all", kind or level: {measure: value}}} of the head that the development split chose.
+    """Return causal measures of the chosen head: {language: {"all", kind or level: {measure: value}}}.
 
-    Points are of task accuracy lost if nothing is taken along the edge to the antecedent, or along all other edges;
-    flips are shares of answers. `pronoun_specificity` is the pronoun's mass on its antecedent over that of the best
-    other word. Of compositions, each level is tested on all its items.
+    `antecedent_points` and `other_edges_points` are the loss of task accuracy by value-zeroing the pronoun's edge to
+    the antecedent or all its other edges. `patch_flips` and `exchange_flips` are shares of answers that change.
+    `pronoun_specificity` is the pronoun's attention mass on its antecedent divided by that of the best other word. For
+    compositions, each level is tested on all its items.
 
     Raises:
-        UserError: the run answers nothing, or no item can be tested.
+        UserError: the run does not answer pronoun questions, or no item can be tested.
     """
     run, head, examples = headline.run, headline.head, headline.measured.examples
     groups = _of_one_head(run, sampled_main_items(examples, SAMPLED_ITEMS), head, cells)
@@ -168,7 +168,7 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
 
 
 def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the levels of compositions without set cues, which count among the main items."""
+    """Yield the levels of compositions, except set cues, which are among the main items."""
     return (cell for cell in level_cells(examples) if cell[1] in COMPOSITION_LEVELS)
 
 

@@ -1,7 +1,4 @@
-"""Measures of settings without training: scale of scores, symmetries, time of a step.
-
-B batch, T tokens, D features per head.
-"""
+"""Measures of settings without training: scale of attention scores, symmetries, and time per training step."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from anaphora.settings.run import Config
 from anaphora.studies.records import GroupMeasures
 
 ANY_LANGUAGE = "any"
-"""Where there are no sentences, there is no language."""
+"""Language of measures without sentences."""
 HEAD_WIDTHS = (4, 8, 16, 32, 64, 128, 256)
 SENTENCE_LENGTHS = (32, 64, 128, 256, 512)
 BATCH_TOKENS = 2048
@@ -34,9 +31,9 @@ def scaling(config: Config, seed: int) -> GroupMeasures:
     """Measure the saturation of softmax with growing head width, for normal queries and keys as after layer norm.
 
     Returns:
-        {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}: the variance of the scores, the mean
-        entropy of a row over 32 keys (5 bits at most), and the mean Frobenius norm of the softmax's Jacobian.
-        Vaswani et al. 2017, section 3.2.1 and its footnote 4.
+        {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}: variance of the scores, mean entropy of
+        a row over 32 keys (at most 5 bits), and mean Frobenius norm of the softmax's Jacobian, for each head width in
+        `HEAD_WIDTHS`. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
     """
     scale = None if getattr(config.model.attention, "scaled", True) else 1.0
     generator = torch.Generator().manual_seed(seed)
@@ -65,9 +62,9 @@ def symmetry(config: Config, seed: int) -> GroupMeasures:
     """Measure the change of a randomly initialised encoder's states under permuted tokens and shifted positions.
 
     Returns:
-        {"any": {"all": {"permutation_change", "shift_change"}}}: how far, relative to the states' own size, the states
-        are from the permuted states when the tokens are permuted (0: permutation equivariance), and from the same
-        states when every position grows by 7 (0: only relative positions count).
+        {"any": {"all": {"permutation_change", "shift_change"}}}: root mean square difference, relative to that of the
+        states, between the states of permuted tokens and the permuted states (0: permutation equivariance), and between
+        the states before and after all positions are increased by 7 (0: only relative positions matter).
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -86,10 +83,11 @@ def symmetry(config: Config, seed: int) -> GroupMeasures:
 
 
 def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_counter) -> GroupMeasures:
-    """Measure the seconds of a training step on 2,048 tokens for growing sentence lengths, median of three.
+    """Measure the time of a training step of the encoder on 2,048 tokens for growing sentence lengths.
 
     Returns:
-        {"any": {"tokens 32": {"seconds_per_step"}}}. Only the encoder takes part: forward, backward, AdamW.
+        {"any": {"tokens 32": {"seconds_per_step"}}}: seconds for forward pass, backward pass and AdamW step, median of
+        three.
     """
     check_length(config.model, max(SENTENCE_LENGTHS))
     with torch.random.fork_rng(devices=[]):
@@ -108,7 +106,7 @@ def _seconds_per_step(encoder: Encoder, ids: Tensor, clock: Callable[[], float])
     tokens = EncoderInput(ids, positions, torch.zeros_like(ids))
     optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-4)
     taken = []
-    for _ in range(REPEATS + 1):  # the first makes the optimizer's state and is not counted
+    for _ in range(REPEATS + 1):  # the first step creates the optimizer state and is not counted
         started = clock()
         optimizer.zero_grad()
         torch.autograd.backward(encoder(tokens).square().mean())

@@ -1,6 +1,6 @@
-"""Measures of one run in a study: numbers by language and group of items, stored with the run and re-used.
+"""Measures of one run in a study, by language and group of items, stored with the run and reused.
 
-A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value permuted".
+A group of items is "all", a kind of cue, or a group added by a measure: "pronoun", "distance 8", "value permuted".
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from anaphora.studies.plan import RUN_MEASURES
 from anaphora.studies.records import GroupMeasures, Query, group_means, measure_once, merge, settings_digest
 
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
-"""Where the groups of distances begin, in words between antecedent and pronoun; the last has no end."""
+"""Lower bounds of the groups of distances between antecedent and pronoun, in words."""
 ANTECEDENT_MARGIN = 0.1
-"""Candidate accuracy above chance from which on a head is counted as one that follows antecedents."""
+"""Smallest candidate accuracy above chance of a head that counts as following antecedents."""
 _LEVEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
 _HEADLINE_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "chance", "items")
 
 
 @dataclass(frozen=True, eq=False)
 class SplitEvaluation:
-    """A run's predictions on the items of a split.
+    """Predictions of a run on the N items of a split.
 
     Attributes:
-        examples: N items.
-        correct: (N,) whether the model's answer is right.
-        headline: the scores of its heads; None for a model without attention.
+        examples: the N items.
+        correct: (N,) 1 for a correct answer, 0 for a wrong one, NaN without answers.
+        headline: scores of the heads; None for a model without attention.
     """
 
     examples: Sequence[Example]
@@ -67,9 +67,9 @@ class SplitEvaluation:
 
 
 def measure_run(run: Run, query: Query) -> None:
-    """Measure a finished run, unless stored already, and write the numbers into its directory.
+    """Measure a finished run and store the results in its directory, unless they are already stored.
 
-    A run that was measured on other items is measured again: runs of a cell are compared on the same ones.
+    A run is measured again if its weights, the items or the code have changed.
     """
     about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
     examples = _evaluated_examples(run, query) if about_pronouns else {}
@@ -97,7 +97,7 @@ def measure_run(run: Run, query: Query) -> None:
 
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
-    """Measure settings without training, unless stored already, and write the numbers into a directory."""
+    """Measure settings without training and store the results in a directory, unless they are already stored."""
     key = {
         **query.to_dict(),
         "settings": settings_digest(config),
@@ -114,10 +114,10 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
 
 
 def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return a measure of a run by its name, whose answers to pronouns are known.
+    """Return the named measure of an evaluated run.
 
     Raises:
-        UserError: the run has no attention, which the measure needs.
+        UserError: the measure needs attention maps, and the run has none.
     """
     match name:
         case "scores":
@@ -137,7 +137,7 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and, for models with attention, the alignment of the head chosen on development."""
+    """Return task accuracy and, for models with attention, the alignment of the chosen head."""
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
@@ -148,7 +148,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and alignment by the form of the query mention: one of `FORMS`."""
+    """Return task accuracy and alignment by the form of the query mention, one of `FORMS`."""
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
         example = evaluation.examples[item]
@@ -157,7 +157,7 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task and candidate accuracy by distance in words from antecedent to pronoun: "distance 8" is 8 to 15."""
+    """Return task accuracy and alignment by distance in words from antecedent to pronoun; "distance 8" is 8 to 15."""
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
         distance = evaluation.examples[item].distance
@@ -169,10 +169,10 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def count_relation_heads(headline: Headline) -> GroupMeasures:
-    """Count the heads that follow each relation by the pronoun's rows: antecedent, cue, a fixed neighbour.
+    """Count the heads whose pronoun rows follow the antecedent, the cue or a neighbour at a fixed offset.
 
-    `head_roles` decides when a head follows the cue or a neighbour; it follows antecedents where its candidate accuracy
-    is at least ten points above chance.
+    Cue and neighbour heads are those of `head_roles`; the candidate accuracy of an antecedent head is at least
+    `ANTECEDENT_MARGIN` above chance.
     """
     groups: GroupMeasures = {}
     whole = headline.measured
@@ -195,7 +195,7 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
 
 def scores_by_level(headline: Headline) -> GroupMeasures:
-    """Return {language: {level: {measure: value}}}: a group for each level of what training showed of a composition.
+    """Return scores by level of composition, that is, by how much of it was seen in training.
 
     Raises:
         UserError: the data have no compositions.
@@ -218,11 +218,11 @@ _OF_HEADS: dict[str, Callable[[Headline], GroupMeasures]] = {
     "routes": accuracy_by_route,
     "knockout": accuracy_with_attention_knockout,
 }
-"""Measures that need attention, by name."""
+"""Measures that need attention maps, by name."""
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
-    """Return the share of texts with the right label, and as chance the share of the most common label."""
+    """Return the accuracy of a run's labels, with the share of the most frequent label as chance."""
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}
@@ -235,10 +235,10 @@ def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
 
 
 def _evaluated_texts(run: Run, query: Query) -> list[Text]:
-    """Return the texts whose labels are measured.
+    """Return the texts on which labels are evaluated.
 
     Raises:
-        UserError: the run predicts no labels.
+        UserError: the run does not predict labels.
     """
     if not isinstance(run.config.task.prediction, Label):
         raise UserError(f"measures ('labels') needs task.prediction=label, not {run.config.task.prediction.kind}")
@@ -246,10 +246,10 @@ def _evaluated_texts(run: Run, query: Query) -> list[Text]:
 
 
 def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
-    """Return the items of the development split, on which the head is chosen, and of the one that is measured.
+    """Return the items of the development split, on which the head is chosen, and of the measured split.
 
     Raises:
-        UserError: there are none to measure.
+        UserError: the measured split has no items.
     """
     corpus = corpus_of(run)
     limit = query.items or run.config.trainer.limit_items
@@ -277,7 +277,7 @@ def _settings_measure(name: str, config: Config) -> GroupMeasures:
 
 
 def _group_means(evaluation: SplitEvaluation, groups: Iterable[tuple[str, str, NDArray[Any]]]) -> GroupMeasures:
-    """Return the means over some items each: task accuracy, and the chosen head's alignment if there is one."""
+    """Return the mean task accuracy of each group, and the mean alignment of the chosen head if there is one."""
     values = {"task_accuracy": evaluation.correct}
     if evaluation.headline is not None:
         head = evaluation.headline.head

@@ -1,4 +1,4 @@
-"""A study's question, its cells and seeds, its cost, and the rules of its verdict. Imports nothing heavy."""
+"""Settings of a study: question, cells, seeds, execution, and the rules of its verdict."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from anaphora.base.locale.translation import environment_language
 from anaphora.settings.data import SPLITS
 
 BASE_CELL = "base"
-"""The cell that changes nothing."""
+"""Name of the cell without changes."""
 RUN_MEASURES = (
     *("scores", "forms", "distance", "roles", "levels", "one_head", "permuted", "knockout", "routes", "labels"),
 )
-"""What is measured of finished runs."""
+"""Measures that need finished runs."""
 SETTINGS_MEASURES = ("scaling", "symmetry", "time")
-"""What is measured of the settings alone, without training."""
+"""Measures that need only the settings, without training."""
 MEASURES = (*RUN_MEASURES, *SETTINGS_MEASURES)
 TASK_MEASURE = "task_accuracy"
 ALIGNMENT_MEASURES = ("candidate_accuracy", "antecedent_mass", "quad_accuracy")
-"""What is compared only between runs that solve the task."""
+"""Measures that are compared only between runs that solve the task."""
 
 
 @dataclass(kw_only=True)
 class VerdictRule:
-    """One condition of a study's verdict: the median of a measure over seeds, or of its difference from another cell.
+    """Condition of a study's verdict on a measure over seeds, or on its difference from another cell or group.
 
-    It holds where it does so in every language that was measured, or in those that it names.
+    The condition must hold in each of `languages`, by default in every measured language.
     """
 
     statement: str = MISSING  # the condition in words
     statement_zh: str | None = None  # the same in Chinese, for the Chinese page
     cell: str = MISSING  # the cell or pool that the condition is about
     measure: str = "task_accuracy"  # a column of study.csv
-    seed_statistic: str = "median"  # which of the seeds' values counts: median, lowest or highest
-    group: str = "all"  # the items: all, set, role, or another group in study.csv
+    seed_statistic: str = "median"  # statistic over the seeds: median, lowest or highest
+    group: str = "all"  # group of items: all, set, role, or another group in study.csv
     baseline_cell: str | None = None  # a cell whose values are subtracted, seed by seed
     baseline_group: str | None = None  # a group whose values are subtracted, from `baseline_cell` if that is set
-    languages: list[str] = field(default_factory=list)  # by default every language that was measured
+    languages: list[str] = field(default_factory=list)  # by default every measured language
     at_least: float | None = None  # smallest value for which the condition holds
     at_most: float | None = None  # largest value for which the condition holds
 
@@ -62,14 +62,14 @@ class VerdictRule:
 
 @dataclass(kw_only=True)
 class Slurm:
-    """What each run of a study requests from a Slurm cluster, if `executor=slurm`."""
+    """Resources of each run of a study on a Slurm cluster, for `executor=slurm`."""
 
     minutes: int = 60  # time limit of a run; a run that reaches it is queued again and resumed
-    timeouts: int = 3  # how often this may happen before the run counts as failed
+    timeouts: int = 3  # number of times a run may reach the limit before it counts as failed
     memory: float | None = 4  # memory of each run, in GB
     gpus: int = 0  # GPUs of each run
-    partition: str | None = None  # by default the cluster's own
-    account: str | None = None  # account that is charged for the time
+    partition: str | None = None  # by default that of the cluster
+    account: str | None = None  # account to charge for the time
     setup: list[str] = field(default_factory=list)  # shell commands before a run, for instance ["module load cuda"]
     more: list[str] = field(default_factory=list)  # other options of sbatch, for instance ["qos=long","exclusive"]
 
@@ -88,42 +88,44 @@ class Slurm:
 
 @dataclass(kw_only=True)
 class StudyPlan:
-    """A study over many runs: every cell is a recipe, trained once a seed and measured."""
+    """Settings of a study over many runs: each cell is a recipe, trained and measured once per seed."""
 
     most_used: ClassVar[tuple[str, ...]] = (
         *("output", "seeds", "only", "more", "train", "items", "minutes", "executor", "side_by_side"),
         *("trainer.device", "interface_language"),
     )
-    """The settings that the short help shows."""
+    """Settings in the short help."""
 
     name: str = MISSING  # name of the study's folder in `output`
-    question: str = MISSING  # the question that the study is to answer
-    prediction: str = MISSING  # what is expected, and why
+    question: str = MISSING  # the question that the study answers
+    prediction: str = MISSING  # the expected result, and why
     question_zh: str | None = None  # the question in Chinese, for the Chinese page; by default the English one
     prediction_zh: str | None = None  # the prediction in Chinese; by default the English one
-    names: dict[str, str] = field(default_factory=dict)  # cell, pool or factor -> its name on pages and figures
-    names_zh: dict[str, str] = field(default_factory=dict)  # cell, pool or factor -> its Chinese name there
+    names: dict[str, str] = field(default_factory=dict)  # cell, pool or factor -> its name on pages and in figures
+    names_zh: dict[str, str] = field(default_factory=dict)  # cell, pool or factor -> its Chinese name
     base: list[str] = field(default_factory=list)  # overrides of scripts/train.py that all cells share
-    factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> its overrides
-    pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are combined, to see interactions
+    factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> overrides
+    pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are combined, to measure interactions
     pools: dict[str, list[str]] = field(default_factory=dict)  # pool -> cells whose runs are also summarised together
-    seeds: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4])  # every cell is run once with each seed
+    seeds: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4])  # each cell is run once with each seed
     # `scores`, `forms`, `distance`, `roles`, `levels`, `one_head`, `permuted`, `knockout`, `routes`, `labels`; without
     # training `scaling`, `symmetry`, `time`.
     measures: list[str] = field(default_factory=lambda: ["scores"])
-    rules: list[VerdictRule] = field(default_factory=list)  # the claim holds if all of them do
-    solved: float = 0.98  # task accuracy from which a task counts as solved and alignment is compared
-    minutes: float | None = None  # stop if the first run shows that all runs would take longer than this
+    rules: list[VerdictRule] = field(default_factory=list)  # the claim holds if all rules hold
+    solved: float = 0.98  # task accuracy (0 to 1) from which a task counts as solved and alignment is compared
+    minutes: float | None = None  # stop if, judging by the first run, the study would take longer
     executor: str = "here"  # where runs are trained: `here`, or `slurm` for jobs on a cluster
-    slurm: Slurm = field(default_factory=Slurm)  # what those jobs ask for
-    # Number of runs at a time, each in a process of its own if there are several; on a cluster, jobs at a time.
+    slurm: Slurm = field(default_factory=Slurm)  # resources of these jobs
+    # Number of runs at a time, each in its own process if greater than 1; on a cluster, number of jobs at a time.
     side_by_side: int = 1
-    threads: int | None = None  # threads of each run; by default torch decides, or the cores are shared; 1 on a cluster
+    threads: int | None = (
+        None  # threads of each run; by default the choice of torch, or an equal share of cores; 1 on a cluster
+    )
     only: list[str] = field(default_factory=list)  # cells to train and measure; by default all
-    train: bool = True  # false: train nothing, but measure and show what has finished
+    train: bool = True  # false: train nothing, but measure and show finished runs
     more: list[str] = field(default_factory=list)  # overrides after those of each cell, for instance ['trainer=smoke']
     items: int | None = None  # about how many items of each split to measure; by default all
-    trainer: RunsDevice = field(default_factory=RunsDevice)  # where runs are trained and measured
+    trainer: RunsDevice = field(default_factory=RunsDevice)  # device to train and measure on
     split: str = "test"  # split on which the chosen head is measured: `train`, `dev` or `test`
     output: str = "outputs/studies"  # folder for all studies
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # file formats of figures
@@ -200,10 +202,10 @@ class StudyPlan:
 
 
 def is_share(measure: str) -> bool:
-    """Return whether a measure is a share, which is written in percent."""
+    """Return whether a measure is a share from 0 to 1, which is shown in percent."""
     return measure in (*ALIGNMENT_MEASURES, "chance") or measure.endswith(("_accuracy", "_share", "_flips"))
 
 
 def combined_cell_name(cells: list[str]) -> str:
-    """Return the name of the cell in which several changes are made together."""
+    """Return the name of the cell that combines the changes of several cells."""
     return "+".join(cells)

@@ -1,6 +1,6 @@
-"""Stored results of a study's runs: measurements, and reasons of failures.
+"""Stored results of a study's runs: measurements, and reasons for failures.
 
-A group is "all", a kind of cue, or what a measure adds: "pronoun", "distance 8", "value permuted".
+A group of items is "all", a kind of cue, or a group added by a measure: "pronoun", "distance 8", "value permuted".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MEASURED = {
 
 @dataclass(frozen=True)
 class Query:
-    """The measures of every run of a study."""
+    """Measures to take of every run of a study, with the split and the number of items to use."""
 
     measures: tuple[str, ...]
     split: str
@@ -49,12 +49,12 @@ class Query:
 
     @classmethod
     def from_plan(cls, plan: StudyPlan) -> Query:
-        """Return the measures of a plan."""
+        """Return the query of a plan."""
         return cls(tuple(plan.measures), plan.split, plan.items)
 
     @property
     def of_runs(self) -> bool:
-        """Check whether any measure needs a finished run."""
+        """Return whether any measure needs a finished run."""
         return any(measure not in SETTINGS_MEASURES for measure in self.measures)
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,15 +64,15 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """The known results of one run of a study.
+    """Stored results of one run of a study.
 
     Attributes:
-        cell, seed: which run.
+        cell, seed: cell and seed of the run.
         status: "finished", "failed", "unfinished" or "not begun".
-        error: why it failed.
-        groups: the measures; empty unless finished.
-        head: layer and head that the development split chose, where heads were scored.
-        seconds: that training took.
+        error: reason of a failure.
+        groups: measures; empty unless the run is finished.
+        head: layer and head chosen on the development split; None if heads were not scored.
+        seconds: training time; None if the run was not trained.
     """
 
     cell: str
@@ -90,13 +90,13 @@ def read_record(job: Job, query: Query) -> RunRecord:
     Raises:
         UserError: a file is damaged.
     """
-    # Every attempt begins by deleting it, so it tells of the last one; the measures may be those of an earlier one.
+    # Each attempt deletes the failure file first, so the file is of the last attempt; the measures may be older.
     failure = _read(job.directory / FAILURE_FILE, {"error": str})
     if failure:
         return RunRecord(cell=job.cell, seed=job.seed, status="failed", error=failure["error"], groups={})
     stored = _read_measured(job.directory)
     wanted = query.to_dict()
-    if not query.of_runs:  # there is no config.yaml, which is compared before anything runs
+    if not query.of_runs:  # without config.yaml, the settings are compared here
         wanted["settings"] = settings_digest(job.config)
     if stored and {name: stored["query"].get(name) for name in wanted} == wanted:
         head = stored["head"]
@@ -113,14 +113,14 @@ def read_record(job: Job, query: Query) -> RunRecord:
 
 
 def settings_digest(config: Config) -> str:
-    """Return a digest of a run's settings; where it goes and whether it shows its progress do not count."""
-    # A process of its own is told to show none.
+    """Return a digest of a run's settings, independent of its directory and of `trainer.progress`."""
+    # A run in its own process shows no progress.
     shown = replace(config.trainer, progress=True)
     return hashlib.sha256(dumps(replace(config, name=None, output="", trainer=shown)).encode()).hexdigest()[:16]
 
 
 def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
-    """Check whether the measures of a key are stored; False if the file is damaged, which is then rewritten."""
+    """Return whether the measures of a key are stored; False if the file is damaged."""
     try:
         stored = _read_measured(directory)
     except UserError:
@@ -129,10 +129,10 @@ def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
 
 
 def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[], Mapping[str, Any]]) -> None:
-    """Measure and store the values of a key, unless they are stored already."""
+    """Measure and store the values of a key, unless they are already stored."""
     if is_measured(directory, key):
         return
-    # A process that is stopped meanwhile must not leave numbers of other code.
+    # An interrupted process must not leave outdated measures.
     (directory / MEASURED_FILE).unlink(missing_ok=True)
     write_json(directory / MEASURED_FILE, {"query": key, **measured()})
 
@@ -140,11 +140,11 @@ def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[],
 def group_means(
     values: Mapping[str, NDArray[np.floating]], groups: Iterable[tuple[str, str, NDArray[Any]]]
 ) -> GroupMeasures:
-    """Return the mean of every measure over the items of each group, and how many they are.
+    """Return the mean of every measure over the items of each group, and the number of items.
 
     Args:
-        values: measure -> (N,) its value for each item.
-        groups: language, name, and which items.
+        values: measure -> (N,) value of each item.
+        groups: (language, name, items) of each group, items as indices or as a mask of shape (N,).
     """
     measured: GroupMeasures = {}
     for language, group, items in groups:
@@ -156,7 +156,7 @@ def group_means(
 
 
 def merge(groups: GroupMeasures, measured: GroupMeasures) -> None:
-    """Add measures to those of the same languages and groups."""
+    """Merge measures into those of the same languages and groups, in place."""
     for language, of_language in measured.items():
         for group, values in of_language.items():
             groups.setdefault(language, {}).setdefault(group, {}).update(values)

@@ -1,4 +1,4 @@
-"""A study from its plan to its page: every run re-used, resumed or trained, measured, and put together."""
+"""Execution of a study: train and measure its runs, summarise them, and write its page."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
     """Train and measure what is missing, and write `study.json`, `study.csv`, figures and the page.
 
     Args:
-        plan: the study.
-        folder: of the configuration.
+        plan: settings of the study.
+        folder: folder of the configuration.
 
     Raises:
-        UserError: a cell's overrides are wrong or name a device or a cluster that is not there (before anything runs),
-            a directory holds a run with other settings, the data of a cell are not there, or the first run shows that
-            the study would take longer than `minutes`.
+        UserError: before any run, if a cell's settings are invalid, its data, device or cluster do not exist, or a
+            directory holds a run with other settings; after the first run, if the study would take longer than
+            `minutes`.
     """
     cells = cells_of(plan, folder)
     all_jobs = jobs_of(plan, cells)
@@ -55,7 +55,7 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
     query = Query.from_plan(plan)
     if plan.train and query.of_runs:
         _check_data(plan, untrained)
-    # The page is about the whole study, also where `only` names a part of it.
+    # The page covers the whole study even if `only` is set.
     _check_directories(all_jobs)
     root = Path(plan.output) / plan.name
     with locked_directory(root):
@@ -68,9 +68,9 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
 
 
 def write_study(plan: StudyPlan, study: Study) -> None:
-    """Write a study's numbers, figures and page and the index of all studies, and print its table and its verdict.
+    """Write a study's results, figures and page and the index of all studies, and print its tables and verdict.
 
-    Pages and figures are written in each language that `plan.interface_language` asks for.
+    Pages and figures are written in each language of `plan.interface_language`.
     """
     root = Path(plan.output) / plan.name
     write_json(root / "study.json", study.to_json())
@@ -101,7 +101,7 @@ def write_study(plan: StudyPlan, study: Study) -> None:
 
 
 def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
-    """Run every job of a study, in this process, several or on a cluster, and report the progress."""
+    """Run the jobs of a study in this process, in several processes or on a cluster, and print the progress."""
     progress = StudyProgress(plan, jobs, query)
     logs = Path(plan.output) / plan.name / "logs"
     if plan.executor == "slurm":
@@ -127,10 +127,10 @@ def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, pro
 
 
 def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:
-    """Check, before any work, that stored results which the pages need are intact.
+    """Check that the stored results needed for the pages are intact, before any run starts.
 
     Raises:
-        UserError: a result of a run or another study is damaged, or the index cannot be written.
+        UserError: a result of a run or of another study is damaged, or the index cannot be written.
     """
     for name in page_names(INDEX, page_suffixes(plan.interface_language)).values():
         check_writable(root.parent / name)
@@ -142,7 +142,11 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
-    """Check, before any work, that data exist: otherwise every run of the cell fails."""
+    """Check that the data of all cells exist, before any run starts.
+
+    Raises:
+        UserError: the data of a cell do not exist.
+    """
     for job in {repr(job.config.data): job for job in reversed(untrained)}.values():
         try:
             files_read(job.config.data)
@@ -151,7 +155,11 @@ def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
 
 
 def _check_directories(jobs: Sequence[Job]) -> None:
-    """Check, before any work, that no directory holds a run with other settings."""
+    """Check that no directory holds a run with other settings, before any run starts.
+
+    Raises:
+        UserError: a directory holds one.
+    """
     for job in jobs:
         layout = RunFiles(job.directory)
         if layout.config.exists() and not same_settings(read(layout.config), job.config):

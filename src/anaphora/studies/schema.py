@@ -1,4 +1,4 @@
-"""The results of a study in `study.json`, tables, figures and pages."""
+"""Results of a study as stored in `study.json`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ VERDICTS = ("holds", "not so", "open")
 
 @dataclass(frozen=True, kw_only=True)
 class SeedValues(Spread):
-    """A measure over the plan's seeds, with the value of each: None if a run has not finished or has none."""
+    """Measure over the plan's seeds, with the value of each run; None if a run is unfinished or lacks the measure."""
 
     values: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedDifference(Spread):
-    """Differences of a measure seed by seed, how many there are, and the 95 % interval of their mean."""
+    """Differences of a measure between runs of the same seed: spread, number of pairs, 95 % interval of the mean."""
 
     pairs: int
     interval: Interval | None
@@ -32,14 +32,14 @@ class SeedDifference(Spread):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSummary:
-    """What was measured of one group of items in the runs of a cell or a pool.
+    """Summary of one group of items over the runs of a cell or a pool.
 
     Attributes:
-        runs: how many have the group.
-        solved: how many of them solve the task; None where task accuracy was not measured.
-        is_solved: whether their median does.
-        measures: by name.
-        against_base: differences from the base cell, seed by seed; those of alignment only between runs that both solve
+        runs: number of runs that have the group.
+        solved: number of runs that solve the task; None if task accuracy was not measured.
+        is_solved: whether the median task accuracy counts as solved; None if it was not measured.
+        measures: measures over seeds by name.
+        against_base: differences from the base cell by measure; those of alignment only between runs that both solve
             the task. Empty for the base cell and for pools.
     """
 
@@ -51,12 +51,12 @@ class GroupSummary:
 
 
 Groups = dict[str, dict[str, GroupSummary]]
-"""{language: {group: its summary}}."""
+"""{language: {group: summary}}."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellRun:
-    """How far a run of a cell came; `head` is the layer and the head that the development split chose."""
+    """Status of a run of a cell; `head` is the chosen (layer, head), `seconds` the training time."""
 
     seed: int
     status: str
@@ -67,7 +67,7 @@ class CellRun:
 
 @dataclass(frozen=True, kw_only=True)
 class CellSummary:
-    """The runs of one recipe; `parts` are the changes that it makes together."""
+    """Results of one cell; `parts` are the names of the cells whose changes it combines."""
 
     name: str
     factor: str
@@ -79,7 +79,7 @@ class CellSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolRun:
-    """One run that belongs to a pool of cells."""
+    """Status of a run in a pool of cells."""
 
     cell: str
     seed: int
@@ -88,7 +88,7 @@ class PoolRun:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSummary:
-    """The runs of several cells together, cell by cell."""
+    """Results of several cells together, with the runs ordered by cell."""
 
     name: str
     cells: tuple[str, ...]
@@ -108,12 +108,12 @@ class Interaction(SeedDifference):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOutcome:
-    """A rule of the plan, and its outcome.
+    """Outcome of one rule of a study's plan; the other attributes are those of `VerdictRule`.
 
     Attributes:
-        needed: the values that it needs, in signs and in English.
-        passed: None if it has no values.
-        spreads: what it is about, by language; None if no run solves the task.
+        needed: the condition in symbols and English words, such as "lowest ≥ 0.9".
+        passed: whether the rule holds; None if this is not decided.
+        spreads: values over seeds by language; None for a language without values.
     """
 
     statement: str
@@ -134,7 +134,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyVerdict:
-    """Whether a study's claim holds: one of `VERDICTS`, with the rules that decide it."""
+    """Verdict on a study's claim, one of `VERDICTS`, with the outcomes of its rules."""
 
     verdict: str
     rules: tuple[RuleOutcome, ...]
@@ -142,7 +142,7 @@ class StudyVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A whole study: its question, its cells and pools, and its verdict."""
+    """Results of a study: its question, cells, pools and verdict."""
 
     name: str
     question: str
@@ -162,16 +162,16 @@ class Study:
 
     @property
     def table_cells(self) -> Sequence[CellSummary | PoolSummary]:
-        """Return the rows of a study's tables: its cells, then its pools."""
+        """Return the cells and then the pools, which are the rows of tables."""
         return [*self.cells, *self.pools]
 
     @property
     def measured_languages(self) -> list[str]:
-        """Return the languages in which anything was measured."""
+        """Return the languages with measurements."""
         return list(dict.fromkeys(language for cell in self.cells for language in cell.groups))
 
     def groups_in(self, language: str) -> Iterator[GroupSummary]:
-        """Yield the groups of all cells in one language."""
+        """Yield the summaries of all groups of all cells in one language."""
         for cell in self.cells:
             yield from cell.groups.get(language, {}).values()
 
@@ -185,12 +185,12 @@ def read_study(path: Path, way_out: str) -> Study:
     """Read a `study.json`.
 
     Args:
-        path: of the file.
-        way_out: what to do with a damaged one, for the message.
+        path: path of the file.
+        way_out: advice in the error message for a damaged file.
 
     Raises:
-        FileNotFoundError: there is none.
-        UserError: it is damaged; the message names the key and what is allowed.
+        FileNotFoundError: the file does not exist.
+        UserError: the file is damaged; the message names the key and the allowed values.
     """
     content = read_json(path, {str: object}, way_out)
     try:

@@ -1,6 +1,6 @@
-"""A study's records put together: medians and spread over seeds, differences to the base, interactions, the verdict.
+"""Summary of a study's records: spread over seeds, differences from the base, interactions, and the verdict.
 
-Values are lists over the plan's seeds, None if a run has not finished or a measure does not apply.
+Values are lists over the plan's seeds; None stands for an unfinished run or a measure that does not apply.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Values = Sequence[float | None]
 
 
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
-    """Summarise a study from its records.
+    """Summarise the records of a study.
 
-    Differences are taken seed by seed; those of alignment only between runs that both solve the task.
+    Differences are between runs of the same seed; those of alignment only between runs that both solve the task.
     """
     by_cell = {cell.name: _by_seed(plan, cell.name, records) for cell in cells}
     groups = {name: _group_summaries(plan, runs) for name, runs in by_cell.items()}
@@ -81,7 +81,7 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
 
 
 def table_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the table of a study: one row per cell, seed, language and group; one per unfinished run."""
+    """Return the rows of `study.csv`: one per cell, seed, language and group, and one per unfinished run."""
     rows: list[dict[str, Any]] = []
     for cell in study.cells:
         for number, run in enumerate(cell.runs):
@@ -105,12 +105,12 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     """Return the verdict on the claim.
 
-    "not so" where a rule fails; "open" where none fails and one is not decided: because it depends on a seed that was
-    not measured or, for alignment, because the cell does not solve the task.
+    The verdict is "not so" if a rule fails, and "open" if none fails but one is undecided: it depends on a seed without
+    measurements or, for alignment, the cell does not solve the task. Otherwise it is "holds".
 
     Args:
-        plan: with the rules.
-        groups_of: the groups of each cell and pool by its name.
+        plan: settings of the study, with the rules.
+        groups_of: groups by name of the cell or pool.
     """
     rows = []
     for rule in plan.rules:
@@ -122,7 +122,7 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
         checks = [_is_satisfied(plan, rule, sides[language]) if language in sides else None for language in languages]
         passed = False if False in checks else None if not checks or None in checks else True
         fields = asdict(rule) | {"languages": tuple(rule.languages)}
-        with spoken_in("en"):  # files are English
+        with spoken_in("en"):  # result files are in English
             needed = rule_condition(rule, lambda bound: with_minus(f"{bound:g}"))
         rows.append(RuleOutcome(**fields, needed=needed, passed=passed, spreads=spreads))
     outcomes = [row.passed for row in rows]
@@ -131,11 +131,11 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
 
 
 def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float], str]) -> str:
-    """Return the values that a rule needs, in signs and words.
+    """Return the condition of a rule in symbols and words, such as "lowest ≥ 0.9".
 
     Args:
-        rule: of a plan or of a study.
-        bound_text: how its bounds are written.
+        rule: rule of a plan, or its outcome.
+        bound_text: function that formats a bound.
     """
     bounds = "at_most" if rule.at_least is None else "at_least" if rule.at_most is None else "between"
     low, high = (None if end is None else bound_text(end) for end in (rule.at_least, rule.at_most))
@@ -154,7 +154,7 @@ def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float]
 
 
 def _each_group(groups: Groups) -> Iterator[tuple[str, str, GroupSummary]]:
-    """Yield (language, group, its summary)."""
+    """Yield (language, group, summary)."""
     for language, of_language in groups.items():
         for group, summary in of_language.items():
             yield language, group, summary
@@ -171,7 +171,7 @@ def _pool_summary(plan: StudyPlan, name: str, cells: Sequence[str], records: Seq
 
 
 def _by_seed(plan: StudyPlan, cell: str, records: Sequence[RunRecord]) -> list[RunRecord]:
-    """Return the records of one cell in the order of the plan's seeds."""
+    """Return the records of one cell, in the order of the plan's seeds."""
     by_seed = {record.seed: record for record in records if record.cell == cell}
     return [by_seed[seed] for seed in plan.seeds]
 
@@ -204,7 +204,7 @@ def _seed_summary(plan: StudyPlan, by_run: Sequence[Mapping[str, float | None]])
 
 
 def _with_differences(plan: StudyPlan, groups: Groups, base: Groups) -> Groups:
-    """Return a cell's groups with their differences from the base cell's."""
+    """Return a cell's groups with their differences from the same groups of the base cell."""
     return {
         language: {
             group: replace(summary, against_base=_differences_to_base(plan, summary, base[language][group]))
@@ -229,7 +229,7 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
 
 
 def _difference_summary(differences: Values, bounds: tuple[float, float]) -> SeedDifference | None:
-    """Return differences over seeds, which cannot leave some bounds; None if there are none."""
+    """Summarise differences over seeds; `bounds` are their possible values. None if there are no differences."""
     spread = _spread(differences)
     if spread is None:
         return None
@@ -240,7 +240,7 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """Return a measure's values over seeds; alignment only of the runs that solve the task."""
+    """Return a measure's values over seeds; for alignment, None for runs that do not solve the task."""
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:
         return values
@@ -252,7 +252,7 @@ def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> 
 
 
 def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Interaction]:
-    """Yield the joint effects of two changes beyond single ones: (both - one) - (other - base), seed by seed."""
+    """Yield the interactions of pairs of changes: (both - one) - (other - base) for each seed."""
     groups_of = {cell.name: cell.groups for cell in cells}
     for cell in cells:
         if len(cell.parts) != 2:
@@ -273,7 +273,7 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 
 
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
-    """Return the group of a rule, and the subtracted one if any, by each language with both."""
+    """Return the group of a rule and the group to subtract, if any, for each language with both."""
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
         sides.append((rule.baseline_cell or rule.cell, rule.baseline_group or rule.group))
@@ -287,15 +287,15 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
-    """Return the values over seeds that a rule is about; for alignment None of a run that does not solve the task."""
+    """Return the values over seeds that a rule judges; for alignment, None for runs that do not solve the task."""
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Check whether a rule holds for any values of the unmeasured seeds; None if it depends on them.
+    """Return whether a rule holds whatever the values of unmeasured seeds; None if the outcome depends on them.
 
-    For alignment None too where a cell does not solve the task.
+    For alignment, also None if a cell does not solve the task.
     """
     if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None

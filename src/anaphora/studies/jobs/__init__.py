@@ -1,1 +1,1 @@
-"""Execution of a study's runs: in this process, in others, or on a cluster."""
+"""Execution of a study's runs: in this process, in other processes, or on a cluster."""

@@ -1,4 +1,4 @@
-"""Progress of a study: a line in the terminal for each finished run, with the time left."""
+"""Progress of a study: a line in the terminal for each run that has ended, with the time left."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import FAILURE_FILE, Query, RunRecord, read_record
 from anaphora.training.loggers import checkpoint_step
 
-_CHECKPOINT_COPIES = 4  # the last weights, two numbers of the optimizer for each, and the best weights
-_USUAL_VOCABULARY = 5_000  # tokens, if the text decides how many; about those of the built-in corpus
+_CHECKPOINT_COPIES = 4  # last weights, two optimizer states per weight, and best weights
+_USUAL_VOCABULARY = 5_000  # tokens of a vocabulary whose size depends on the text; about that of the built-in corpus
 
 
 class StudyProgress:
-    """Reports how far the study is and how long it may take, and stops one that would take too long.
+    """Progress report of a study, which stops a study that would take too long.
 
-    The time left is that of the steps of training left, at the pace of the runs that were trained from their start.
+    The time left is estimated from the remaining training steps and the speed of the runs trained from the start.
 
     Attributes:
-        ended: how many runs have ended, failed ones among them.
+        ended: number of runs that have ended, failed runs included.
     """
 
     def __init__(self, plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
@@ -43,7 +43,7 @@ class StudyProgress:
         self.begun = time.perf_counter()
         to_train = [job for job in jobs if self._is_to_train(job)]
         self._steps_left = {job.directory: job.config.steps - _steps_done(job) for job in to_train}
-        # Found out now, for on a cluster a run has been at work for a while when it is seen to have begun.
+        # Determined here, because on a cluster a run is noticed only some time after its start.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._begun: dict[Path, float] = {}
         print_phrase(
@@ -57,24 +57,24 @@ class StudyProgress:
 
     @property
     def steps_left(self) -> int:
-        """Return the remaining steps of the runs still to be trained, from their last checkpoints."""
+        """Return the number of training steps left, counted from the last checkpoint of each run."""
         return sum(self._steps_left.values())
 
     def begin(self, job: Job) -> None:
-        """Record that a run starts, or is seen to have started."""
+        """Record that a run has started."""
         self._begun.setdefault(job.directory, time.perf_counter())
 
     def end(self, job: Job, error: str = "") -> None:
-        """Print how a run has ended.
+        """Record the end of a run and print its outcome.
 
         Args:
             job: the run.
-            error: how its process ended, in case the run has not written the reason itself.
+            error: reason of a failure if the run has not stored one itself.
 
         Raises:
-            UserError: it was the first, and by its time all would take longer than `minutes`.
+            UserError: after the first run, if the study would take longer than `minutes`.
         """
-        begun = self._begun.pop(job.directory, None)  # None if it ended before it was seen to have begun
+        begun = self._begun.pop(job.directory, None)  # None if its start was not noticed
         seconds = 0.0 if begun is None else time.perf_counter() - begun
         record = self._read_record(job)
         if error and record.status in ("unfinished", "not begun"):
@@ -111,14 +111,14 @@ class StudyProgress:
             )
 
     def _read_record(self, job: Job) -> RunRecord:
-        """Return a run's record; a damaged one counts as unfinished, for the run is measured again."""
+        """Return a run's record; a damaged record counts as unfinished, because the run is measured again."""
         try:
             return read_record(job, self.query)
         except UserError:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished", groups={})
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether a run has no final weights yet, or is not measured yet if only settings are measured."""
+        """Return whether a run is to be trained or, if only settings are measured, to be measured."""
         if not self.plan.train:
             return False
         if self.query.of_runs:
@@ -144,12 +144,12 @@ class StudyProgress:
 def _steps_done(job: Job) -> int:
     try:
         return checkpoint_step(RunFiles(job.directory))
-    except Exception:  # a damaged checkpoint is the run's own failure
+    except Exception:  # the run itself will fail on a damaged checkpoint
         return 0
 
 
 def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
-    """Print about how much disk the weights of the runs that are left take, and their checkpoints while they train."""
+    """Print the approximate disk space for the weights of the runs to train, and for their checkpoints in training."""
     left = [weights_bytes(job.config) for job in to_train]
     training = _CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])
     print_phrase(
@@ -164,10 +164,10 @@ def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
 
 
 def weights_bytes(config: Config) -> int:
-    """Return about how large the file of a run's weights will be, by its settings or by what it starts from."""
+    """Return the approximate size in bytes of a run's weight file, from its settings or its start model."""
     start = RunFiles(Path(config.start)).weights if config.start else None
     if start is not None and start.exists():
         return start.stat().st_size
     known = config.vocabulary.size if isinstance(config.vocabulary, SubwordVocabulary) else _USUAL_VOCABULARY
-    matrices = 1 if config.model.tied_output else 2  # the embedding, and the output's own
+    matrices = 1 if config.model.tied_output else 2  # the embedding, and the output if it is not tied
     return round(4 * (about_weights(config.model) + matrices * known * config.model.width))

@@ -1,4 +1,4 @@
-"""The runs of a study at work: one after another, in processes of this machine, or as jobs of a cluster."""
+"""Executors of a study's runs, and the loop that starts runs and waits for them."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ _POLL_SECONDS = 0.5
 
 
 class StartedRun(Protocol):
-    """A run that was started, as a process or as a job of a cluster."""
+    """Interface of a started run, a process or a job on a cluster."""
 
     def is_running(self) -> bool:
-        """Return whether it is at work, and not only queued."""
+        """Return whether the run is running, not queued."""
 
     def has_ended(self) -> bool:
-        """Return whether it has ended."""
+        """Return whether the run has ended."""
 
     def failure(self) -> str:
-        """Return how it ended, in case it could not write the reason itself; empty if nothing went wrong."""
+        """Return the reason of a failure that the run could not store itself; empty without failure."""
 
     def cancel(self) -> None:
         """Stop the run."""
 
 
 class Executor(Protocol):
-    """An executor that starts runs.
+    """Interface of an executor that starts runs.
 
     Attributes:
-        at_a_time: how many to start before the first ends.
-        outlives_command: whether runs go on when the command is interrupted.
+        at_a_time: largest number of runs at a time.
+        outlives_command: whether runs continue if the command is interrupted.
     """
 
     at_a_time: int
     outlives_command: bool
 
     def start(self, jobs: Sequence[Job]) -> Sequence[StartedRun]:
-        """Start one or more runs."""
+        """Start the runs of the jobs."""
 
 
 class LocalProcesses:
-    """Starts runs as processes of this machine; what each prints goes to a file of `logs`.
+    """Executor that starts each run as a process on this machine, with its output in a file in `logs`.
 
-    A process of its own for each run, not a pool: one that the machine kills for its memory ends no other.
+    It does not use a process pool, so that a run killed for lack of memory does not affect the others.
     """
 
     outlives_command = False
@@ -79,9 +79,9 @@ class LocalProcesses:
                 [sys.executable, "-m", "anaphora.studies.jobs.worker"],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, text=True, env=environment,
             )  # fmt: skip
-        # It stays open: the process ends when it closes.
+        # The input stays open: the worker exits when it closes.
         assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended already; its status says so
+        with contextlib.suppress(BrokenPipeError):  # the process has already ended
             process.stdin.write(encode_job(job.config, self.query, self.train, self.threads))
             process.stdin.flush()
         return _Process(process)
@@ -106,12 +106,12 @@ class _Process:
 
 
 def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -> None:
-    """Start the runs, as many at a time as the executor allows, and wait for all of them.
+    """Start the runs, at most `executor.at_a_time` at a time, and wait for all of them.
 
-    An interrupt ends the runs, except those that outlive the command: the same command waits for them again.
+    An interrupt cancels the runs, unless they outlive the command; the same command then waits for them again.
 
     Raises:
-        UserError: by the time of its first run the study would take longer than `minutes`; the others are cancelled.
+        UserError: after the first run, if the study would take longer than `minutes`; the other runs are cancelled.
     """
     queued, started = list(jobs), list[tuple[Job, StartedRun]]()
     try:

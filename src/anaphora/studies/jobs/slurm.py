@@ -1,4 +1,4 @@
-"""Runs of a study as jobs of a Slurm cluster, through submitit; one that is preempted is queued again and goes on."""
+"""Runs of a study as jobs on a Slurm cluster, through submitit; a preempted job is requeued and resumed."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ if TYPE_CHECKING:
     import submitit
 
 SUBMITTED_FILE = "submitted.json"
-"""In the folder of the logs, of each run: the id of its job, by which a study that is begun again finds those at work,
-and the digest of what that job does."""
+"""File in the log folder with the job id and job digest of each run, by which a restarted study finds its jobs."""
 _SUBMITTED = {str: {"id": str, "digest": str}}
 _CANCEL_SECONDS = 1.0
 _AT_WORK = ("PENDING", "RUNNING", "REQUEUED", "COMPLETING")
-"""States of jobs of an earlier command that are waited for and not submitted again. SUSPENDED is none: submitit counts
-such a job as done."""
+"""States of jobs of an earlier command that are not submitted again. SUSPENDED is missing: submitit counts such jobs as
+done."""
 
 
 class StudyJob:
-    """One run of a study as a call without arguments, which the cluster may make again if it was cut short."""
+    """Run of a study as a callable without arguments, which can be called again after an interruption."""
 
     def __init__(self, encoded: str) -> None:
         self.encoded = encoded
 
     @property
     def digest(self) -> str:
-        """Return a digest of the job."""
+        """Return a digest of the encoded job."""
         return hashlib.sha256(self.encoded.encode()).hexdigest()[:16]
 
     def __call__(self) -> None:
@@ -51,7 +50,7 @@ class StudyJob:
             run_encoded(self.encoded)
 
     def checkpoint(self) -> Any:
-        """Return what submitit queues if it is preempted or out of time: the same, for a run resumes itself."""
+        """Return the submission for a preempted or timed-out job: the same job, because a run resumes itself."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -59,37 +58,37 @@ class StudyJob:
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """A run that was submitted; `train` is false if only what has finished is measured."""
+    """Submitted run; `train` is false if only finished runs are measured."""
 
     job: submitit.Job[None]
     train: bool
 
     def is_running(self) -> bool:
-        """Return whether it is at work, and not only queued."""
+        """Return whether the run is running, not queued."""
         return bool(self.job.state == "RUNNING")
 
     def has_ended(self) -> bool:
-        """Return whether it has ended."""
+        """Return whether the run has ended."""
         return bool(self.job.done())
 
     def failure(self) -> str:
-        """Return the state in which its job ended, and where it printed why."""
+        """Return the final state of the job and the path of its error log; empty if the run was only measured."""
         reason = f"job {self.job.job_id} ({self.job.state}) left no result; {self.job.paths.stderr}"
         return reason if self.train else ""
 
     def cancel(self) -> None:
-        """Cancel the job, whether it waits or runs."""
+        """Cancel the job, queued or running."""
         self.job.cancel(check=False)
 
 
 class Cluster:
-    """A launcher that submits runs as a job array through submitit's AutoExecutor, and waits for those in progress.
+    """Executor that submits runs as a job array through submitit's AutoExecutor, and reuses jobs in progress.
 
     Args:
-        plan: what each run asks for.
-        query: what is measured.
-        logs: folder for submitit's log files, on a file system that all machines share.
-        kind: submitit's name for the cluster; "local" runs the jobs on this machine.
+        plan: settings of the study, with the resources of a run.
+        query: measures to take.
+        logs: folder for submitit's log files, on a file system shared by all machines.
+        kind: submitit's name of the cluster; "local" runs the jobs on this machine.
     """
 
     at_a_time = sys.maxsize  # the cluster queues them itself
@@ -104,9 +103,9 @@ class Cluster:
         self.executor.update_parameters(**slurm_parameters(plan))
 
     def start(self, jobs: Sequence[Job]) -> list[ClusterRun]:
-        """Submit the runs on which no job of an earlier command is at work.
+        """Submit the runs, except those with a job of an earlier command in progress.
 
-        A job that does something else for its run, for instance measures less, is cancelled first.
+        An earlier job with other settings or measures is cancelled first.
         """
         submitted: dict[str, dict[str, str]] = {}
         if self.record.exists():
@@ -117,7 +116,7 @@ class Cluster:
             earlier = submitted.get(_name(job))
             found = self.find(earlier["id"]) if earlier else None
             if earlier and found and not found.done() and found.state in _AT_WORK:
-                # One that trains measures as well: `train=false` waits for it.
+                # A job that trains also measures, so it serves train=false too.
                 if earlier["digest"] in {self._call(job, train).digest for train in (self.plan.train, True)}:
                     by_run[_name(job)] = found
                 else:
@@ -137,12 +136,12 @@ class Cluster:
         return [ClusterRun(by_run[_name(job)], self.plan.train) for job in jobs]
 
     def submit(self, calls: Sequence[StudyJob]) -> list[submitit.Job[None]]:
-        """Queue one or more calls as one array of jobs."""
+        """Submit calls as one job array."""
         with self.executor.batch():
             return [self.executor.submit(call) for call in calls]
 
     def find(self, job_id: str) -> submitit.Job[None]:
-        """Return the job of an earlier command."""
+        """Return a job of an earlier command by its id."""
         from submitit import SlurmJob
 
         return SlurmJob(folder=self.executor.folder, job_id=job_id)
@@ -155,7 +154,7 @@ def check_cluster() -> None:
     """Check that jobs can be submitted from this machine.
 
     Raises:
-        UserError: submitit is not installed, or there is no Slurm here.
+        UserError: submitit or Slurm's sbatch is not installed.
     """
     if importlib.util.find_spec("submitit") is None:
         command = pip_install("'anaphora[cluster]'")
@@ -165,7 +164,7 @@ def check_cluster() -> None:
 
 
 def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
-    """Return the parameters of an array of jobs, under submitit's names; None leaves one out."""
+    """Return the parameters of a job array under submitit's names; None omits a parameter."""
     slurm = plan.slurm
     options = (option.partition("=") for option in slurm.more)
     return {
@@ -184,7 +183,7 @@ def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
 
 
 def _cancel(outdated: Sequence[submitit.Job[None]]) -> None:
-    """Cancel jobs, and wait until they have ended: before that they hold the directories of their runs."""
+    """Cancel jobs and wait until they have ended, because until then they lock the directories of their runs."""
     if outdated:
         notice = _("{jobs} jobs of an earlier command have other settings or measures and are cancelled")
         say(notice.format(jobs=len(outdated)))

@@ -1,7 +1,7 @@
-"""One run of a study, in this process or, as `python -m anaphora.studies.jobs.worker`, in one of its own.
+"""Execution of one run of a study, in this process or in its own: `python -m anaphora.studies.jobs.worker`.
 
-The process reads its job from standard input, and ends at once when that closes: the process that started it is gone,
-and every file is whole.
+The worker process reads its job from standard input and exits as soon as the input closes, which means that its parent
+has ended. Files are written atomically, so none is left incomplete.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from anaphora.training.reuse import load_or_train
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a run if necessary and measure it; an error is stored with the run and not raised.
+    """Train a run if necessary and measure it; errors are stored with the run instead of raised.
 
     Args:
-        config: with the name of the run's directory.
-        query: the measures.
-        train: whether an unfinished run may be trained; where not, nothing is done with it.
+        config: settings of the run; `output` and `name` give its directory.
+        query: measures to take.
+        train: whether to train an unfinished run; if not, an unfinished run is skipped.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -47,14 +47,14 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
         else:
             with locked_run(directory):
                 measure_settings(config, directory, query)
-    except Exception as error:  # a run that fails is a result; the others go on
+    except Exception as error:  # a failed run does not stop the study
         if not isinstance(error, UserError):
             traceback.print_exc()
         write_json(failure, {"error": one_line(error)})
 
 
 def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
-    """Encode a job for another process or machine, without progress bars, as one line of JSON."""
+    """Encode a job for another process or machine as one line of JSON; progress bars are turned off."""
     config = replace(config, trainer=replace(config.trainer, progress=False))
     plain = {"settings": asdict(config), "query": asdict(query), "train": train, "threads": threads}
     return json.dumps(plain) + "\n"

@@ -1,1 +1,1 @@
-"""The pages of studies, each in the language of the interface."""
+"""Pages of studies, in the language of the interface."""

@@ -1,4 +1,4 @@
-"""The conclusions of a study in sentences."""
+"""Conclusions of a study in sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anaphora.studies.schema import GroupSummary, Study
 
 
 def answer_sentence(study: Study) -> str:
-    """Return the answer in one sentence."""
+    """Return the verdict of a study in one sentence."""
     rows = study.verdict.rules
     results = [row.passed for row in rows]
     held, failed, unchecked = (results.count(result) for result in (True, False, None))
@@ -36,7 +36,7 @@ def answer_sentence(study: Study) -> str:
 
 
 def conclusions(study: Study) -> list[str]:
-    """Return the conclusions that a study's numbers support, a sentence or two per language and kind of cue."""
+    """Return conclusions from a study's results, some sentences per language and kind of cue."""
     sentences: list[str] = []
     cells = study.cells
     for language in study.measured_languages:

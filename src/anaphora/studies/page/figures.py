@@ -1,7 +1,6 @@
-"""The figures of a study: cells with their spread over seeds, and curves over a number.
+"""Figures of a study: cells with their spread over seeds, and curves over a numeric axis.
 
-A cell whose task is not solved is hatched where alignment is shown:
-what lies there is printed, and not to be read as alignment.
+Alignment is hatched for cells that do not solve the task, because it must not be interpreted there.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from anaphora.studies.plan import TASK_MEASURE, is_share
 from anaphora.studies.schema import CellSummary, GroupSummary, Study
 
 PANEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
-"""The panels of the figure of cells."""
+"""Panels of `cells_figure`."""
 _CHANCE_MEASURES = frozenset({"task_accuracy", "candidate_accuracy"})
-"""Those of them that guessing reaches to the share that is chance."""
+"""Panel measures with a chance level."""
 _CUE_STYLES = {"set": (style.INK, "o"), "role": (style.ANTECEDENT, "D"), "all": (style.INK, "o")}
 _INTERVENTION_STYLES = (
     (style.ANTECEDENT, "D"),
@@ -48,7 +47,7 @@ _INTERVENTION_STYLES = (
     (style.OTHER, "P"),
     (style.INK, "X"),
 )
-"""Colour and mark of the changes of `interventions_figure`."""
+"""Colour and marker of each intervention in `interventions_figure`."""
 _LINE_STYLES = (
     (style.ANTECEDENT, "-", "o"),
     (style.DISTRACTOR, (0, (5, 2)), "D"),
@@ -60,21 +59,20 @@ _LINE_STYLES = (
 
 
 def _measured_cells(study: Study) -> list[CellSummary]:
-    """Return the cells with any measurement."""
+    """Return the cells with measurements."""
     return [cell for cell in study.cells if any(cell.groups.values())]
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the kinds of cue if the items have them, else all items together."""
+    """Return the kinds of cue among the groups, or ["all"] if there are none."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
 @figure_style()
 def cells_figure(study: Study, language: str) -> Figure | None:
-    """Draw every cell's task accuracy, candidate accuracy and mass in one language: medians and all seeds.
+    """Draw task accuracy, candidate accuracy and attention mass of every cell in one language: median and range.
 
-    Cells stand below the factor that they change; cells without a measured run are left out, and the page lists them.
-    None if nothing of this kind was measured.
+    Cells are grouped by factor; cells without measurements are left out. None if no panel has measurements.
     """
     names = names_of(study)
     rows: list[tuple[str, bool]] = []
@@ -135,7 +133,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the interventions on trained models, such as "candidates knocked out" of "candidates knocked out, set"."""
+    """Return the interventions in a study, such as "candidates knocked out" from "candidates knocked out, set"."""
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
@@ -143,7 +141,7 @@ def interventions_of(study: Study) -> list[str]:
 
 @figure_style()
 def interventions_figure(study: Study) -> Figure | None:
-    """Return task accuracy of every cell's models as trained and under each intervention, languages side by side."""
+    """Draw task accuracy of every cell as trained and under each intervention, with a panel per language."""
     changes = interventions_of(study)
     if not changes:
         return None
@@ -173,7 +171,7 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def numeric_axes(study: Study) -> dict[str, list[str]]:
-    """Return groups that stand on an axis, "distance 3", by the name of the axis: {"distance": [measures]}."""
+    """Return the measures of groups with a numeric value, such as "distance 3", by axis: {"distance": [measures]}."""
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
         for groups in cell.groups.values():
@@ -186,7 +184,7 @@ def numeric_axes(study: Study) -> dict[str, list[str]]:
 
 
 def series_of(study: Study) -> dict[str, tuple[str, str]]:
-    """Return the figures of measures that run along an axis, by name: the axis and the measure."""
+    """Return (axis, measure) of each figure of a measure over an axis, by name of the figure."""
     return {
         f"{axis.replace(' ', '_')}_{measure}": (axis, measure)
         for axis, measures in numeric_axes(study).items()
@@ -195,12 +193,12 @@ def series_of(study: Study) -> dict[str, tuple[str, str]]:
 
 
 _Line = list[tuple[float, Spread]]
-"""A cell's line along an axis: positions, rising, with the spread over seeds."""
+"""Line of a cell: rising positions on the axis, each with the spread over seeds."""
 
 
 @figure_style()
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
-    """Return a measure over an axis, one line a cell (the median, the range as a bar), languages side by side."""
+    """Draw a measure over an axis with a line per cell (median, range as a bar) and a panel per language."""
     panels: dict[str, dict[str, _Line]] = {}
     for language in study.measured_languages:
         for cell in study.cells:
@@ -212,7 +210,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     points = [point for lines in panels.values() for line in lines.values() for point in line]
     drawn = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     forms = {
-        # From the seventh line on the styles repeat, with hollow marks.
+        # From the seventh line on, the styles repeat with hollow markers.
         name: (*_LINE_STYLES[number % len(_LINE_STYLES)], number >= len(_LINE_STYLES))
         for number, name in enumerate(drawn)
     }
@@ -253,7 +251,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
 
 
 def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
-    """Set the scale of positions: powers of two for long ranges, else whole numbers; `panel_width` in inches."""
+    """Set the scale of the x axis: logarithmic for wide ranges, else whole numbers; `panel_width` is in inches."""
     if min(positions) > 0 and max(positions) / min(positions) >= 8:
         axes.set_xscale("log", base=2)
         ticks = sorted(set(positions))
@@ -264,7 +262,7 @@ def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) ->
 
 
 def _scale_up(axes: Axes, measure: str, spreads: Sequence[Spread]) -> None:
-    """Set the scale of values: shares from 0 to at least 100 %; other ranges above a factor of 30 are logarithmic."""
+    """Set the scale of the y axis: shares from 0 to at least 100 %, other ranges above a factor of 30 logarithmic."""
     share = is_share(measure)
     low, high = min(spread.lowest for spread in spreads), max(spread.highest for spread in spreads)
     if not share and low > 0 and high / low > 30:

@@ -1,4 +1,4 @@
-"""A page over all studies of a folder: each question, its verdict with conditions, and its figures."""
+"""Page on all studies in a folder, with the question, the verdict, its conditions and the figures of each."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INDEX = "index"
-"""What the name of the page begins with."""
+"""Stem of the page's file name."""
 _WAY_OUT = "run that study again to write it, or move its folder away"
 
 
 def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
-    """Read each study in a folder from its `study.json`, by folder name, since names of studies may repeat.
+    """Read the `study.json` of each study in a folder; the keys are folder names, because names of studies may repeat.
 
     Args:
-        folder: of the studies.
-        without: the name of one that is left out.
+        folder: folder of the studies.
+        without: folder name of a study to leave out.
 
     Raises:
         UserError: a file is damaged.
@@ -42,11 +42,11 @@ def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
 
 
 def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
-    """Write the page on all studies, in the language of `wording.spoken_in`, from the `study.json` of each.
+    """Write the page on all studies in a folder, in the language of the enclosing `spoken_in`.
 
     Args:
-        folder: of the studies.
-        names: what the page is called in each language that it is written in.
+        folder: folder of the studies.
+        names: file name of the page by language, for links to translations.
     """
     path = folder / names[spoken_language()]
     read = read_studies(folder)
@@ -76,7 +76,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures of a study's conditions by name; if there are none, those of its cells."""
+    """Return the figures behind a study's conditions by name; without conditions, those of its cells."""
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
     cells = False
@@ -93,14 +93,14 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
 
 
 def _page_name(folder: str) -> str:
-    """Return a study's folder as an id of the page, without invalid characters."""
+    """Return the name of a study's folder as an HTML id, with invalid characters replaced."""
     return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
 
 
 def _address(folder: Path, name: str, ending: str) -> str:
-    """Return the address of a study's page relative to the page of all; empty if it has none.
+    """Return the address of a study's page, relative to the index; empty if there is no page.
 
-    A study that was run in one language has one page, whose name tells no language.
+    The page of a study written in a single language has no language in its name.
     """
     pages = (f"{STUDY_PAGE}{one}" for one in (ending, ".html"))
     page = next((page for page in pages if (folder / name / page).is_file()), None)

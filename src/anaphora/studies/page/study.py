@@ -1,4 +1,4 @@
-"""The page of a study: question, prediction, verdict, figures, tables and plain conclusions in one offline file."""
+"""Page of a study in one offline file: question, prediction, verdict, conclusions, figures and tables."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STUDY_PAGE = "study"
-"""What the name of a study's page begins with."""
+"""Stem of the file name of a study's page."""
 _SIGNS = {"holds": "yes", "not so": "no", "open": "open"}
 _ITEMS = ("set", "role", "all")
 """Groups whose interactions are shown."""
 
 
 def draw_study_figures(study: Study) -> dict[str, Figure]:
-    """Draw the figures of a study by name: each language's cells, changed models, and measures along an axis."""
+    """Draw the figures of a study by name: cells of each language, interventions, and measures over an axis."""
     figures: dict[str, Figure | None] = {
         f"cells_{language}": cells_figure(study, language) for language in study.measured_languages
     }
@@ -85,12 +85,13 @@ def figure_alt(study: Study, name: str) -> str:
 def write_study_page(
     path: Path, study: Study, figures: Mapping[str, Figure], translations: Mapping[str, str] | None = None
 ) -> None:
-    """Write a study as one HTML file that needs nothing else.
+    """Write a study as one self-contained HTML file.
 
     Args:
-        path: of the file.
-        figures: those of `draw_study_figures`.
-        translations: where the page links to for the same in other languages: an address by language.
+        path: path of the file.
+        study: the study.
+        figures: figures from `draw_study_figures`.
+        translations: addresses of the page in other languages, by language.
     """
     pictures = {(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()}
     runs = [run for cell in study.cells for run in cell.runs]
@@ -108,7 +109,7 @@ def write_study_page(
             (_("cells"), str(len(study.cells))),
             (_("seeds"), pgettext("list", ", ").join(map(str, study.seeds))),
             (_("hours of training"), format_number(seconds / 3600, 2) if seconds else NOT_MEASURED),
-            # What is measured without training has no split and chooses no head.
+            # Measures without training have no split and no chosen head.
             *(
                 [
                     (
@@ -129,7 +130,7 @@ def write_study_page(
 
 
 def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
-    """Return the page's sections in the order of the argument."""
+    """Return the sections of the page in their order."""
     pictures = [
         FigureElement(name=name, figure=figure, alt=figure_alt(study, name)) for name, figure in figures.items()
     ]
@@ -190,7 +191,7 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
-    """Return a study's verdict with all of its conditions; empty if it has none."""
+    """Yield a study's verdict with all of its conditions; nothing without conditions."""
     rows = study.verdict.rules
     if not rows:
         return
@@ -241,7 +242,7 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
 
 
 def _solving(group: GroupSummary) -> str:
-    """Return how many seeds solve the task."""
+    """Return the number of runs that solve the task, as text."""
     if group.solved is None:
         return NOT_MEASURED
     return _("{count} of {all}").format(count=group.solved, all=group.runs)
@@ -294,11 +295,11 @@ def _run_table(study: Study) -> TableElement:
 
 
 def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
-    """Return a cell, and its folder where that is not called alike."""
+    """Return the name of a cell, with its folder if the folder has another name."""
     name = cell_label(cell, names)
     return name if name == plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)
 
 
 def _verdict_names() -> dict[str, str]:
-    """Return the names of verdicts, by key."""
+    """Return the display names of verdicts, by key."""
     return {"holds": _("It holds"), "not so": _("Not so"), "open": _("Open")}

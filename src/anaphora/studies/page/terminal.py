@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def terminal_report(study: Study) -> Iterator[Table | str]:
-    """Yield the lines printed at the end of a study: the question, a table a language, and the verdict with its rules.
+    """Yield the final output of a study: its question, a table per language, unfinished runs, and its verdict.
 
-    Cells are named as they are typed.
+    Cells have their names as on the command line.
     """
     yield _("{study}: {question}").format(study=study.name, question=question_of(study))
     for language in study.measured_languages:
@@ -70,7 +70,7 @@ def _terminal_table(study: Study, language: str) -> Table:
         measure
         for group in study.groups_in(language)
         for measure in group.measures
-        if measure not in left_out and not is_of_route(measure)  # a line has no room for those of every layer
+        if measure not in left_out and not is_of_route(measure)  # the measures of every layer would not fit in a line
     )
     for heading in (_("cell"), _("kind of items"), pgettext("number of", "runs")):
         table.add_column(heading)

@@ -1,6 +1,6 @@
 """Names of cells, factors, groups and measures on the pages of studies, in the page's language.
 
-A study says what it asks in English and may say it in Chinese too; a page shows what is there in its own language.
+The texts of a study are in English and may have a Chinese version, which Chinese pages show.
 """
 
 from __future__ import annotations
@@ -26,48 +26,48 @@ from anaphora.studies.summary import rule_condition
 
 
 def own_words(text: str, chinese: str | None) -> str:
-    """Return a study's own text: the Chinese one on a Chinese page, if it has one."""
+    """Return a study's own text, on a Chinese page the Chinese version if there is one."""
     return chinese if chinese and spoken_language() == "zh" else text
 
 
 def question_of(study: Study) -> str:
-    """Return the question of a study."""
+    """Return the question of a study in the page's language."""
     return own_words(study.question, study.question_zh)
 
 
 def prediction_of(study: Study) -> str:
-    """Return the prediction of a study."""
+    """Return the prediction of a study in the page's language."""
     return own_words(study.prediction, study.prediction_zh)
 
 
 def names_of(study: Study) -> Mapping[str, str]:
-    """Return what a study calls its cells, pools and factors on a page of this language, if it names them."""
+    """Return a study's own names of its cells, pools and factors in the page's language."""
     return study.names_zh if spoken_language() == "zh" else study.names
 
 
 def cell_label(cell: str, names: Mapping[str, str]) -> str:
-    """Return the name of a cell on a page; of combined changes all are named.
+    """Return the display name of a cell; for combined changes, the names of all parts joined by " + ".
 
     Args:
-        cell: its name.
-        names: those of `names_of`.
+        cell: name of the cell.
+        names: the study's own names, from `names_of`.
     """
     known = {BASE_CELL: _("base")} | dict(names)
     return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
 
 def plain_label(cell: str) -> str:
-    """Return a cell by its name, which is that of its folder."""
+    """Return the name of a cell's folder with spaces, as a display name."""
     return cell.replace("+", " + ").replace("_", " ")
 
 
 def factor_label(factor: str, names: Mapping[str, str]) -> str:
-    """Return a factor as a page names it."""
+    """Return the display name of a factor."""
     return names.get(factor) or (pgettext("factor", "pairs") if factor == "pairs" else factor.replace("_", " "))
 
 
 def items_label(group: str) -> str:
-    """Return a group of items: "set cues", "distance 8", "query permuted, role cues"."""
+    """Return the display name of a group of items, such as "set cues" or "query permuted, role cues"."""
     intervention, _comma, kind = group.rpartition(", ")
     if intervention:
         return _("{intervention}, {kind}").format(
@@ -82,7 +82,7 @@ def items_label(group: str) -> str:
 
 
 def axis_value(group: str) -> tuple[str, float] | None:
-    """Return the axis and the value of a group such as "distance 3"; None for any other."""
+    """Return axis and value of a group such as "distance 3"; None for other groups."""
     axis, _, number = group.rpartition(" ")
     try:
         return (axis, float(number)) if axis else None
@@ -91,7 +91,7 @@ def axis_value(group: str) -> tuple[str, float] | None:
 
 
 def measure_label(measure: str) -> str:
-    """Return a column of study.csv in words; one of a layer names it."""
+    """Return the display name of a column of study.csv, with the layer if it is the measure of a layer."""
     of_layer = re.fullmatch(r"(?P<before>.*)layer_(?P<layer>\d+)_(?P<after>.*)", measure)
     if of_layer:
         name = f"{of_layer['before']}layer_{of_layer['after']}"
@@ -100,15 +100,15 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Check whether a measure is about the route of answers: without a layer or other words, or of a layer's head."""
+    """Return whether a measure is one of `accuracy_by_route`."""
     return measure.startswith(("without_", "layer_"))
 
 
 def measure_text(group: GroupSummary, measure: str) -> str:
-    """Return a measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
+    """Format a measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
 
-    A tilde marks alignment where the task is not solved. Where some runs of the group lack the measure, as a model of
-    two layers lacks those of a third, the number of those that have it follows.
+    A tilde marks alignment if the task is not solved. If some runs lack the measure, for instance because they have no
+    third layer, the number of runs with the measure follows.
     """
     spread = group.measures.get(measure)
     if spread is None:
@@ -125,27 +125,27 @@ def measure_text(group: GroupSummary, measure: str) -> str:
 
 
 def spread_text(spread: Spread, number_text: Callable[[float], str]) -> str:
-    """Return the median over seeds and, in brackets, the lowest and the highest, each written by `number_text`."""
+    """Return the median over seeds and, in brackets, the lowest and the highest value, formatted by `number_text`."""
     median, low, high = map(number_text, (spread.median, spread.lowest, spread.highest))
     return _("{median} ({low} to {high})").format(median=median, low=low, high=high)
 
 
 def rule_unit(row: RuleOutcome) -> str:
-    """Return what the values of a rule are: a "share", a "share difference", "points", or "number" for all else."""
+    """Return the type of a rule's values: "share", "share difference", "points", or "number" for all others."""
     if is_share(row.measure):
         return "share difference" if row.baseline_cell or row.baseline_group else "share"
     return "points" if row.measure.endswith("_points") else "number"
 
 
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    """Return the value of a rule over seeds in one language that its bounds are held against, with its unit."""
+    """Return the statistic over seeds that a rule compares with its bounds, in one language, with its unit."""
     if spread is None:
         return NOT_MEASURED
     return _with_unit(row, _judged_number(row, spread, getattr(spread, row.seed_statistic)))
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """Return the values of a rule over seeds in one language: the median with its unit, the lowest and the highest."""
+    """Return a rule's values over seeds in one language: the median with its unit, the lowest and the highest."""
     if spread is None:
         return NOT_MEASURED
     median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))
@@ -153,12 +153,12 @@ def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
 
 
 def condition_text(row: RuleOutcome) -> str:
-    """Return what a condition needs, in the language and the units of the page."""
+    """Return the condition of a rule in the language and units of the page."""
     return rule_condition(row, lambda bound: _with_unit(row, with_minus(f"{_scaled(row, bound):g}")))
 
 
 _UNITS = {"share": "share", "share difference": "points", "points": "points"}
-"""The unit in which the page writes the values of `rule_unit`; other numbers have none."""
+"""Unit on the page of each type of `rule_unit`; other numbers have none."""
 
 
 def _with_unit(row: RuleOutcome, number: str) -> str:
@@ -169,14 +169,14 @@ def _with_unit(row: RuleOutcome, number: str) -> str:
 
 
 def _scaled(row: RuleOutcome, value: float) -> float:
-    """Return a share as a percentage; values are stored with six decimals."""
+    """Return a share in percent and other values unchanged, rounded to six decimals as in stored results."""
     return round(100 * value if is_share(row.measure) else value, 6)
 
 
 def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
-    """Format a value with one decimal, or three; with more if rounding moves the judged value across a bound.
+    """Format a value with one decimal (three for "number"), or more if rounding moves the judged value across a bound.
 
-    A value of 46.86 % that misses a bound of 46.9 % is not written as 46.9 %.
+    For instance, 46.86 %, which misses a bound of 46.9 %, is not shown as 46.9 %.
     """
     judged = _scaled(row, getattr(spread, row.seed_statistic))
 
@@ -190,7 +190,7 @@ def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
 
 
 def status_text(status: str, error: str) -> str:
-    """Return the status of a run, and why it failed."""
+    """Return the status of a run as text, with the reason of a failure."""
     states = {
         "failed": _("failed: {error}").format(error=error),
         "finished": _("finished"),
@@ -201,21 +201,21 @@ def status_text(status: str, error: str) -> str:
 
 
 def value_in(language: str, value: str) -> str:
-    """Return a value with its language; measurements of settings have none."""
+    """Return a value with its language; measures of settings have no language."""
     if language not in language_names():
         return value
     return _("{spoken} {value}").format(spoken=language_name(language), value=value)
 
 
 def table_title(language: str) -> str:
-    """Return the title of a table of what was measured in a language."""
+    """Return the title of a table of measures in one language."""
     if language not in language_names():
         return _("Shares in %")
     return _("{spoken}, shares in %").format(spoken=language_name(language))
 
 
 def _study_group_names() -> dict[str, str]:
-    """Return the names of groups of items under an intervention, by key."""
+    """Return the display names of groups under an intervention, by key."""
     return {
         "all": _("all items"),
         "candidates knocked out": _("edges from pronoun to candidates knocked out"),
@@ -228,7 +228,7 @@ def _study_group_names() -> dict[str, str]:
 
 
 def _study_measure_names() -> dict[str, str]:
-    """Return the names of columns of study.csv, by key."""
+    """Return the display names of the columns of study.csv, by key."""
     return {
         "antecedent_mass": _("weight on the antecedent"),
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
@@ -258,10 +258,10 @@ def _study_measure_names() -> dict[str, str]:
 
 
 def axis_names() -> dict[str, str]:
-    """Return the names of axes along which groups stand, by key."""
+    """Return the display names of axes, by key."""
     return {"distance": _("distance (words)"), "tokens": _("tokens a sentence"), "d_k": _("d_k (features a head)")}
 
 
 def verdict_counts() -> dict[str, str]:
-    """Return what verdicts of studies are called in a count or a line, by name."""
+    """Return the display names of verdicts in a count or a line, by key."""
     return {"holds": _("holds"), "not so": _("not so"), "open": _("open")}
