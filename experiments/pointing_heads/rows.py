@@ -142,8 +142,8 @@ def copy_of(model: TransformersModel, kind: str, seed: int) -> TransformersModel
 
 def accuracy_of(model: TransformersModel, head: Head, examples: Sequence[Example]) -> float:
     """Return the candidate accuracy of a head in %, every item counting the same."""
-    scores = score_records(model.records(examples))
-    return round(100 * float(scores.candidate_accuracy[:, head.layer, head.head].mean(dtype=np.float64)), 2)
+    scores = score_records(model.records(examples, head))
+    return round(100 * float(scores.candidate_accuracy[:, 0, 0].mean(dtype=np.float64)), 2)
 
 
 def neighbours(model: TransformersModel, head: Head, examples: Sequence[Example]) -> dict[str, list[float | None]]:
