@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -186,9 +186,13 @@ def copies_of(parts: Parts, model: str, of: str) -> dict[str, list[float]]:
     }
 
 
-def fewest_copies(parts: Parts) -> int:
-    """Return how many copies of each kind every model has on everyday sentences."""
-    return min(len(values) for one in READINGS for values in copies_of(parts, one.model, one.name).values())
+EVERYDAY = tuple((reading.model, reading.name) for reading in READINGS)
+"""The models, each with the name of a reading of everyday sentences."""
+
+
+def fewest_copies(parts: Parts, measured: Iterable[tuple[str, str]] = EVERYDAY) -> int:
+    """Return the number of copies that each model has of each kind, at least, on a reading or corpus."""
+    return min(len(values) for model, name in measured for values in copies_of(parts, model, name).values())
 
 
 def _beats_copies(parts: Parts, _rule: Mapping[str, Any]) -> Iterator[Number]:

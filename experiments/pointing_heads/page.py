@@ -24,7 +24,7 @@ from experiments.pointing_heads.claims import (
     of_types,
 )
 from experiments.pointing_heads.items import CORPORA, READINGS
-from experiments.pointing_heads.measure import stored_parts
+from experiments.pointing_heads.measure import GAP, stored_parts
 from experiments.pointing_heads.phrases import EN, ZH, Words
 from experiments.pointing_heads.pictures import TYPES, draw_pictures, shortcut_of_type
 from experiments.pointing_heads.rows import RULES, Part
@@ -130,10 +130,7 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
         if pronouns.any():
             of_pronouns.append(f"{right[pronouns].mean():.1f} % ({words.sets[name]}, {pronouns.sum()})")
     weights = [floats(parts[f"vector-{reading.name}"]["weights"]).mean(axis=0) for reading in READINGS]
-    on_corpora = [
-        sum(map(len, copies_of(parts, model, name).values())) for model, names in CORPORA.items() for name in names
-    ]
-    counts = dict.fromkeys(str(count) for count in sorted(on_corpora))
+    on_corpora = [(model, name) for model, names in CORPORA.items() for name in names]
     likely = parts.get("likelihoods")
     everyday = [parts[f"everyday-{reading.name}"] for reading in READINGS]
     neighbours = [[mean(100 * floats(row)) for row in part["neighbours"].values()] for part in everyday]
@@ -158,7 +155,11 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
         "nouns": listed(mean(100 * floats(part["noun"])) for part in everyday),
         "neighbours": span([share for rows in neighbours for share in rows]),
         "ahead": span(ahead),
-        "copies": words.copies.format(count=fewest_copies(parts), corpora=" / ".join(counts)),
+        "copies": words.copies.format(
+            everyday=fewest_copies(parts),
+            gap=fewest_copies(parts, [of for of in on_corpora if of[1] == GAP]),
+            corpora=fewest_copies(parts, [of for of in on_corpora if of[1] != GAP]),
+        ),
         "likelihoods": "" if likely is None else words.likelihoods.format(
             layer=likely["head"][0],
             head=likely["head"][1],

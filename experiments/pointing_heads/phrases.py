@@ -143,8 +143,8 @@ EN = Words(
     pair=("English", "Chinese"),
     comma=", ",
     span="{least} to {most}",
-    copies="On everyday sentences there are at least {count} copies of each kind; on each corpus, GAP included, "
-    "{corpora} of the two kinds together.",
+    copies="Each model has at least {everyday} copies of each kind on everyday sentences, {gap} on GAP and {corpora} on "
+    "every other corpus.",
     likelihoods="Asked which candidate the pronoun refers to, SmolLM2 gives the antecedent the higher likelihood in "
     "{right} % of {items} English sentences; its best head (layer {layer} head {head}) picks the antecedent in "
     "{pointing} %. Without this head's edge {without} % of the answers are right.",
@@ -236,7 +236,7 @@ ZH = Words(
     pair=("英语", "汉语"),
     comma="、",
     span="{least} 到 {most}",
-    copies="日常句子上，每种副本至少 {count} 个；每个语料上两种共 {corpora} 个，GAP 也是。",
+    copies="每种副本在日常句子上至少有 {everyday} 个，在 GAP 上至少有 {gap} 个，在其他语料上至少有 {corpora} 个。",
     likelihoods="问 SmolLM2 代词指谁，{items} 个英语句子里有 {right} % 是先行词的似然更高；"
     "它最好的头（第 {layer} 层第 {head} 头）在 {pointing} % 的句子里选中先行词。"
     "敲除这个头的边以后，答对的有 {without} %。",
