@@ -143,8 +143,8 @@ EN = Words(
     pair=("English", "Chinese"),
     comma=", ",
     span="{least} to {most}",
-    copies="Each model has at least {everyday} copies of each kind on everyday sentences, {gap} on GAP and {corpora} on "
-    "every other corpus.",
+    copies="Each model has at least {everyday} copies of each kind on everyday sentences, {gap} on GAP and {corpora} "
+    "on every other corpus.",
     likelihoods="Asked which candidate the pronoun refers to, SmolLM2 gives the antecedent the higher likelihood in "
     "{right} % of {items} English sentences; its best head (layer {layer} head {head}) picks the antecedent in "
     "{pointing} %. Without this head's edge {without} % of the answers are right.",
