@@ -1,1 +1,1 @@
-"""The evidence on a run: headline, protocol, controls, verdict, and the classes of metrics.json."""
+"""Evidence on a run: headline scores, protocol, controls and verdict, with the classes of metrics.json."""

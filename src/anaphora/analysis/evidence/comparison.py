@@ -1,4 +1,4 @@
-"""Comparison of runs: the spread of each measure, and the similarity of their rows on the same items."""
+"""Comparison of runs: the spread of each measure, and the divergence of their attention rows on the same items."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_mass", "random_init", "chance")
-"""What is compared over runs; "random_init" is the mean of untrained models."""
+"""Measures compared over runs; "random_init" is the mean of untrained models."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSpread:
-    """The spread of each of `MEASURES` over runs, for a language and kind of cue; None unless all have the measure.
+    """Spread of each of `MEASURES` over runs, for one language and kind of cue.
 
     Attributes:
-        language, kind: of the items.
-        runs: how many have such items.
-        items: how many the runs have, fewest and most.
-        same_items: whether all runs were scored on the same items of the language; None if the scores do not say so.
-        measures: the spreads by name.
+        language, kind: language and kind of cue of the items.
+        runs: number of runs with such items.
+        items: smallest and largest number of items in a run.
+        same_items: whether all runs were scored on the same items of the language; None if a run does not record it.
+        measures: spread by name of the measure; None if a run lacks the measure.
     """
 
     language: str
@@ -49,7 +49,7 @@ class GroupSpread:
     measures: dict[str, Spread | None]
 
     def to_row(self) -> dict[str, Entry]:
-        """Return a row of a CSV file: each measure's median, and its lowest and highest."""
+        """Return the spreads as a row of a CSV file: median, lowest and highest value of each measure."""
         row: dict[str, Entry] = {"language": self.language, "kind": self.kind, "runs": self.runs}
         row |= {"fewest_items": self.items[0], "most_items": self.items[1], "same_items": self.same_items}
         for name, spread in self.measures.items():
@@ -61,14 +61,15 @@ class GroupSpread:
 
 @dataclass(frozen=True, kw_only=True)
 class RowDivergence:
-    """How far the pronoun's rows of two runs' chosen heads are apart in one language: 0 the same, 1 no word in common.
+    """Divergence between the pronoun's rows in two runs' chosen heads, for one language.
 
     Attributes:
-        run, other: the names of the two.
-        language: of the items.
-        items: how many.
-        divergence: the mean in bits; None if a chosen head is ablated.
-        interval: over templates.
+        run, other: names of the two runs.
+        language: language of the items.
+        items: number of items.
+        divergence: mean Jensen-Shannon divergence in bits, from 0 for equal rows to 1 for rows without a common word;
+            None if a chosen head is ablated.
+        interval: bootstrap interval over templates.
     """
 
     run: str
@@ -80,7 +81,7 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, for each language and kind of cue of the first of them."""
+    """Return the spread of every measure over the runs, for each language and kind of cue of the first run."""
     spreads = []
     for language in runs[0].languages:
         for kind in (ALL, *KINDS):
@@ -102,7 +103,7 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Check whether all runs with a language were scored on the same items of it; None if a file does not record it."""
+    """Return whether all runs were scored on the same items of a language; None if a run does not record it."""
     if items[0] < items[1]:
         return False
     digests = {run.languages[language].items_digest for run in runs if language in run.languages}
@@ -115,19 +116,19 @@ def _measure(cell: Cell, name: str) -> float | None:
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:
-    """Return the spread over all runs; None unless every run has the measure."""
+    """Return the spread over all runs; None if a run lacks the measure."""
     known = [float(value) for value in values if value is not None]
     return median_and_spread(known) if len(known) == len(values) else None
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """Compute the divergence between the pronoun rows of every two runs' chosen heads, by language, on main items.
+    """Return the divergence between the pronoun's rows in the chosen heads of each two runs, by language.
 
     Args:
-        runs: by name, two or more that were measured on the same items.
+        runs: two or more measurements on the same items, by name; only main items count.
 
     Raises:
-        UserError: the runs differ in items, or cut a sentence into different words.
+        UserError: the runs differ in items or in a sentence's words.
     """
     names, measurements = list(runs), list(runs.values())
     counts = [len(each.capture.records) for each in measurements]
@@ -159,20 +160,20 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
 
 
 def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[Head]) -> NDArray[np.float64]:
-    """Return the Jensen-Shannon divergence between the word rows of every two runs' chosen heads, in bits (Lin 1991).
+    """Return the Jensen-Shannon divergence between the chosen heads' word rows of each two runs, in bits (Lin 1991).
 
-    Heads are not aligned across seeds: each run enters with the head that its own development split chose.
+    Head indices have no common meaning across seeds, so each run is compared in the head that it chose itself.
 
     Args:
-        runs: R >= 2 runs' records of the same N items in the same order.
+        runs: records of R >= 2 runs, each for the same N items in the same order.
         heads: the R chosen heads.
 
     Returns:
-        (P, N) for the P = R (R - 1) / 2 pairs in the order of `itertools.combinations`; 0 where two rows are the same,
-        1 where they share no word; NaN where a head is ablated.
+        (P, N) for the P = R (R - 1) / 2 pairs in the order of `itertools.combinations`: 0 for equal rows, 1 for rows
+        without a common word, NaN if a head is ablated.
 
     Raises:
-        UserError: the runs are fewer than two, differ in items, or cut a sentence into different words.
+        UserError: there are fewer than two runs, or they differ in items or in a sentence's words.
     """
     from scipy.spatial.distance import jensenshannon
 
@@ -191,6 +192,6 @@ def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[He
             raise UserError(f"item {item}: the runs differ in its text or its words; expected runs on the same data")
         weights = [row.weights[head.layer, head.head] for row, head in zip(rows, heads, strict=True)]
         for pair, (run, other) in enumerate(pairs):
-            # scipy gives the distance, the root of the divergence.
+            # scipy returns the distance, which is the square root of the divergence.
             divergence[pair, item] = jensenshannon(weights[run], weights[other], base=2) ** 2
     return divergence

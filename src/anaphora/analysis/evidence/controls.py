@@ -1,6 +1,6 @@
-"""Trained controls: ablation runs with one component removed, and the scores of their heads.
+"""Trained controls: the changed settings of each, its expected result and its measured scores.
 
-For each control: the change, the expectation and the observation. The caller trains them.
+A control is a run with one component removed or changed, trained by the caller.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _NEAR_CHANCE = f"{100 * NEAR_CHANCE:g}"
 
 @dataclass(frozen=True)
 class Expectation:
-    """A control's expectation: these measures near chance for these kinds of cue."""
+    """Expected result of a control: `measures` are near chance for `kinds` of cue."""
 
     measures: tuple[str, ...]
     kinds: tuple[str, ...]
     statement: str
-    if_not: str = ""  # its meaning if that is not so
+    if_not: str = ""  # conclusion if the expectation is not met
 
 
 EXPECTED = {
@@ -109,17 +109,17 @@ EXPECTED = {
         ).format(_NEAR_CHANCE),
     ),
 }
-"""By the name of the control."""
+"""Expected results by name of the control."""
 
 _MASKED_SHARE = 0.15
 _MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
 
 
 def control_config(config: Config, control: str) -> Config:
-    """Return a run's settings with the one change that makes it a control.
+    """Return a run's settings with the one change that turns the run into a control.
 
-    If the run has nothing to change, the settings are returned unchanged: uniform attention has no queries to freeze,
-    and masked tokens need no labels. The run is then its own control.
+    Settings to which the change does not apply are returned unchanged: uniform attention has no queries to freeze,
+    and masked-token training uses no labels. The run is then its own control.
 
     Raises:
         UserError: there is no such control.
@@ -145,7 +145,7 @@ def control_config(config: Config, control: str) -> Config:
         case "no_positions":
             return replace(config, model=replace(config.model, position=NoPosition()))
         case "masked_tokens":
-            # It has no validation loss for early stopping.
+            # There is no validation loss for early stopping.
             validation = replace(config.validation, patience=0)
             return replace(config, task=_masked_tokens_alone(config.task), validation=validation)
         case "pairwise" if reads_candidates(config.task.prediction):
@@ -159,7 +159,7 @@ def control_config(config: Config, control: str) -> Config:
 
 
 def _masked_tokens_alone(task: Task) -> Task:
-    """Return a task without answers, labels or supervision, with the masked share unchanged, else 15 % as in BERT."""
+    """Return a task with the masked-LM loss alone; without a masked share of its own it masks 15 %, as BERT does."""
     return replace(
         task,
         prediction=NoPrediction(),
@@ -172,17 +172,17 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """Measure a trained control: choose its own head on development items and evaluate it on others.
+    """Choose a trained control's own head on development items, and evaluate the control on others.
 
     Args:
-        control: its name.
+        control: name of the control.
         run: the trained control.
-        development: where its head is chosen.
-        measured: the items to report; main items count.
+        development: items on which the head is chosen.
+        measured: items to report, of which only main items count.
 
     Returns:
-        Items without a kind stand under "all". `as_expected` is None if the items hold nothing that the expectation
-        is about; where it is False, `observed` says what that means.
+        The scores, under "all" for items without a kind of cue. `as_expected` is None if no item has a kind that the
+        expectation covers; if it is False, `observed` also states the conclusion.
     """
     head = choose_head(score_records(capture_run(run, development).records))
     languages = _cells(capture_run(run, measured), head)
@@ -205,12 +205,12 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
 
 
 def controls_path(directory: Path, split: str) -> Path:
-    """Return where the controls of a run directory stand, for the split on which they were measured."""
+    """Return the path of a run directory's controls, as measured on a split."""
     return directory / "controls" / ("controls.json" if split == "test" else f"controls_{split}.json")
 
 
 def read(directory: Path, split: str) -> dict[str, Control | None]:
-    """Return the controls of a run directory by name; None for one of `CONTROLS` that has not been trained.
+    """Read the controls of a run directory by name; an untrained one of `CONTROLS` is None.
 
     Raises:
         UserError: the file is damaged.
@@ -233,15 +233,15 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
 def current(
     directory: Path, split: str, stored: Mapping[str, Control | None], about: MeasuredOn
 ) -> dict[str, Control | None]:
-    """Return the stored controls that were measured on the present weights and items; the others count as not trained.
+    """Return the stored controls, with None for a control of other weights, items or code than the present ones.
 
-    So do those of earlier versions, which do not say what they were measured on.
+    A notice names the outdated controls. Files of earlier versions do not record the digests and count as outdated.
 
     Args:
-        directory: of the run.
-        split: on which they were measured.
-        stored: as `read` gives them.
-        about: the present weights, items and code.
+        directory: the run directory.
+        split: the split on which the controls were measured.
+        stored: the controls that `read` returned.
+        about: digests of the present weights, items and code.
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
@@ -292,7 +292,7 @@ def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:
 
 
 class _Check(NamedTuple):
-    """A control's accuracy that should be near chance."""
+    """An accuracy of a control that should be near chance."""
 
     name: str
     accuracy: float

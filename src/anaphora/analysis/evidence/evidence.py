@@ -1,6 +1,6 @@
-"""The evidence on a run, as stored in metrics.json and read by the report.
+"""The evidence on a run, as stored in metrics.json and shown in the report.
 
-docs/make_schema.py makes a JSON Schema of these classes. A part of `Evidence` that is None was not measured.
+docs/make_schema.py writes a JSON Schema of these classes. A field of `Evidence` that is None was not measured.
 """
 
 from __future__ import annotations
@@ -36,43 +36,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 VERSION = 2
-"""Of metrics.json."""
+"""Version of metrics.json."""
 
 VERDICT_SCOPE = "layer"
-"""Where the verdict's rules act: in all heads of the layer of the head that development chose. Heads of a layer stand
-in for each other, so that knocking out the edge in one of them costs next to nothing although the answer runs along it;
-the tables show the head alone as well."""
+"""Scope of the verdict's causal rules: all heads in the layer of the chosen head. Heads of a layer can replace each
+other, so that knocking out an edge in one head may cost little although the answer depends on the edge."""
 
 
 def from_rows(compute: Callable[[Measurement], T]) -> T | None:
-    """Return the field of a measure for which the pronoun's rows and the answers suffice, those of any model."""
+    """Return the dataclass field of a measure that is computed from the pronoun's rows and the answers of any model."""
     return field(default=None, metadata={"from_rows": compute})
 
 
 def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | None:
-    """Return the field of a measure that needs the model of a run.
+    """Return the dataclass field of a measure that needs the model of a run.
 
     Args:
-        compute: what computes it.
-        stage: what its progress is called; empty if the computation itself reports it.
+        compute: function that computes the measure.
+        stage: progress message; empty if `compute` reports its own progress.
     """
     return field(default=None, metadata={"from_model": compute, "stage": stage})
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderFacts:
-    """Encoder facts that limit claims about its heads: what its attention mixes."""
+    """The kind of values that the encoder's attention mixes, which limits claims about its heads."""
 
     values: str
 
 
 DEVELOPMENT, NAMED = "dev", "named"
-"""Where a head was chosen, or that it was not: somebody named it."""
+"""Values of `ChosenHead.chosen_on`: the development split, or no split because the user named the head."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenHead:
-    """The head that is reported, and the split on which it was chosen: `DEVELOPMENT`, or `NAMED` for none."""
+    """The reported head and the split on which it was chosen: `DEVELOPMENT`, or `NAMED` if the user named it."""
 
     layer: int
     head: int
@@ -80,13 +79,13 @@ class ChosenHead:
 
     @property
     def position(self) -> Head:
-        """Return the layer and the number of the head."""
+        """Return the head's layer and its index in the layer."""
         return Head(self.layer, self.head)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedProtocol:
-    """The headline that was fixed beforehand; the hash covers it, the verdict's rules and the run's settings."""
+    """The preregistered main measure, with a hash of it, of the verdict's rules and of the run's settings."""
 
     metric: str
     map: str
@@ -98,7 +97,7 @@ class FixedProtocol:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredOn:
-    """What was measured: digests of the weights of a run (of a control, the run that it belongs to), items and code."""
+    """Digests of the measured weights, items and code; a control has the weights digest of the run that it controls."""
 
     weights: str
     data: str
@@ -107,7 +106,7 @@ class MeasuredOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """What the evidence is about: how much of it, and digests of weights, items and measuring code."""
+    """Amount of evidence, and digests of the weights, the items and the measuring code."""
 
     items: int
     untrained: int
@@ -117,13 +116,13 @@ class Provenance:
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """Return the digests alone."""
+        """Return the digests without the amounts."""
         return MeasuredOn(weights=self.weights, data=self.data, code=self.code)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """A trained control: what its own head and answers are worth, what was expected and what was observed.
+    """Accuracies of a trained control, with the expected and the observed result.
 
     `measured_on` is None in files of earlier versions, which did not record it; such a control counts as not trained.
     """
@@ -139,7 +138,7 @@ class Control:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """One rule of the verdict; `passed` is None if it could not be checked."""
+    """Outcome of one rule of the verdict; `passed` is None if the rule could not be checked."""
 
     rule: str
     question: str
@@ -159,13 +158,15 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """All that is known of a run: its scores, and the evidence for and against the head that they name.
+    """Scores of a run, and the evidence for and against the head that it reports.
 
-    `dropped` counts the items left out of the scores, by reason. `undecided` counts the scored items of whose highest
-    answers, equal to the model, some are right; each counts as the share that is. `heads_table` is a digest of
-    tables/heads_dev.csv as it was written with these scores; those of another split write that file too.
-    `head_is_supervised` says whether a loss trained the attention rows of the head. The last three are None in files of
-    earlier versions.
+    Attributes:
+        dropped: number of items left out of the scores, by reason.
+        undecided: number of scored items whose best answer is a tie between right and wrong candidates; such an item
+            counts as the share of tied candidates that are right. None in files of earlier versions.
+        heads_table: digest of tables/heads_dev.csv as written with these scores; scores of another split overwrite
+            that file. None in files of earlier versions.
+        head_is_supervised: whether a loss trained the head's attention rows; None in files of earlier versions.
     """
 
     version: int = VERSION
@@ -214,7 +215,7 @@ class Evidence:
 
     @property
     def is_of_held_out_items(self) -> bool:
-        """Check whether these are test items and the head was chosen on others, as a p-value requires."""
+        """Return whether the head was chosen on development items and measured on test items, as p-values require."""
         return self.split == "test" and self.head.chosen_on == DEVELOPMENT
 
     @property
@@ -229,17 +230,17 @@ class Evidence:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Evidence:
-        """Return the evidence that `to_json` wrote.
+        """Return the evidence from the output of `to_json`.
 
         Raises:
-            UserError: it is of another version, or a key is missing, unknown or of another type; the message names it.
+            UserError: the version differs, or a key is missing, unknown or of another type; the message names the key.
         """
         if content.get("version") != VERSION:
             raise UserError(f"version: {content.get('version')!r} is not {VERSION}")
         return from_json(cls, content)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what metrics.json holds; parts that were not measured are left out."""
+        """Return the content of metrics.json, without fields that were not measured."""
         return {"version": self.version, **to_json(self)}
 
 
@@ -249,7 +250,7 @@ def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:
 
 
 def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, cell) of every language as a whole, kind "all", and then of each kind of cue."""
+    """Yield (language, kind, cell) for each language, first for all items (kind "all"), then for each kind of cue."""
     for language, kinds in (part or {}).items():
         for kind in (ALL, *KINDS):
             if kind in kinds:
@@ -257,7 +258,7 @@ def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
 
 
 def claim_groups(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, cell) of every kind of cue, or of "all" in a language that does not tell kinds apart."""
+    """Yield (language, kind, cell) for each kind of cue, or for "all" in a language whose items have no kind."""
     for language, kinds in (part or {}).items():
         for kind in [kind for kind in KINDS if kind in kinds] or [kind for kind in (ALL,) if kind in kinds]:
             yield language, kind, kinds[kind]

@@ -1,4 +1,4 @@
-"""Example sentences, selected by a fixed rule (no cherry-picking), with every map merged to words."""
+"""Example sentences, selected by a fixed rule, with every map merged to words."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _QUAD = 4  # two cues by two orders
 
 @dataclass(frozen=True, eq=False)
 class ExampleSentence:
-    """One sentence with its maps.
+    """An example sentence with its maps.
 
     Attributes:
-        record: the sentence and its pronoun's rows.
-        row: its words with their spans.
-        maps: name -> (L, H or 1, W, W) over the words, attending word first.
-        answer: the candidate that the model names, or `NO_CANDIDATE`; None if it answers nothing.
-        model_correct: whether that is right; None if it answers nothing.
+        record: the sentence and the pronoun's rows.
+        row: the words with their spans.
+        maps: maps over W words by name, (L, H or 1, queries, keys).
+        answer: the model's predicted candidate, or `NO_CANDIDATE`; None if the model answers no pronoun questions.
+        model_correct: whether the prediction is right; None if the model answers no pronoun questions.
         head_correct: whether the chosen head picks the antecedent.
     """
 
@@ -40,11 +40,11 @@ class ExampleSentence:
 
 
 MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
-"""The number of a record -> its sentence's maps, name -> (L, H or 1, T, T), attending token first."""
+"""Function from a record's index to its sentence's maps by name, (L, H or 1, queries, keys)."""
 
 
 def maps_of_run(headline: Headline) -> MapsOf:
-    """Return the maps of the measured sentences under a run's model."""
+    """Return a function that computes the maps of a measured sentence with the run's model."""
     run = headline.run
 
     def maps_of(number: int) -> Mapping[str, NDArray[np.float32]]:
@@ -57,13 +57,13 @@ def maps_of_run(headline: Headline) -> MapsOf:
 def example_sentences(
     measurement: Measurement, most: int, maps_of: MapsOf, among: Collection[int] | None = None
 ) -> list[ExampleSentence]:
-    """Select main items: in turn the first right and wrong ones of every language and type of cue.
+    """Select main items in rotation over language, type of cue, and correctness of the answer and of the head.
 
     Args:
         measurement: the records, their scores and the answers.
-        most: the maximum number of items.
-        maps_of: returns the maps of the chosen items.
-        among: the numbers of the records to choose from; by default all.
+        most: maximum number of items.
+        maps_of: function that returns the maps of a record.
+        among: indices of the records to choose from; by default all.
     """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
@@ -85,7 +85,7 @@ def example_sentences(
 
 
 def development_accuracy(measurement: Measurement, languages: Collection[str]) -> dict[str, NDArray[np.float64]]:
-    """Return every head's candidate accuracy on the development split, (L, H) for each language that it holds."""
+    """Return each head's candidate accuracy on the development split, (L, H) for each language with items there."""
     spoken = np.array([example.language for example in measurement.development.examples], dtype=object)
     return {
         language: head_accuracy(measurement.development.select(spoken == language))
@@ -95,9 +95,9 @@ def development_accuracy(measurement: Measurement, languages: Collection[str]) -
 
 
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
-    """Return the four records of the first quad of a language and kind of cue; empty if there is none.
+    """Return the four records of the first complete quad of a language and kind of cue; empty without such a quad.
 
-    Octads are skipped: their two voices do not fit a square of cues and orders.
+    Octads are skipped, because their two voices do not fit a 2 x 2 layout of cues and orders.
     """
     scores = measurement.measured
     quads, main = quads_of(scores.examples), is_main(scores.examples)
@@ -113,7 +113,7 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """Return the first main item of a language where the head picks the antecedent, and the first where it does not."""
+    """Return a language's first main items on which the head is "right" and "wrong", by these names."""
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
     main = is_main(scores.examples)
@@ -125,7 +125,7 @@ def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, 
 
 
 def _balanced_items(measurement: Measurement, most: int, among: Collection[int] | None) -> list[int]:
-    """Return items, one of each pile in turn; a pile shares language, type, and whether answer and head are right."""
+    """Return items by turns from piles of equal language, type of cue, and correctness of the answer and the head."""
     scores, head, task_correct = measurement.measured, measurement.head, measurement.task_correct
     main = is_main(scores.examples)
     piles: dict[tuple[str, str, bool, bool], list[int]] = {}

@@ -1,4 +1,4 @@
-"""The main result: a head selected on the development split, evaluated on another, and compared with chance."""
+"""The main result: a head selected on the development split, evaluated on another split and compared with chance."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
     from anaphora.model.pronoun_model import PronounModel
 
 FIRST_UNTRAINED_SEED = 1_000_000
-"""Untrained models begin here, so that none of them is the start of a run of a usual seed."""
+"""First seed of the untrained models, so large that no run starts from one of them."""
 UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
-"""Items, as whole quads evenly spread, on which an untrained model chooses its head, and on which that is measured."""
+"""Numbers of items, in evenly spaced whole quads, on which an untrained model's head is chosen and then measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measurement:
-    """The scores of any model's heads and answers on one split.
+    """Scores of a model's heads and answers on one split; N measured items.
 
     Attributes:
-        split: the name of the split that is reported.
-        head: chosen on the development split, unless it is named.
-        head_is_named: whether the user named the head, perhaps after looking at the items.
-        development: every head's scores there.
-        measured: every head's scores on the split that is reported.
-        capture: the rows and answers behind `measured`; without rows if only the scores were kept.
-        baselines: (N,) correctness of each policy that uses no attention.
-        untrained: (R, N) correctness of the head that each of R untrained models chose on the development split, NaN on
-            items without a measurement.
-        shortcuts: (N,) correctness of each shortcut of the closed list, NaN on items that are no compositions.
-        reverse: (N, L, H, M) the weight from each candidate to the pronoun; None if it is not known.
+        split: name of the reported split.
+        head: the reported head, chosen on the development split unless the user named it.
+        head_is_named: whether the user named the head, perhaps after seeing the items.
+        development: scores of all heads on the development split.
+        measured: scores of all heads on the reported split.
+        capture: records and answers on the reported split; no records if rows were freed after scoring.
+        baselines: correctness of each shortcut baseline by name, (N,).
+        untrained: correctness of the head that each of R untrained models chose on the development split, (R, N); NaN
+            on items that were not measured.
+        shortcuts: correctness of each shortcut that composition items rule out, by name, (N,); NaN on other items.
+        reverse: attention weight from each candidate to the pronoun, (N, L, H, M); None if unknown.
     """
 
     split: str
@@ -68,18 +68,18 @@ class Measurement:
 
     @property
     def task_correct(self) -> NDArray[np.float64]:
-        """Return (N,) `Answers.correct` of the model's own answers, for the items that are measured."""
+        """Return the correctness of the model's answers to the measured items, (N,); NaN without answers."""
         answers, kept = self.capture.answers, self.measured.kept
         return np.full(len(kept), np.nan) if answers is None else answers.correct[kept]
 
     @property
     def task_answers(self) -> CandidateNumbers | None:
-        """Return (N,) the model's predicted candidate for the measured items; None without a prediction head."""
+        """Return the model's predicted candidates for the measured items, (N,); None without answers."""
         answers = self.capture.answers
         return None if answers is None else answers.candidates[self.measured.kept]
 
     def evidence(self) -> Evidence:
-        """Return the scores in the form of `metrics.json`, before any further measures."""
+        """Return the evidence with scores only, without further measures."""
         scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
@@ -101,7 +101,7 @@ class Measurement:
         )
 
     def _items_digests(self) -> dict[str, str]:
-        """Return a digest of the main items that are measured, by language."""
+        """Return a digest of the measured main items of each language."""
         by_language: dict[str, list[Example]] = {}
         for example, counts in zip(self.measured.examples, is_main(self.measured.examples), strict=True):
             if counts:
@@ -111,11 +111,11 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headline(Measurement):
-    """The scores of a run's heads and answers on one split.
+    """Scores of a run's heads and answers on one split.
 
     Attributes:
-        run: whose heads and answers.
-        data: a digest of the items on which heads are chosen and of those that are measured.
+        run: the measured run.
+        data: digest of the development items and the measured items.
     """
 
     run: Run
@@ -127,7 +127,7 @@ class Headline(Measurement):
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
-        """Return the scores together with facts about the run."""
+        """Return the evidence with the scores and facts about the run."""
         config = self.run.config
         return replace(
             super().evidence(),
@@ -143,7 +143,7 @@ Progress = Callable[[str], None]
 
 
 def no_progress(stage: str) -> None:
-    """Report no progress."""
+    """Ignore a progress message."""
 
 
 def measure_headline(
@@ -159,20 +159,20 @@ def measure_headline(
     keep_rows: bool = True,
     data: str | None = None,
 ) -> Headline:
-    """Choose a head on the development items and measure it on others.
+    """Choose a head on the development items and measure it on other items.
 
     Args:
-        run: a trained run.
-        training: the training items of the baselines; None for no baselines.
-        development: where heads are chosen.
-        measured: the items to report.
-        split: the name of the split that `measured` is.
-        untrained: number of randomly initialised models as a control.
-        chosen: a head fixed beforehand instead.
-        progress: called with the name of each stage.
-        keep_rows: whether the rows of the measured items stay in the capture; for a long split they may not fit in
-            memory; without them each batch's rows are freed after scoring.
-        data: the digest of the development and measured items, if the caller has computed it.
+        run: the trained run.
+        training: items on which the baselines are fitted; None for no baselines.
+        development: items on which the head is chosen.
+        measured: items to report.
+        split: name of the split of `measured`.
+        untrained: number of randomly initialised models to measure as a control.
+        chosen: a head fixed beforehand, which replaces the choice.
+        progress: callback for progress messages.
+        keep_rows: whether the capture keeps the rows of the measured items. If False, each batch's rows are freed
+            after scoring, for splits whose rows do not fit in memory.
+        data: digest of the development and measured items; computed if None.
 
     Raises:
         UserError: there are no development items.
@@ -198,7 +198,7 @@ def measure_headline(
         progress(_("baselines"))
         baselines = shortcut_correctness(training, scores.examples)
         shortcuts = composition_shortcuts(training, scores.examples, run.tokenizer)
-    # Every untrained model reads the same tokens: the texts are tokenized once.
+    # All untrained models get the same tokens, so the texts are tokenized once.
     split_items = untrained_items(development, scores.examples) if untrained else ()
     encoded = [EncodedSplit(examples, run.tokenizer) for examples in split_items]
     control = (_untrained_scores(run, seed, *encoded) for seed in untrained_seeds(untrained, progress))
@@ -225,7 +225,7 @@ def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Ans
 def score_split(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> tuple[HeadScores, Answers | None]:
-    """Score every head on a split, with the model's answers; the rows of a batch are freed after scoring."""
+    """Return the scores of all heads on a split and the model's answers; each batch's rows are freed after scoring."""
     numbers: list[int] = []
     answers: list[tuple[NDArray[np.int64], Answers]] = []
 
@@ -247,12 +247,12 @@ def score_split(
 def untrained_items(
     development: Sequence[Example], measured: Sequence[Example]
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Return the items on which an untrained model chooses its head, and those on which it is measured."""
+    """Return samples of the development and the measured items for untrained models, in whole quads."""
     return sample_quads(development, UNTRAINED_DEVELOPMENT), sample_quads(measured, UNTRAINED_MEASURED)
 
 
 def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
-    """Yield the seeds of the untrained models, reporting each before it is used."""
+    """Yield the seeds of `count` untrained models, with a progress message before each."""
     for number in range(count):
         progress(_("untrained model {number} of {all}").format(number=number + 1, all=count))
         yield FIRST_UNTRAINED_SEED + number
@@ -261,17 +261,17 @@ def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
 def untrained_correctness(
     control: Iterable[tuple[HeadScores, HeadScores]], examples: Sequence[Example]
 ) -> NDArray[np.float32]:
-    """Return the correctness of the head that each untrained model chose for itself.
+    """Return the correctness of each untrained model's own head, chosen on its development scores.
 
     Args:
-        control: of each of R models the scores on development items and on some of `examples`.
-        examples: N items that are measured.
+        control: scores of each of R models on development items and on a subset of `examples`.
+        examples: the N measured items.
 
     Returns:
-        (R, N), NaN on items that the model was not measured on.
+        (R, N), NaN on items outside a model's subset.
 
     Raises:
-        UserError: a model was measured on an item that is not among the `examples`.
+        UserError: a model was measured on an item outside `examples`.
     """
     item_numbers: dict[Example, list[int]] = defaultdict(list)
     for number, example in enumerate(examples):

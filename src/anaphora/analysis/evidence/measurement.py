@@ -1,4 +1,4 @@
-"""The evidence on a run, measured or read from metrics.json."""
+"""Measurement of the evidence on a run, or its reading from metrics.json."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ from anaphora.runs.items import EvaluationSplits, evaluation_splits
 from anaphora.settings.model.prediction import NoPrediction
 
 MAP_DEVELOPMENT_ITEMS = 400
-"""Development items on which the best head or layer of each map is chosen: integrated gradients take 30 ms an item."""
+"""Number of development items on which the best head or layer of each map is chosen; integrated gradients take 30 ms
+per item."""
 
 MAX_ATTRIBUTED_TOKENS = 20_000
-"""Tokens at most of the items that integrated gradients explain, whole quads at equal distances: each token is passed
-`INTEGRATION_STEPS` times forward and back, and 800 texts of a hundred words would take as long as a training run."""
+"""Maximum number of tokens to explain by integrated gradients. Longer data is subsampled in evenly spaced whole quads,
+because each token costs `INTEGRATION_STEPS` forward and backward passes."""
 
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """The known evidence on a run.
+    """The evidence on a run and the scores behind it.
 
     Attributes:
-        headline: every head's scores.
-        evidence: the content of its `metrics.json`.
-        folder: where `metrics.json` and the tables lie.
+        headline: scores of all heads.
+        evidence: content of `metrics.json`.
+        folder: folder with `metrics.json` and the tables.
     """
 
     headline: Headline
@@ -60,10 +61,10 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
     """Measure the evidence on a run, or read it from `metrics.json`; controls and verdict are always recomputed.
 
     Args:
-        run: a finished run.
-        settings: of the report.
-        progress: is called with the name of each stage.
-        folder: where `metrics.json` and the tables lie, by default the run's directory; the caller holds it.
+        run: the finished run.
+        settings: settings of the measurement.
+        progress: callback for progress messages.
+        folder: folder with `metrics.json` and the tables, by default the run's directory; locked by the caller.
 
     Raises:
         UserError: the stored controls are damaged, or the data cannot be read.
@@ -96,7 +97,7 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
 
 
 def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance: Provenance) -> Evidence | None:
-    """Return the stored evidence if it was measured with the same settings; otherwise None."""
+    """Return stored evidence with the same protocol and provenance; None if there is none."""
     fixed = protocol(settings.protocol, settings.split, run.config)
     for place in dict.fromkeys((folder, run.directory, run.files.directory)):
         stored = evidence_to_replace(place, settings.split)
@@ -106,7 +107,7 @@ def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance:
 
 
 def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
-    """Return the stored evidence if it was measured on these items, with these weights and this code."""
+    """Return the stored evidence if it has the present items, weights and code; otherwise None."""
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:
         return None
@@ -114,29 +115,28 @@ def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
 
 
 def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
-    """Return the digests of items, weights and code."""
+    """Return the digests of a run's weights, of the items and of the measuring code."""
     return MeasuredOn(weights=weights_digest(run), data=items_digest(splits), code=analysis_code_digest())
 
 
 def items_digest(splits: EvaluationSplits) -> str:
-    """Return a digest of the items on which heads are chosen and of those that are measured."""
+    """Return a digest of the development items and the measured items."""
     return examples_digest((*splits.development, *splits.measured))
 
 
 def _provenance(settings: EvidencePlan, run: Run, splits: EvaluationSplits) -> Provenance:
-    """Return the provenance of the evidence: its size, and the digests of weights, items and measuring code."""
     return Provenance(items=settings.items, untrained=settings.untrained, **vars(measured_on(run, splits)))
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredModel:
-    """A run's model and the items on which further measures apply it.
+    """A run's model and the items on which further measures run it.
 
     Attributes:
         headline: the head, its scores and the model's answers.
-        development: items on which the best unit of every other map is chosen.
-        examples: a sample of the measured items.
-        progress: is called with the name of each stage.
+        development: items on which the best head or layer of each other map is chosen.
+        examples: sample of the measured items.
+        progress: callback for progress messages.
     """
 
     headline: Headline
@@ -145,21 +145,21 @@ class MeasuredModel:
     progress: Progress
 
     def whole_maps(self) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-        """Yield the tokens and the attention maps of each of the `examples`, (L, H, T, T)."""
+        """Yield the tokens and attention maps (L, H, queries, keys) of each item in `examples`."""
         run = self.headline.run
         return maps_of_each(run.model, run.tokenizer, self.examples, run.config.task.prediction)
 
     @cached_property
     def map_rows(self) -> dict[str, MapRows]:
-        """Return the rows of every kind of map on the `examples`."""
+        """Return the pronoun's rows in each kind of map, on `examples`."""
         return _map_rows(self.headline.run, self.examples)
 
     def development_map_rows(self) -> dict[str, MapRows]:
-        """Return the rows of every kind of map on the development items."""
+        """Return the pronoun's rows in each kind of map, on the development items."""
         return _map_rows(self.headline.run, self.development)
 
     def causal_tests(self) -> Causal | None:
-        """Run the causal tests; return None, with a line in the terminal, if the run cannot be tested."""
+        """Run the causal tests; print the reason and return None if the run cannot be tested."""
         headline = self.headline
         by_map = {name: rows.records for name, rows in self.map_rows.items()}
         try:
@@ -178,13 +178,13 @@ def measure_evidence(
 
     Args:
         headline: the head, its scores and the model's answers.
-        development: where the best unit of every other map is chosen.
-        items: about how many main items, as whole quads, other maps and causal tests are measured on.
-        fixed: the fixed protocol.
-        progress: is called with the name of each stage.
+        development: items on which the best head or layer of each other map is chosen.
+        items: approximate number of main items, in whole quads, for other maps and causal tests.
+        fixed: settings of the protocol.
+        progress: callback for progress messages.
 
     Returns:
-        What `row_evidence` returns, with the protocol and every measure that needs the model.
+        The evidence of `row_evidence`, with the protocol and every measure that needs the model.
     """
     run, scores = headline.run, headline.measured
     progress(_("the other direction"))
@@ -209,10 +209,7 @@ def measure_evidence(
 
 
 def row_evidence(measurement: Measurement) -> Evidence:
-    """Compute the evidence that needs only the pronoun's rows and the answers, for any model.
-
-    Returns:
-        The scores, and every measure that is computed from rows.
+    """Compute the scores and all measures that need only a model's answers and the pronoun's rows.
 
     Raises:
         UserError: no main item could be scored.
@@ -236,7 +233,7 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
     data = EncodedSplit(examples, run.tokenizer)
     without_gradients = [name for name in MAP_GRANULARITY if name != "integrated_gradients"]
     by_map = pronoun_maps(run.model, data, batching, prediction, without_gradients)
-    # Integrated gradients explain an answer: without a prediction head there is none.
+    # Integrated gradients explain an answer, which needs a prediction head.
     if not isinstance(prediction, NoPrediction):
         tokens = int(data.ids.lengths.sum())
         few = list(examples)
@@ -249,5 +246,5 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
 
 
 def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
-    """Sample main items, as whole blocks of sentences that belong together."""
+    """Sample about `most` main items in whole quads."""
     return sample_quads([each for each, main in zip(examples, is_main(examples), strict=True) if main], most)

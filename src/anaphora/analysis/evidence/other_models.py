@@ -1,7 +1,7 @@
-"""The same scores, statistics and causal tests for the attention of any other model.
+"""Evidence on models from other libraries: the same scores, statistics and causal tests.
 
-The pronoun's rows enter as `AttentionRecord` (`record.from_arrays` makes one from the maps of any library); causal
-tests need a `Subject`, which answers again with edges knocked out, heads ablated and rows patched.
+The pronoun's rows enter as `AttentionRecord`s (`record.from_arrays` makes one from any attention maps). Causal tests
+need a `Subject`, which computes answers with edges knocked out, heads ablated and rows patched.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ def evidence_from_records(
     chosen: Head | None = None,
     untrained: Iterable[tuple[Sequence[AttentionRecord], Sequence[AttentionRecord]]] = (),
 ) -> tuple[Measurement, Evidence]:
-    """Choose a head on the development records, measure it on others, and gather all possible evidence.
+    """Choose a head on the development records, measure it on other records, and compute all evidence from them.
 
     Args:
-        name: of the model; it enters the protocol's hash in the place of a run's settings.
-        development: where the head is chosen.
-        measured: the records to report, none of a development sentence.
-        answers: the model's prediction for each of `measured`: a candidate's number, -1 for "none of them". Without
-            them task accuracy, agreement and factors' task accuracy are None.
-        subject: the model for the causal tests, on items that each have an antecedent and a distractor.
-        training: what the learned baselines are fitted on; without it there are only baselines that need no training.
-        split: the name of `measured` in the report.
-        fixed: the fixed protocol; by default the standard one.
-        progress: is called with the name of each stage.
-        chosen: a head fixed beforehand instead of the one that development chooses.
-        untrained: of each untrained model the records of development examples and of some of the measured ones.
+        name: name of the model, which replaces a run's settings in the protocol's hash.
+        development: records on which the head is chosen.
+        measured: records to report, without sentences of `development`.
+        answers: index of the predicted candidate for each measured record, -1 for "none of them". Without answers,
+            task accuracies and the agreement of head and answer are None.
+        subject: the model for the causal tests, with items that each have an antecedent and a distractor.
+        training: items on which learned baselines are fitted; without them only unfitted baselines are computed.
+        split: name of `measured` in the report.
+        fixed: settings of the protocol; by default the standard ones.
+        progress: callback for progress messages.
+        chosen: a head fixed beforehand, which replaces the choice.
+        untrained: for each untrained model, records of development examples and of a subset of the measured examples.
 
     Returns:
-        What was measured, and the evidence on it: the causal tests are None without a subject, no control is trained
-        here, and other maps and perturbations are not measured.
+        The measurement and its evidence. The causal tests are None without a subject; controls, other maps and
+        perturbations are not measured.
 
     Raises:
-        UserError: the records, answers and subject do not fit each other; the message says what was expected.
+        UserError: the records, answers and subject do not match; the message states what was expected.
     """
     fixed = fixed or Protocol()
     _check_disjoint(development, measured)
@@ -128,7 +128,7 @@ def _check_tested_model(subject: Subject, shape: tuple[int, int]) -> None:
 
 
 def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | None) -> Capture:
-    """Return the records with the model's answers, as a run gives them."""
+    """Return the records and the model's answers as the capture of a run."""
     if answers is None:
         return Capture(list(records), None)
     if len(answers) != len(records):

@@ -1,4 +1,4 @@
-"""The protocol fixed before a run is measured, and the controls of its verdict; no heavy imports."""
+"""Settings of the evidence on a run: the protocol and the names of the controls; no heavy imports."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from anaphora.base.checks import at_least, one_of
 from anaphora.settings.data import SPLITS
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
-"""The trained controls, without which nothing is supported."""
+"""Trained controls that the verdict "supported" requires."""
 FURTHER_CONTROLS = ("masked_tokens", "pairwise", "nearest")
-"""Trained controls that no verdict asks for: they are trained where they are named."""
+"""Trained controls that no verdict requires; they are trained only if named."""
 ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 
 

@@ -1,4 +1,4 @@
-"""The protocol of a report, with a digest to tell one from another."""
+"""The protocol of a report, with a hash that identifies it."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from anaphora.settings.run import Config, MovedData
 from anaphora.settings.stored import to_plain
 
 METRIC = "candidate_accuracy"
-"""The headline: how often the antecedent is the strongest candidate."""
+"""The main measure: how often the antecedent is the strongest candidate."""
 MAP = "raw"
-"""Of raw attention weights; other maps stand beside the headline."""
+"""The map of the main measure: raw attention weights. Other maps are reported separately."""
 DIRECTION = "pronoun_to_candidate"
-"""In the pronoun's row; the other direction stands beside it."""
+"""The direction of the main measure: the pronoun's row. The other direction is reported separately."""
 
 
 def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> FixedProtocol:
-    """Return the protocol of a report: metric, map and direction never vary.
+    """Return the protocol of a report; metric, map and direction are constants.
+
+    The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the verdict's rules and the run's
+    settings as sorted JSON. Paths are left out, so that a copy of a run has the same hash.
 
     Args:
-        fixed: alpha, as the settings say.
-        split: the split that is reported.
-        config: the settings of the run that is reported; of a model from elsewhere its name.
-
-    Returns:
-        The protocol. Its hash is the first 16 hexadecimal digits of the SHA-256 of all its parts, the verdict's rules
-        and the run's settings as sorted JSON; where the run lies is left out, so that a copy of a run has the same. Two
-        reports with one hash followed one protocol on one kind of run.
+        fixed: settings of the protocol.
+        split: the reported split.
+        config: settings of the run, or the name of a model from another library.
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")
     parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}

@@ -32,16 +32,16 @@ _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),
     *("train_seconds", "reads_candidates", "head_is_supervised", "levels", "encoder"),
 )
-"""What `Headline.evidence` measures anew each time; the other parts stay as long as `_is_about` says so."""
+"""Fields of `Evidence` that `Headline.evidence` recomputes each time; `_matches` decides whether other fields stay."""
 
 
 def find_head(directory: Path, split: str = "test") -> Head | None:
-    """Return the head of a run directory that was chosen on the development split; None if none has been chosen.
+    """Return the head in a run directory's scores that was chosen on the development split; otherwise None.
 
     A head named by the user does not count.
 
     Raises:
-        UserError: the file that names it is damaged.
+        UserError: the file of the scores is damaged.
     """
     path = metrics_path(directory, split)
     try:
@@ -52,14 +52,14 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
 
 
 def chosen_head(run: Run, language: str | None = None) -> Head | None:
-    """Return the head chosen on the development split, here or by the run's publishers; None if there is none.
+    """Return the head of a run chosen on the development split, first from its origin; None if none was chosen.
 
-    It is the same whichever split was measured after the choice. A run for which a head was chosen in each language
-    has a folder for each, named "en" and "zh".
+    The choice does not depend on the split measured afterwards. A run with a head for each language has the folders
+    "en" and "zh".
 
     Args:
-        run: whose head.
-        language: of the text that is read; by default the first one for which a head was chosen.
+        run: the trained run.
+        language: language of the text; by default the first language with a chosen head.
     """
     for place in (run.origin, run.directory):
         if place is None:
@@ -72,7 +72,7 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
 
 
 def answer_temperature(run: Run, language: str) -> float:
-    """Return the temperature of a run's answers in a language; 1 if uncalibrated.
+    """Return the softmax temperature of a run's answers in a language; 1 if uncalibrated.
 
     Raises:
         UserError: the file with the temperatures is damaged.
@@ -81,7 +81,7 @@ def answer_temperature(run: Run, language: str) -> float:
 
 
 def answer_temperatures(run: Run) -> dict[str, float]:
-    """Return the temperature of each calibrated language, fitted here or by the run's publishers.
+    """Return the softmax temperature of each calibrated language, first from the run directory, then from its origin.
 
     Raises:
         UserError: the file with the temperatures is damaged.
@@ -100,17 +100,17 @@ def answer_temperatures(run: Run) -> dict[str, float]:
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write the temperatures of a run's answers next to its scores, with the data of their fit and evaluation."""
+    """Write the temperatures of a run's answers to its directory, with `about` their fit and evaluation."""
     path = run.directory / _CALIBRATION
     write_json(path, {"temperatures": temperatures, **about})
     return path
 
 
 def stored_head(run: Run, language: str | None = None) -> Head:
-    """Return the head that was chosen on the development split, as in `chosen_head`.
+    """Return the head of `chosen_head`.
 
     Raises:
-        UserError: none has been chosen yet, or the file that names it is damaged.
+        UserError: no head has been chosen yet, or the file of the scores is damaged.
     """
     head = chosen_head(run, language)
     if head is None:
@@ -125,15 +125,15 @@ def stored_head(run: Run, language: str | None = None) -> Head:
 
 
 def metrics_path(directory: Path, split: str) -> Path:
-    """Return the path of the scores of a split."""
+    """Return the path of a split's scores in a run directory."""
     return directory / ("metrics.json" if split == "test" else f"metrics_{split}.json")
 
 
 def read_evidence(directory: Path, split: str) -> Evidence | None:
-    """Return the evidence on a split as it was written; None if there is none.
+    """Read the evidence on a split; None if there is no file.
 
     Raises:
-        UserError: the file is damaged, or no evidence of a version that can be read.
+        UserError: the file is damaged or of another version.
     """
     try:
         return _read(metrics_path(directory, split))
@@ -151,25 +151,25 @@ def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
 
 
 def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None = None) -> None:
-    """Write `metrics.json` and the tables of heads, templates and single items; the caller holds the folder.
+    """Write `metrics.json` and the tables of heads, templates and single items; the caller locks the folder.
 
     Args:
-        headline: the scores of every head and item.
-        folder: where to.
-        evidence: what the file will hold; by default the scores, with the other parts that stand in the file already
-            if these are about the same head and were measured with the same weights and code on the same items.
+        headline: scores of every head and item.
+        folder: output folder.
+        evidence: content of the file; by default the scores, together with the other fields already in the file if
+            these have the same head, weights, items and code.
     """
     if evidence is None:
         evidence, stored = headline.evidence(), evidence_to_replace(folder, headline.split)
-        if stored is not None and _is_about(stored, evidence, headline):
+        if stored is not None and _matches(stored, evidence, headline):
             evidence = replace(stored, **{name: getattr(evidence, name) for name in _SCORE_PARTS})
     write_measurement(headline, folder, evidence)
 
 
 def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence) -> None:
-    """Write the tables of heads, templates and single items, and `metrics.json`; the caller holds the folder.
+    """Write the tables of heads, templates and single items, then `metrics.json`; the caller locks the folder.
 
-    `metrics.json` is written last: if it exists, the tables belong to it.
+    `metrics.json` is written last, so that its tables exist if it does.
     """
     tables, split = folder / "tables", measurement.split
     write_csv(
@@ -186,17 +186,15 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
 
 
 def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64]] | None:
-    """Return every head's candidate accuracy on the development split by which heads are chosen, (L, H) by language.
-
-    NaN in layers without attention, which have no rows in the table.
+    """Return each head's candidate accuracy on the development split by language, (L, H).
 
     Args:
-        folder: where the tables are.
-        evidence: what `metrics.json` holds there.
+        folder: folder with the tables.
+        evidence: content of `metrics.json` in that folder.
 
     Returns:
-        None if the table is missing, damaged or of an earlier version, or is not the one that was written with the
-        evidence.
+        Accuracies with NaN in layers without attention. None if the table is missing, damaged, of an earlier version,
+        or was not written with this evidence.
     """
     path, grids = _development_table(folder), dict[str, NDArray[np.float64]]()
     try:
@@ -223,16 +221,8 @@ def _digest(path: Path) -> str:
     return file_digest(path)[:16]
 
 
-def _is_about(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
-    """Check whether evidence may stay next to new scores: same head, weights, items, code and untrained models.
-
-    An equal number of items is not enough, since scores of other data may go to the same file.
-
-    Args:
-        stored: the evidence.
-        scores: the new ones.
-        headline: from which these are made.
-    """
+def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
+    """Return whether stored evidence has the head, weights, items, code and untrained models of the new scores."""
     if stored.provenance is None or stored.provenance.measured_on != headline.measured_on:
         return False
     return (stored.head, stored.untrained_models) == (scores.head, scores.untrained_models)

@@ -1,4 +1,4 @@
-"""The verdict on the claim, by one rule for every run, with every row shown."""
+"""The verdict on the claim about a run's head, by the same rules for every run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from anaphora.analysis.scores.measures.specificity import Specificity
 from anaphora.base.locale.translation import N_
 
 RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
-"""The thresholds of rules.toml by section."""
+"""Thresholds of rules.toml by section."""
 NEAR_CHANCE = RULES["controls"]["near_chance"]
 FIXED: dict[str, float | str] = {
     "scope": VERDICT_SCOPE,
     "patched_pairs": "that differ in one word; where there are none, all",
     **{f"{section}_{name}": value for section, rules in RULES.items() for name, value in rules.items()},
 }
-"""What the protocol's hash covers of it."""
+"""Rules of the verdict that the protocol's hash covers."""
 
 UNITS = {
     "significance": "p",
@@ -43,13 +43,13 @@ UNITS = {
     "uniform attention": "share",
     "trained controls": "count",
 }
-"""What the values of each rule's row are, in the words of `numbers.format_in_unit`: files do not say it."""
+"""Unit of each rule's value, as a name of `numbers.format_in_unit`."""
 
 NONE_TRAINED: dict[str, Control | None] = dict.fromkeys(CONTROLS)
-"""The trained controls that a verdict asks for, before any of them is trained."""
+"""Controls that the verdict requires, none of them trained."""
 
 ALWAYS_FITTED = {"random_init_95", "best_offset"}
-"""Baselines of every cell where untrained models and training items are there."""
+"""Baselines that every cell has if untrained models were measured and training items are available."""
 
 SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = N_("supported"), N_("not supported"), N_("not yet controlled")
 
@@ -58,13 +58,13 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """Return the verdict on "this head picks antecedents, and the answer depends on its layer", by language and kind.
 
     Args:
-        evidence: scores, significance, causal tests and controls; a part that is None counts as not measured.
-        alpha: the largest corrected p that still passes.
+        evidence: scores, significance, causal tests and controls; a field that is None counts as not measured.
+        alpha: upper limit of the corrected p-value.
 
     Returns:
-        {language: {kind: verdict}}, kinds "set" and "role", or "all" for items without a kind. A row that was not
-        measured never counts as passed. Without each of `CONTROLS` the verdict is "not yet controlled"; with them it
-        is "supported" if each row passes, else "not supported".
+        {language: {kind: verdict}}, kinds "set" and "role", or "all" for items without a kind. The verdict is "not yet
+        controlled" unless all of `CONTROLS` are trained; then "supported" if every rule passes, otherwise "not
+        supported". A rule that was not measured does not pass.
     """
     verdicts: Groups[Verdict] = {}
     for language, kind, cell in claim_groups(evidence.scores):
@@ -78,7 +78,7 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
 
 
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """Return the verdict with the effects of the chosen head for the pronoun alone, instead of its layer's rows."""
+    """Return the verdict by rules on the chosen head's effects, in place of the rules on its layer's effects."""
     verdicts: Groups[Verdict] = {}
     for language, kind, cell in claim_groups(evidence.scores):
         causal = in_group(evidence.causal_cells, language, kind)
@@ -145,15 +145,14 @@ def _lift(cell: Cell) -> VerdictRow:
 
 
 def _quads(cell: Cell) -> VerdictRow:
-    """Compare quad accuracy with the baselines on single items, a stricter bound than their quad accuracy."""
+    """Compare quad accuracy with the baselines' accuracy on single items, which is at least their quad accuracy."""
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
     known = {name: value for name, value in listed.items() if value is not None}
     best = max(known, key=lambda name: known[name], default=None)
     passed = None
     if quad is not None and best is not None:
-        # Without untrained models, or training items of this language and kind, baselines are missing: the rest can be
-        # lost to, but not all be beaten.
+        # Without untrained models or training items some baselines are missing: the rule can fail, but cannot pass.
         passed = quad > known[best] and (True if known.keys() >= ALWAYS_FITTED else None)
     named = "" if best is None else f" (best: {best.replace('_', ' ')} {known[best]:.3f})"
     return VerdictRow(
@@ -183,9 +182,9 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
 
 
 def _patching(patching: PatternPatching | None) -> VerdictRow:
-    """Return the patching rule over pairs that differ in one word; if there are none, over all pairs, aligned.
+    """Return the patching rule on pairs that differ in one word or, without such pairs, on all pairs, aligned.
 
-    Without an interval there are pairs of one template alone, or of a few that are all alike, which decide nothing.
+    Pairs without an interval come from one template or all have the same outcome, and decide nothing.
     """
     layer = patching.of_layer if patching else None
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
@@ -293,5 +292,5 @@ def _controls(trained: int) -> VerdictRow:
 
 
 def near_chance(accuracy: float | None, chance: float | None) -> bool | None:
-    """Check whether an accuracy is near chance; None if one of the two is unknown."""
+    """Return whether an accuracy is near chance; None if either value is unknown."""
     return None if accuracy is None or chance is None else abs(accuracy - chance) <= NEAR_CHANCE
