@@ -14,11 +14,10 @@ from torch import Tensor
 from torch.profiler import profile
 
 from anaphora.analysis.maps.capture import capture
-from anaphora.analysis.maps.flow import flow_of_states, flow_of_tokens
+from anaphora.analysis.maps.flow import flow_of_states, flow_of_tokens, rollout_of_states, rollout_of_tokens
 from anaphora.analysis.maps.gradients import integrated_gradients
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, candidates_to_pronoun, pronoun_maps, sentence_maps
 from anaphora.analysis.maps.norms import value_norms, value_zeroing, weighted_norms
-from anaphora.analysis.maps.rollout import rollout_of_states, rollout_of_tokens
 from anaphora.analysis.scores.heads import score_records, strongest_candidates
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit

@@ -1,1 +1,1 @@
-"""Attention maps: the rows of a pronoun, and five other kinds of map."""
+"""Attention maps: raw attention rows of a pronoun, and five derived kinds of map."""

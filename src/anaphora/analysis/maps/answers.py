@@ -1,8 +1,8 @@
-"""A model's answers about pronouns: a candidate or "none of them"; a model without a prediction head has none.
+"""A model's answers to pronoun questions: a candidate or "none of them".
 
-N items of M candidates at most. An answer is the number of a candidate or `NO_CANDIDATE`; the answers of a model that
-may have no prediction head are `Answers | None`. Scores (N, M + 1) tell how well each candidate answers, last "none of
-them"; the highest is the answer, and two names that are the same tokens to a model have the same.
+N items with up to M candidates. An answer is the index of a candidate or `NO_CANDIDATE`; `Answers | None` is None for
+a model without a prediction head. Scores (N, M + 1) rate each candidate and, last, "none of them"; the highest score
+is the answer. Candidates that consist of the same tokens have equal scores.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A model's answer to each of N items.
+    """A model's answers to N items.
 
     Attributes:
-        candidates: (N,) the number of the candidate that the model names, or `NO_CANDIDATE`; the first of several with
-            the highest score.
-        correct: (N,) 1 if that is right, else 0; for ties, the share of tied answers that are right.
+        candidates: index of the predicted candidate, or `NO_CANDIDATE`, (N,); the first candidate in a tie.
+        correct: 1 for a right answer, 0 for a wrong one, (N,); in a tie, the share of tied answers that are right.
     """
 
     candidates: CandidateNumbers
@@ -38,20 +37,20 @@ class Answers:
 
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:
-        """Return the answers to some examples, checked against their antecedents."""
+        """Return answers with their correctness, from the predicted candidates of some examples."""
         right = [is_correct(answer, example) for answer, example in zip(candidates.tolist(), examples, strict=True)]
         return cls(candidates, np.array(right, dtype=np.float64))
 
     @classmethod
     def from_scores(cls, examples: Sequence[Example], scores: NDArray[np.floating]) -> Answers:
-        """Return the answers with the highest of some scores, (N, M + 1)."""
+        """Return the answers with the highest scores; `scores` is (N, M + 1)."""
         strongest = scores.argmax(axis=1).astype(np.int64)
         candidates = np.where(strongest == scores.shape[1] - 1, NO_CANDIDATE, strongest)
         return cls(candidates, shares_right(scores, right_answers(examples, scores.shape[1])))
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
-        """Return the answers to all items from those to parts of them, each part with the numbers of its items."""
+        """Concatenate the answers to parts of a split and sort them by item; each part comes with its item indices."""
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
         whole = cls.joined(answers)
@@ -59,19 +58,19 @@ class Answers:
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """Return the answers to some items and then to others."""
+        """Concatenate the answers to several lists of items."""
         return cls(
             np.concatenate([part.candidates for part in parts]), np.concatenate([part.correct for part in parts])
         )
 
     @property
     def undecided(self) -> Bools:
-        """Return (N,) whether a right and a wrong answer share the highest score, so that the result is arbitrary."""
+        """Return a mask of the items on which right and wrong answers tie for the highest score, (N,)."""
         return (self.correct > 0) & (self.correct < 1)
 
 
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
-    """Return which answers, with "none of them" last, are right: (N, scores)."""
+    """Return a mask of the right answers, "none of them" last: (N, scores)."""
     right = np.zeros((len(examples), scores), dtype=np.bool_)
     for row, example in zip(right, examples, strict=True):
         row[list(example.antecedents) or [NO_CANDIDATE]] = True
@@ -79,17 +78,17 @@ def right_answers(examples: Sequence[Example], scores: int) -> Bools:
 
 
 def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
-    """Return the share of an item's highest scores that belong to right answers: (N, K) and (N, K) -> (N,)."""
+    """Return the share of right answers among each item's highest scores: (N, K) and (N, K) -> (N,)."""
     highest = scores == scores.max(axis=1, keepdims=True)
     shares: Floats = (highest & right).sum(axis=1) / highest.sum(axis=1)
     return shares
 
 
 def is_correct(answer: int, example: Example) -> bool:
-    """Check whether an answer is an antecedent, or "none of them" if there is no antecedent."""
+    """Return whether an answer is an antecedent, or "none of them" if there is no antecedent."""
     return answer in example.antecedents if example.antecedents else answer == NO_CANDIDATE
 
 
 def correctness(answers: Answers | None, items: int) -> NDArray[np.float64]:
-    """Return whether each item is answered correctly, (N,), as numbers; NaN without an answer."""
+    """Return `Answers.correct`, (N,); all NaN without answers."""
     return np.full(items, np.nan) if answers is None else answers.correct

@@ -1,4 +1,7 @@
-"""One pass over a split that captures the pronoun's rows of every layer and head, and the model's answers."""
+"""Capture of the pronoun's attention rows and the model's answers in one pass over a split.
+
+N items, L layers, H heads, T tokens, M candidates at most.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,11 @@ from anaphora.settings.model.prediction import Label, NoPrediction, Prediction, 
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """The attention rows and the answers of a model on a split.
+    """A model's attention rows and answers on a split.
 
     Attributes:
-        records: N rows of attention, in the order of the split.
-        answers: to the N items; None if the model has no prediction head, or one of labels.
+        records: the N items' attention rows, in the order of the split.
+        answers: answers to the N items; None if the model has no prediction head or predicts labels.
     """
 
     records: list[AttentionRecord]
@@ -41,17 +44,17 @@ class Capture:
 
     @property
     def correct(self) -> NDArray[np.float64]:
-        """Return (N,) 1 if the answer is right, else 0 (`Answers.correct`); NaN without an answer."""
+        """Return `Answers.correct`, (N,); all NaN without answers."""
         return correctness(self.answers, len(self.records))
 
 
 def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
-    """Return the attention rows and the answers of a stored run on some examples."""
+    """Capture the attention rows and answers of a stored run on some examples."""
     return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching, run.config.task.prediction)
 
 
 def capture(model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> Capture:
-    """Capture the rows and answers of every item, in the split's order."""
+    """Capture the attention rows and answers of all items, in the order of the split."""
     records: list[AttentionRecord | None] = [None] * len(data)
     answers: list[tuple[NDArray[np.int64], Answers]] = []
     for batch in captured_batches(model, data, batching, prediction):
@@ -63,12 +66,12 @@ def capture(model: PronounModel, data: EncodedSplit, batching: Batching, predict
 
 
 class CapturedBatch(NamedTuple):
-    """The rows and answers of the n items of one batch.
+    """Attention rows and answers of the n items of one batch.
 
     Attributes:
-        items: (n,) their numbers in the split.
-        records: their n rows.
-        answers: to the n items; None if the model answers nothing about pronouns.
+        items: indices of the items in the split, (n,).
+        records: the items' attention rows.
+        answers: answers to the items; None if the model answers no pronoun questions.
     """
 
     items: NDArray[np.int64]
@@ -79,14 +82,14 @@ class CapturedBatch(NamedTuple):
 def captured_batches(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Iterator[CapturedBatch]:
-    """Capture one batch at a time, sorted by length; the caller decides what to keep."""
+    """Yield the captured rows and answers batch by batch, items sorted by length."""
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
         rows, scores = _capture_batch(model, batch.to(model.device), prediction)
         starts = (batch.item_starts % batch.ids.shape[1]).tolist()
         records = []
-        for place, item in enumerate(batch.items.tolist()):
+        for number, item in enumerate(batch.items.tolist()):
             tokens, example = data.tokens[item], data.examples[item]
-            row = rows[place, :, :, starts[place] : starts[place] + len(tokens.ids)]
+            row = rows[number, :, :, starts[number] : starts[number] + len(tokens.ids)]
             records.append(AttentionRecord.of(example, tokens, row))
         answers = None if scores is None else Answers.from_scores([record.example for record in records], scores)
         yield CapturedBatch(batch.items.numpy(), records, answers)
@@ -95,10 +98,10 @@ def captured_batches(
 def captured_words(
     model: PronounModel, data: EncodedChunks, batching: Batching
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield the rows of the Q attending words of each chunk of text: its number and (Q, L, H, T), shortest first.
+    """Yield each chunk's index and the attention rows of its Q query words, (Q, L, H, T), shortest chunks first.
 
     Raises:
-        UserError: the model reads a pronoun as a second sequence.
+        UserError: the model takes the pronoun as a second sequence.
     """
     model.check_without_query()
     for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
@@ -120,7 +123,7 @@ def captured_words(
 def predict_answers(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Answers | None:
-    """Return the answers of a model to all items; None without a prediction head. The model needs no attention."""
+    """Return a model's answers to all items; None if it answers no pronoun questions. It may lack attention."""
     if not answers_pronouns(prediction):
         return None
     answers = []
@@ -134,7 +137,7 @@ def predict_answers(
 
 
 def answers_pronouns(prediction: Prediction) -> bool:
-    """Check whether this prediction head predicts a candidate."""
+    """Return whether a prediction head with these settings predicts candidates."""
     return not isinstance(prediction, NoPrediction | Label)
 
 
@@ -147,9 +150,9 @@ def no_pronoun_answers(run: Run) -> UserError:
 def log_probabilities(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float64]:
-    """Return the log-probability of each answer, (N, M + 1), "none of them" last.
+    """Return the log-probability of each answer, "none of them" last: (N, M + 1).
 
-    M is the most candidates of an item; absent candidates, and "none of them" if not allowed, are at -inf.
+    Absent candidates, and "none of them" if the task does not allow it, are -inf.
     """
     shares = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
@@ -166,14 +169,14 @@ def log_probabilities(
 def task_correctness(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float64]:
-    """Return `Answers.correct` of each item, (N,), with attention maps or without; NaN without a prediction head."""
+    """Return `Answers.correct` for all items, (N,); NaN if the model answers no pronoun questions."""
     return correctness(predict_answers(model, data, batching, prediction), len(data))
 
 
 def _capture_batch(
     model: PronounModel, batch: Batch, prediction: Prediction
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """Return the rows of a batch, (N, L, H, T), and the scores of its answers, (N, M + 1), None without any."""
+    """Return a batch's attention rows (N, L, H, T) and answer scores (N, M + 1), None without pronoun answers."""
     with torch.inference_mode():
         output = model.forward_with_rows(batch)
         assert output.rows is not None
@@ -190,14 +193,14 @@ def _answer_scores(model: PronounModel, output: EncoderOutput, batch: Batch) -> 
 def whole_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return every attention map of one sentence: its T tokens and (L, H, T, T)."""
+    """Return the tokens and the attention maps of one sentence, (L, H, queries, keys)."""
     return next(iter(maps_of_each(model, tokenizer, [example], prediction)))
 
 
 def maps_of_each(
     model: PronounModel, tokenizer: Tokenizer, examples: list[Example], prediction: Prediction
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-    """Yield the maps of one sentence after the other."""
+    """Yield the tokens and the attention maps of each sentence, (L, H, queries, keys)."""
     for example in examples:
         batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
         with torch.inference_mode():
@@ -205,7 +208,7 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return every attention map of a text without a pronoun question: its T tokens and (L, H, T, T)."""
+    """Return the tokens and the attention maps of a text without a pronoun question, (L, H, queries, keys)."""
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)
     with torch.inference_mode():
@@ -213,7 +216,7 @@ def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[Tok
 
 
 def _first_maps(model: PronounModel, encoder_input: EncoderInput) -> NDArray[np.float32]:
-    """Return the maps of the first row of a batch: (L, H, T, T)."""
+    """Return the attention maps of the first row of a batch: (L, H, T, T)."""
     layers = model.encoder.maps(encoder_input)
     maps: NDArray[np.float32] = torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
     return maps

@@ -1,4 +1,8 @@
-"""Attention flow as a maximum flow, Abnar and Zuidema 2020, section 3."""
+"""Attention rollout and attention flow, Abnar and Zuidema 2020, section 3.
+
+L layers, T tokens, Q queries. The functions `..._of_states` apply if each layer mixes the states of the layer below,
+`..._of_tokens` if every layer mixes the tokens' embeddings (`model.values`).
+"""
 
 from __future__ import annotations
 
@@ -10,22 +14,61 @@ from torch import Tensor
 from anaphora.analysis.maps.norms import normalise_rows
 
 CAPACITY_SCALE = 2**24
-"""Capacities become whole numbers out of so many: the steps of a single-precision weight just below 1."""
+"""Integer capacity of a weight of 1; steps of 1 / 2^24 are the resolution of float32 just below 1."""
 _EDGES_AT_ONCE = 20_000
 
 
-def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64]:
-    """Return attention flow (Abnar and Zuidema 2020, section 3): the maximum flow from a state to each embedding.
-
-    The states of all layers are nodes; the edge from state i of layer l to state j of layer l - 1 carries at most
-    (A_l / 2 + I / 2)_ij. One maximum-flow problem for each token and layer above the second, so short inputs only.
+def rollout_of_states(maps: Tensor) -> Tensor:
+    """Return attention rollout: R_l = (A_l / 2 + I / 2) R_(l-1), R_0 = I.
 
     Args:
-        maps: (L, T, T), A_l, the mean over the heads of each layer.
-        token: the state's position in the sentence.
+        maps: mean attention maps over heads, A_l, (L, ..., T, T).
 
     Returns:
-        (L, T), rows summing to 1, for the state after each layer.
+        (L, ..., T, T): share of each token's embedding in each state after layer l.
+    """
+    rolled = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device).expand_as(maps[0])
+    layers = []
+    for weights in maps:
+        rolled = (weights @ rolled + rolled) / 2
+        layers.append(rolled)
+    return torch.stack(layers)
+
+
+def rollout_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
+    """Return attention rollout if every layer mixes the tokens' embeddings: R_l = A_l / 2 + R_(l-1) / 2, R_0 = I.
+
+    A layer adds sum_j A_ij V(embedding_j) to state i. The attention branch thus carries the embeddings, with shares I,
+    and not the states of layer l - 1, with shares R_(l-1): A_l R_(l-1) becomes A_l I. The residual branch is unchanged,
+    so that a query's rollout depends only on its own rows.
+
+    Args:
+        rows: mean attention rows over heads, (L, Q, T).
+        own: column of each query's own token, (Q,).
+
+    Returns:
+        (L, Q, T).
+    """
+    rolled = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)
+    layers = []
+    for weights in rows:
+        rolled = (weights + rolled) / 2
+        layers.append(rolled)
+    return torch.stack(layers)
+
+
+def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64]:
+    """Return attention flow: the maximum flow from a token's state in each layer to each embedding.
+
+    The states of all layers are nodes. The edge from state i of layer l to state j of layer l - 1 has the capacity
+    (A_l / 2 + I / 2)_ij. Each token and layer above the second takes one maximum-flow problem, so inputs must be short.
+
+    Args:
+        maps: mean attention maps over heads, A_l, (L, T, T).
+        token: index of the token.
+
+    Returns:
+        (L, T), each row sums to 1.
     """
     capacities = np.rint((maps + np.eye(maps.shape[1])) / 2 * CAPACITY_SCALE).astype(np.int32)
     flows = np.array([_flows(capacities[: number + 1], token) for number in range(len(maps))], dtype=np.float64)
@@ -34,13 +77,13 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
 
 
 def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
-    """Return the maximum flow from a state of the last layer to each embedding: (L, T, T) -> (T,)."""
+    """Return the maximum flow from one state of the last layer to each embedding: (L, T, T) -> (T,)."""
     first: NDArray[np.int32] = capacities[0]
     last: NDArray[np.int32] = capacities[-1, token]
     if len(capacities) == 1:
         return last
     if len(capacities) == 2:
-        through: NDArray[np.int64] = np.minimum(last[:, None], first).sum(axis=0)  # a path by each state between them
+        through: NDArray[np.int64] = np.minimum(last[:, None], first).sum(axis=0)  # a path by each middle state
         return through
     tokens = len(last)
     at_once = max(1, _EDGES_AT_ONCE // ((len(capacities) - 2) * tokens**2))
@@ -49,12 +92,12 @@ def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
 
 
 def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np.int32]) -> NDArray[np.integer]:
-    """Solve several problems as one graph of disjoint parts, since calling the solver takes longer than solving.
+    """Return the maximum flow of P problems, solved as one graph of disjoint parts to save calls of the solver.
 
     Args:
-        between: (L - 2, T, T) the capacities between the states of the layers in the middle, the lowest first.
-        out: (T,) from the source to the uppermost of these states.
-        into: (T, P) from the lowest of them to the sink of each of P problems.
+        between: capacities between the states of the middle layers, lowest layer first, (L - 2, T, T).
+        out: capacities from the source to the states of the highest middle layer, (T,).
+        into: capacities from the states of the lowest middle layer to the sink of each problem, (T, P).
 
     Returns:
         (P,).
@@ -86,21 +129,21 @@ def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np
 
 
 def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
-    """Return attention flow where every layer mixes the tokens' embeddings: f_l(j) = A_l(j) / 2 + min(1/2, f_(l-1)(j)).
+    """Return attention flow if every layer mixes the tokens' embeddings: f_l(j) = A_l(j) / 2 + min(1/2, f_(l-1)(j)).
 
-    State i of layer l has an edge of A_ij / 2 to each embedding j and one of 1/2 to its own state of layer l - 1; state
-    i of layer 0 is embedding i, so f_0 is without bound at i and 0 elsewhere. The graph is a chain with one side edge
-    to the sink at each link, where edges in parallel add and those in a series give the least: no solver is needed,
-    and inputs of any length will do.
+    State i of layer l has an edge of capacity A_ij / 2 to each embedding j, and one of 1/2 to its own state of layer
+    l - 1. State i of layer 0 is embedding i, so f_0 is unbounded at i and 0 elsewhere. The graph is a chain with one
+    side edge to the sink at each link: parallel capacities add, and of capacities in series the smallest counts. No
+    solver is needed, and inputs may have any length.
 
     Args:
-        rows: (L, Q, T), the mean over the heads of each layer.
-        own: (Q,) each query's own column.
+        rows: mean attention rows over heads, (L, Q, T).
+        own: column of each query's own token, (Q,).
 
     Returns:
-        (L, Q, T), rows summing to 1.
+        (L, Q, T), each row sums to 1.
     """
-    flow = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)  # anything above 1/2 is without bound
+    flow = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)  # any value of 1/2 or more acts as unbounded
     layers = []
     for weights in rows:
         flow = weights / 2 + flow.clamp(max=0.5)

@@ -1,4 +1,4 @@
-"""Integrated gradients: the contribution of each token's embedding to the score of the model's answer."""
+"""Integrated gradients: contribution of each token's embedding to the score of the model's answer."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from anaphora.model.prediction import EncoderOutput
 from anaphora.model.pronoun_model import PronounModel
 
 INTEGRATION_STEPS = 32
-"""Points on the path at which gradients are taken."""
+"""Number of points on the path at which gradients are taken."""
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """The contributions of a batch's tokens to the answers.
+    """Contributions of a batch's tokens to the answers; R packed rows, N items.
 
     Attributes:
-        tokens: (R, T) each token's contribution, negative if it lowers the answer's score.
-        answers: (N,) the candidate that the model names, or `NO_CANDIDATE`.
-        difference: (N,) the answer's score less its score at the baseline; the sum over the item's tokens, but for the
-            error of the quadrature.
+        tokens: each token's contribution, negative if it lowers the answer's score, (R, T).
+        answers: index of the predicted candidate, or `NO_CANDIDATE`, (N,).
+        difference: the answer's score minus its score at the baseline, (N,). It equals the sum over the item's tokens
+            up to the error of the quadrature.
     """
 
     tokens: Tensor
@@ -40,16 +40,16 @@ class Attribution:
 def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRATION_STEPS) -> Attribution:
     """Return integrated gradients of the model's own answer, Sundararajan et al. 2017, section 3.
 
-    The score is that of the prediction head's answer to the whole input, right or wrong: gradients of the gold answer
-    point at gold by construction. The path leads from the baseline, the same positions (and marks of candidates) with
-    [PAD] for every token, to the input. A zero embedding is not a suitable baseline: norms map x and x / 100 to the
-    same vector, so that the score changes only in the first hundredth of the path. The integral is taken by
-    Gauss-Legendre quadrature.
+    The explained score is that of the model's answer, right or wrong; gradients of the gold answer would favour gold by
+    construction. The path leads to the input from a baseline with [PAD] for every token and the same positions and
+    candidate marks. A zero embedding is not a suitable baseline: layer norms map x and x / 100 to the same vector, so
+    that the score changes only in the first hundredth of the path. The integral is computed by Gauss-Legendre
+    quadrature.
 
     Args:
-        model: in evaluation mode.
-        batch: packed rows; sentences do not attend to each other, so one gradient serves all of a batch.
-        steps: at least 1.
+        model: the model, in evaluation mode.
+        batch: packed rows; sentences do not attend to each other, so one gradient serves the whole batch.
+        steps: number of points on the path, at least 1.
 
     Raises:
         UserError: the model has no prediction head, or `steps` is below 1.
@@ -83,14 +83,14 @@ def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRA
 
 
 def _scores(model: PronounModel, batch: Batch, context: AttentionContext, embedded: Tensor) -> Tensor:
-    """Return the prediction head's scores (N, M + 1) where the first layer reads `embedded` (R, T, W)."""
+    """Return the prediction head's scores (N, M + 1) for the input embeddings `embedded` (R, T, W)."""
     length = batch.ids.shape[1]
     queries = (batch.query_positions // length, batch.query_positions % length)
     rows = []
     for layer in layer_passes(model.encoder.layers, replace(context, embeddings=embedded)):
         if model.prediction_head.needs_rows():
             rows.append(layer.rows(queries))
-    # The last layer's other states are not needed: this saves a fifth of the work of three layers.
+    # Other states of the last layer are not needed; leaving them out saves a fifth of the work of three layers.
     needed: Tensor = torch.unique(torch.cat((*model.prediction_head.read_positions(batch), batch.masked_positions)))
     states = layer.output(needed)
     hidden = embedded.new_zeros(batch.ids.numel(), embedded.shape[-1])

@@ -1,7 +1,7 @@
-"""All maps of the protocol, for the items of a split or for one sentence, and the weights in the other direction.
+"""All kinds of map for the items of a split or for one sentence, and the weights from candidates to the pronoun.
 
-N items, L layers, H heads, T tokens, M candidates at most, Q query tokens. `norms`, `rollout`, `flow` and `gradients`
-define the maps.
+N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. `norms`, `flow` and `gradients` define the
+maps.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anaphora.analysis.maps.flow import flow_of_states, flow_of_tokens
+from anaphora.analysis.maps.flow import flow_of_states, flow_of_tokens, rollout_of_states, rollout_of_tokens
 from anaphora.analysis.maps.gradients import INTEGRATION_STEPS, integrated_gradients
 from anaphora.analysis.maps.norms import normalise_rows, value_norms, value_zeroing, weighted_norms
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.rollout import rollout_of_states, rollout_of_tokens
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import evaluation_batches, single_batch
@@ -40,7 +39,7 @@ MAP_GRANULARITY = {
     "value_zeroing": "layer",
     "integrated_gradients": "model",
 }
-"""What there is one row of, for each map: a head (L, H, T), a layer (L, 1, T) or the model (1, 1, T)."""
+"""Granularity of each map: one row per head (L, H, T), per layer (L, 1, T) or for the model (1, 1, T)."""
 
 
 def _raw(_layer: LayerPass, rows: Tensor, _queries: Queries) -> Tensor:
@@ -60,21 +59,21 @@ SINGLE_LAYER_MAPS: dict[str, Callable[[LayerPass, Tensor, Queries], Tensor]] = {
     "norm": _norm,
     "value_zeroing": _value_zeroing,
 }
-"""Maps for which one layer is enough: the layer, its rows (Q, H, T), the queries -> (Q, H, T) or (Q, 1, T)."""
+"""Maps computed from a single layer: its forward pass, its rows (Q, H, T) and the queries -> (Q, H or 1, T)."""
 
 MAX_FLOW_TOKENS = 64
-"""Tokens of the longest text whose flow is computed where a solver is needed (`model.values=hidden`)."""
+"""Maximum length in tokens for attention flow if it needs a solver (`model.values=hidden`)."""
 
 
 @dataclass(frozen=True, eq=False)
 class MapRows:
-    """One map's pronoun rows over a split.
+    """The pronoun's rows in one kind of map over a split.
 
     Attributes:
         granularity: "head", "layer" or "model".
-        records: a record an item; its weights are (L, H, T), (L, 1, T) or (1, 1, T).
-        items: each record's position in the split.
-        skipped: items that are too long for this map.
+        records: one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T).
+        items: index of each record's item in the split.
+        skipped: number of items that are too long for this map.
     """
 
     granularity: str
@@ -92,25 +91,25 @@ def pronoun_maps(
     longest: int = MAX_FLOW_TOKENS,
     steps: int = INTEGRATION_STEPS,
 ) -> dict[str, MapRows]:
-    """Return the pronoun's rows of chosen maps, from one pass over a split (and `steps` more for integrated gradients).
+    """Return the pronoun's rows in the named maps, from one pass over a split.
 
-    A row is the mean over the pronoun's own tokens; each sums to 1, so that `score_records` takes them as they are.
-    Integrated gradients have one row a text: the absolute values of what the tokens add to the answer.
+    A row is the mean over the pronoun's tokens and sums to 1, as `score_records` expects. Integrated gradients take
+    `steps` further passes and have one row per text: the tokens' absolute contributions to the answer, scaled to sum 1.
 
     Args:
-        model: in evaluation mode.
-        data: the split.
-        batching: how items share rows; it changes no result beyond rounding.
-        prediction: the run's.
-        names: of `MAP_GRANULARITY`.
-        longest: texts of more tokens have no flow where it takes a solver; they are counted as skipped.
-        steps: points on the path of integrated gradients.
+        model: the model, in evaluation mode.
+        data: the encoded split.
+        batching: settings of the batches, which affect rounding only.
+        prediction: settings of the prediction head.
+        names: names of maps in `MAP_GRANULARITY`.
+        longest: maximum length in tokens for flow if it needs a solver; longer texts count as skipped.
+        steps: number of points on the path of integrated gradients.
 
     Returns:
-        Each name's rows, in the order of the split.
+        Rows by name of the map, in the order of the split.
 
     Raises:
-        UserError: a name is unknown, or integrated gradients are computed for a model without a prediction head.
+        UserError: a name is unknown, or integrated gradients are requested for a model without a prediction head.
     """
     _check_map_names(names)
     weights: dict[str, list[NDArray[np.float32] | None]] = {name: [None] * len(data) for name in names}
@@ -152,7 +151,7 @@ def _mixes_tokens(model: PronounModel) -> bool:
 
 
 def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str], longest: int) -> dict[str, Tensor]:
-    """Return the maps of one batch, but for integrated gradients, each (N, L, H or 1, T)."""
+    """Return a batch's rows in the named maps except integrated gradients, (N, L, H or 1, T) each."""
     queries = _query_indices(batch, batch.query_positions)
     tokens = _mixes_tokens(model)
     single_layer: dict[str, list[Tensor]] = {name: [] for name in SINGLE_LAYER_MAPS if name in names}
@@ -174,12 +173,12 @@ def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str], longe
 
 
 def _rollout(means: Tensor, queries: Queries, tokens: bool) -> Tensor:
-    """Return (L, Q, T) from the queries' rows (L, Q, T) where layers mix tokens, else from whole maps (L, B, T, T)."""
+    """Return rollout (L, Q, T), from the queries' rows (L, Q, T) if layers mix tokens, else from maps (L, B, T, T)."""
     return rollout_of_tokens(means, queries[1]) if tokens else rollout_of_states(means)[:, queries[0], queries[1]]
 
 
 def _flow(means: Tensor, queries: Queries, batch: Batch, longest: int, tokens: bool) -> Tensor:
-    """Return flow like `_rollout`; zeros for a text of more than `longest` tokens if it needs a solver."""
+    """Return flow (L, Q, T) from the inputs of `_rollout`; zeros for texts too long for a solver."""
     if tokens:
         return flow_of_tokens(means, queries[1])
     maps = means.double().cpu().numpy()
@@ -194,7 +193,7 @@ def _flow(means: Tensor, queries: Queries, batch: Batch, longest: int, tokens: b
 
 
 def _attribution_shares(model: PronounModel, batch: Batch, steps: int) -> Tensor:
-    """Return the share of each token among the absolute attributions of its text: (N, 1, 1, T)."""
+    """Return each token's share of its text's absolute integrated gradients: (N, 1, 1, T)."""
     values = integrated_gradients(model, batch, steps).tokens.abs()
     numbers = torch.arange(len(batch.items), device=values.device)
     rows = batch.item_starts // batch.ids.shape[1]
@@ -210,10 +209,11 @@ def _query_indices(batch: Batch, positions: Tensor) -> Queries:
 def sentence_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
-    """Return the whole maps of one sentence, attending token first.
+    """Return the tokens of one sentence and its maps by name.
 
     Returns:
-        Its T tokens; "raw" and "norm" (L, H, T, T), "rollout" and "value_zeroing" (L, 1, T, T), rows summing to 1.
+        The tokens; "raw" and "norm" (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each
+        row sums to 1.
     """
     batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
     batch = batch.to(model.device)
@@ -235,15 +235,14 @@ def sentence_maps(
 def candidates_to_pronoun(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float32]:
-    """Return the other direction: the raw weight that each candidate puts on the pronoun.
+    """Return the raw attention weight from each candidate to the pronoun.
 
-    Mean over the candidate's tokens (of all its mentions), sum over the pronoun's. The layout is that of
-    `HeadScores.candidate_mass`: take the items `HeadScores.kept`, put it into that field, and
-    `strongest_candidates` says which candidate attends to the pronoun most. Only the rows of the candidates' tokens are
-    computed.
+    Weights are averaged over the tokens of all the candidate's mentions and summed over the pronoun's tokens. The
+    layout is that of `HeadScores.candidate_mass`, so that `strongest_candidates` applies to the items
+    `HeadScores.kept`. Only the rows of the candidates' tokens are computed.
 
     Returns:
-        (N, L, H, M), 0 if there is no candidate.
+        (N, L, H, M), 0 for absent candidates.
     """
     weights_by_item: list[NDArray[np.float32] | None] = [None] * len(data)
     device = model.device
@@ -255,7 +254,7 @@ def candidates_to_pronoun(
 
 
 def _candidate_rows(model: PronounModel, batch: Batch) -> Tensor:
-    """Return (N, L, H, M)."""
+    """Return the weight from each candidate to the pronoun in one batch: (N, L, H, M)."""
     items, most = batch.present.shape
     _, pronoun_columns = _query_indices(batch, batch.query_positions)
     queries = _query_indices(batch, batch.candidate_positions)

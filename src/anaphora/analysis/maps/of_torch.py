@@ -1,6 +1,6 @@
-"""Attention maps of torch's Transformer encoder, and of other models that return a list of tensors.
+"""Attention maps of torch's Transformer encoder, and of other models that return one tensor per layer.
 
-B batch, L layers, H heads, T tokens. What comes out is what `record.from_arrays` takes, one sentence at a time.
+B batch, L layers, H heads, T tokens. The maps of a sentence are an input of `record.from_arrays`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from anaphora.base.errors import UserError, one_line
 def maps_of_layers(
     layers: Sequence[Tensor | NDArray[np.floating]], sentence: int = 0, tokens: int | None = None
 ) -> NDArray[np.float32]:
-    """Return the maps of one sentence, from one tensor or array for each layer, as `output_attentions` gives them.
+    """Stack the attention maps of one sentence from one tensor or array per layer (`output_attentions`).
 
     Args:
-        layers: L of them, (B, H, T, T) or (H, T, T), in any floating-point type.
-        sentence: which of the batch, from 0; without a batch, 0.
-        tokens: how many tokens it has; tokens after them are padding and are left out.
+        layers: L maps, (B, H, T, T) or (H, T, T), of any floating-point type.
+        sentence: index of the sentence in the batch, from 0.
+        tokens: number of the sentence's tokens; later tokens are padding and are cut off. By default all.
 
     Returns:
         (L, H, T, T).
 
     Raises:
-        UserError: there is no layer, one has no such shape or holds numbers that are not finite, or there is no such
-            sentence or number of tokens.
+        UserError: there are no layers, a layer has another shape or values that are not finite, or `sentence` or
+            `tokens` is out of range.
     """
     if isinstance(layers, str | Mapping) or not isinstance(layers, Iterable) or getattr(layers, "ndim", 1) == 0:
         raise UserError(f"maps: layers is a {type(layers).__name__}; expected a list with one tensor for each layer")
@@ -48,7 +48,7 @@ def maps_of_layers(
 
 
 def _map_of_layer(number: int, layer: Any, sentence: int, tokens: int | None) -> NDArray[np.float32]:
-    """Return the map of one sentence in one layer, (H, T, T)."""
+    """Return one layer's maps of one sentence, (H, T, T)."""
     if not isinstance(layer, Tensor | np.ndarray) or not _is_floating(layer):
         kind = layer.dtype if isinstance(layer, Tensor | np.ndarray) else type(layer).__name__
         raise UserError(
@@ -74,18 +74,18 @@ def _is_floating(layer: Tensor | NDArray[Any]) -> bool:
 
 
 def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any) -> list[Tensor]:
-    """Return every map of a torch Transformer encoder, which does not return attention weights itself.
+    """Return all attention maps of a torch Transformer encoder, whose `forward` does not return them.
 
     Args:
-        encoder: in any mode; it computes as in evaluation, and its mode is restored.
-        source: what it reads, (B, T, W), or (T, B, W) if it was made so.
-        options: `mask`, `src_key_padding_mask` and the like, as its `forward` takes them.
+        encoder: the encoder, in any mode; it runs in evaluation mode, and its mode is restored.
+        source: input embeddings, (B, T, W), or (T, B, W) unless the encoder has `batch_first`.
+        options: keyword arguments of its `forward`, such as `mask` or `src_key_padding_mask`.
 
     Returns:
         L tensors of (B, H, T, T).
 
     Raises:
-        UserError: it is no such encoder, or it cannot read the source.
+        UserError: `encoder` is not a torch Transformer encoder, or its forward pass rejects `source`.
     """
     if not isinstance(encoder, nn.TransformerEncoder):
         raise UserError(f"encoder is a {type(encoder).__name__}; expected a torch.nn.TransformerEncoder")
@@ -103,19 +103,19 @@ def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any)
 
 @contextlib.contextmanager
 def evaluation_mode(module: nn.Module) -> Iterator[None]:
-    """Set a module to evaluation mode in the block, and restore the mode of each of its parts afterwards."""
+    """Set a module to evaluation mode inside the `with` block, and restore the mode of each submodule afterwards."""
     training = [part for part in module.modules() if part.training]
     module.eval()
     try:
         yield
     finally:
-        for part in training:  # one by one: `train` would also set parts that their owner keeps in evaluation
+        for part in training:  # one by one: `train` would also set submodules that were in evaluation mode before
             part.training = True
 
 
 @contextlib.contextmanager
 def _asking_for_weights(encoder: nn.TransformerEncoder, kept: list[Tensor]) -> Iterator[None]:
-    """Make each layer's attention return the weights of every head, with the fused path switched off."""
+    """Make each layer's attention return the weights of every head, with the fused path disabled."""
 
     def ask(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return arguments, {**named, "need_weights": True, "average_attn_weights": False}

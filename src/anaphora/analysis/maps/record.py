@@ -1,4 +1,4 @@
-"""The pronoun's attention in one sentence, from any model."""
+"""Record of the pronoun's attention in one sentence, from any model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anaphora.data.tokens.tokenizer import TokenizedText
 
 ROW_TOLERANCE = 1e-3
-"""How far from 1 the sum of a row may be; room for half precision."""
+"""Maximum distance of a row's sum from 1, which allows for half precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +27,15 @@ class AttentionRecord:
 
     Attributes:
         example: the sentence, its pronoun and candidates.
-        spans: T character spans of the attended tokens; (0, 0) marks a special token. Padding is left out.
-        words: T word numbers that never fall; -1 for a special token.
-        weights: (L, H, T), the mean over the pronoun's own tokens; each row sums to 1, or is all 0 for an ablated head
-            and in a layer that does not attend.
-        special: the vocabulary's names of the special tokens, in order; () if unknown.
-        tolerance: largest distance of a row's sum from 1, which depends on the model's precision.
+        spans: character spans of the T tokens without padding; (0, 0) marks a special token.
+        words: word indices of the T tokens, never decreasing; -1 marks a special token.
+        weights: attention rows averaged over the pronoun's tokens, (L, H, T). Each row sums to 1, or is all 0 for an
+            ablated head and for a layer without attention.
+        special: names of the special tokens in the vocabulary, in order; () if unknown.
+        tolerance: maximum distance of a row's sum from 1, which depends on the model's precision.
 
     Raises:
-        UserError: the parts do not fit each other; the message says what was expected.
+        UserError: the fields do not match each other; the message states what was expected.
     """
 
     example: Example
@@ -49,7 +49,7 @@ class AttentionRecord:
     def of(
         cls, example: Example, tokens: TokenizedText, weights: NDArray[np.float32], tolerance: float = ROW_TOLERANCE
     ) -> AttentionRecord:
-        """Return the record of a text that one of our tokenizers, or one of `transformers`, has cut into tokens."""
+        """Return a record with the spans, words and special tokens of a tokenized text."""
         return cls(example, tokens.spans, tokens.words, weights, tokens.special, tolerance)
 
     def __post_init__(self) -> None:
@@ -116,25 +116,25 @@ def from_arrays(
     minimal_pair: str = "",
     factors: Mapping[str, str] | None = None,
 ) -> AttentionRecord:
-    """Return a record from the maps of any library.
+    """Return a record from the attention maps of any library.
 
     Args:
         text: the sentence.
-        spans: T character spans of the tokens as most tokenizers return them; (0, 0) marks a special token such as
-            [CLS]. Blanks at either end of a token are cut off, and a token of blanks alone counts as special.
-        weights: whole maps (L, H, T, T), attending token first, of which the mean over the pronoun's tokens is taken;
-            or the pronoun's rows (L, H, T). Padding must have been cut off.
-        pronoun: its character span.
-        candidates: for each its span, or a list of the spans of its mentions.
-        antecedents: which candidates the pronoun means.
+        spans: character spans of the T tokens, as most tokenizers return them; (0, 0) marks a special token such as
+            [CLS]. Spaces at either end of a token are cut off, and a token of spaces alone counts as special.
+        weights: attention maps (L, H, queries, keys), which are averaged over the pronoun's tokens, or the pronoun's
+            rows (L, H, T); without padding.
+        pronoun: character span of the pronoun.
+        candidates: span of each candidate, or a list of the spans of its mentions.
+        antecedents: indices of the candidates to which the pronoun refers.
         language: "en" or "zh".
-        words: T word numbers, -1 for special tokens; from `word_numbers` by default.
-        group: what items that belong together share; "" stands alone.
-        minimal_pair: what items that differ in the cue alone share.
-        factors: kind, type, template and the like, as in `Example`.
+        words: word indices of the T tokens, -1 for special tokens; by default from `word_numbers`.
+        group: name shared by items that belong together; "" for an item of its own.
+        minimal_pair: name shared by items that differ only in the cue.
+        factors: kind, type, template and other factors of `Example`.
 
     Raises:
-        UserError: a part is missing or does not fit; the message says what was expected.
+        UserError: a part is missing or does not match the others; the message states what was expected.
     """
     example = from_record(
         {
@@ -155,19 +155,19 @@ def from_arrays(
     if words is None:
         words = word_numbers(text, trimmed)
     else:
-        listed = [whole_number(f"words[{place}]", word) for place, word in enumerate(plain_list("words", words))]
+        listed = [whole_number(f"words[{position}]", word) for position, word in enumerate(plain_list("words", words))]
         numbers = zip(listed, trimmed, strict=False)
         words = (*(word if start < end else -1 for word, (start, end) in numbers), *listed[len(trimmed) :])
-    with np.errstate(over="ignore"):  # too large for the type becomes infinite, which the record rejects
+    with np.errstate(over="ignore"):  # values too large for float32 become infinite, which the record rejects
         kept = values.astype(np.float32)
     return AttentionRecord(example, trimmed, tuple(words), kept)
 
 
 def _floating_array(weights: Any) -> NDArray[Any]:
-    """Return weights as an array: of arrays, lists or tensors of any library that gives their numbers to numpy.
+    """Return weights as an array, from arrays, lists or tensors of any library that numpy can convert.
 
     Raises:
-        UserError: they are no numbers, or no array of one shape.
+        UserError: the weights are not floating-point numbers, or differ in shape.
     """
     try:
         values = np.asarray(_without_torch(weights))
@@ -179,7 +179,7 @@ def _floating_array(weights: Any) -> NDArray[Any]:
 
 
 def _without_torch(weights: Any) -> Any:
-    """Return tensors, which may require a gradient or lie on a device, as arrays; bfloat16 as float32."""
+    """Replace torch tensors, also those with gradients or on a device, by arrays; half precision by float32."""
     if isinstance(weights, list | tuple):
         return [_without_torch(one) for one in weights]
     if not hasattr(weights, "detach"):
@@ -189,7 +189,7 @@ def _without_torch(weights: Any) -> Any:
 
 
 def _trim_span(position: int, span: Any, text: str) -> Span:
-    is_pair = isinstance(span, list) and len(span) == 2 and all(type(place) is int for place in span)
+    is_pair = isinstance(span, list) and len(span) == 2 and all(type(end) is int for end in span)
     if not is_pair or not 0 <= span[0] <= span[1] <= len(text):
         raise UserError(
             f"spans[{position}]: {span} must be [start, end] with 0 <= start <= end <= {len(text)}, the text's length"

@@ -1,7 +1,7 @@
-"""Attention rows as a Parquet table for other tools, one row per attending word, written in parts.
+"""Attention rows as a Parquet table for other tools, one table row per query word, written in parts.
 
-L layers, H heads, T tokens. Weights are stored as float16 shares of the largest weight of their row, which keeps the
-eleventh bit of every weight down to 1/16,000 of it; that largest weight is the row's scale.
+L layers, H heads, T tokens. Weights are stored as float16 shares of their row's largest weight, the row's scale. Shares
+down to 1/16,000 keep the eleven significant bits of float16.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _PART = 1024  # rows of a table that is written at once
 
 @dataclass(frozen=True, eq=False)
 class QueryRow:
-    """The attention of one word in every layer and head.
+    """The attention of one query word in every layer and head.
 
     Attributes:
-        item: number of its text.
-        query: the characters of the word that attends.
-        spans: T character spans of the attended tokens; (0, 0) marks a special token.
-        weights: (L, H, T), the mean over the word's own tokens; each row sums to 1, or is all 0 for an ablated head.
+        item: index of the word's text.
+        query: character span of the query word.
+        spans: character spans of the T tokens; (0, 0) marks a special token.
+        weights: rows averaged over the query's tokens, (L, H, T); each sums to 1, or is all 0 for an ablated head.
     """
 
     item: int
@@ -66,18 +66,13 @@ class QueryRow:
 
 @dataclass(frozen=True)
 class RowWriter:
-    """A writer of rows and their items, one part at a time."""
+    """Writer of attention rows and their items, one part at a time."""
 
     write_table: Any
     write_text: Any
 
     def write(self, rows: Sequence[QueryRow], items: Iterable[Mapping[str, Any]]) -> None:
-        """Write a part of the rows and items.
-
-        Args:
-            rows: become a row group.
-            items: what each item holds; a line of JSON each.
-        """
+        """Write the rows as a row group, and the items as one line of JSON each."""
         for item in items:
             self.write_text(json.dumps(item, ensure_ascii=False) + "\n")
         if rows:
@@ -86,14 +81,14 @@ class RowWriter:
 
 @contextmanager
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[RowWriter]:
-    """Open a file of attention rows and one of their items (`<stem>_items.jsonl`), both complete at the end.
+    """Open a file of attention rows and a file of their items (`<stem>_items.jsonl`); both appear at the end.
 
     Args:
-        path: of the rows, which are written last, so that if they exist, the items do too.
-        about: a description of the rows; `data.parquet.parquet_about` reads it.
+        path: path of the rows. They are written last, so that the items exist if the rows do.
+        about: description of the rows, which `data.parquet.parquet_about` returns.
 
     Raises:
-        UserError: a file of the items' name is there without one of rows, so it may be user data.
+        UserError: a file with the items' name exists without a file of rows, and may be the user's.
     """
     items = items_path(path)
     if items.exists() and not path.exists():
@@ -107,12 +102,12 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
 
 
 def items_path(path: Path) -> Path:
-    """Return the path of the items of a file of rows."""
+    """Return the path of the items that belong to a file of rows."""
     return path.with_name(f"{path.stem}_items.jsonl")
 
 
 def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None:
-    """Write the pronouns' rows as Parquet, and the items next to it as JSON lines; each whole or not at all."""
+    """Write the pronouns' rows as a Parquet file and the items as JSON lines, each atomically."""
     numbered = enumerate(records)
     with attention_file(path) as file:
         while part := list(islice(numbered, _PART)):
@@ -121,7 +116,7 @@ def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None
 
 
 def attention_schema() -> pyarrow.Schema:
-    """Return the types of `COLUMNS`."""
+    """Return the schema of a table with `COLUMNS`."""
     import pyarrow
 
     types = {
@@ -139,7 +134,7 @@ def attention_schema() -> pyarrow.Schema:
 
 
 def attention_table(rows: Sequence[QueryRow]) -> pyarrow.Table:
-    """Return rows as a table; columns as in `COLUMNS`."""
+    """Return attention rows as a table with `COLUMNS`."""
     import pyarrow
 
     spans = np.concatenate([np.asarray(row.spans, dtype=np.int32).reshape(-1, 2) for row in rows])
@@ -161,14 +156,14 @@ def attention_table(rows: Sequence[QueryRow]) -> pyarrow.Table:
 
 
 def _scaled(weights: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArray[np.float32]]:
-    """Return weights as shares of their row's largest, and those: (L, H, T) -> (L, H, T), (L, H)."""
+    """Return weights as shares of their row's largest weight, and that weight: (L, H, T) -> (L, H, T), (L, H)."""
     scales = weights.max(axis=2).astype(np.float32)
     shares = np.divide(weights, scales[..., None], out=np.zeros_like(weights), where=scales[..., None] > 0)
     return shares.astype(np.float16), scales
 
 
 def _lists(values: NDArray[Any], sizes: NDArray[np.int64]) -> pyarrow.Array:
-    """Return lists of these sizes, which stand one after the other in an array."""
+    """Split an array into consecutive lists of the given sizes."""
     import pyarrow
 
     offsets = np.concatenate(([0], sizes.cumsum())).astype(np.int32)

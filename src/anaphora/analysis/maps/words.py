@@ -1,6 +1,6 @@
-"""Merging of tokens to words and mentions: weights are summed over attended and averaged over attending tokens.
+"""Token-to-word maps: weights are summed over a word's keys and averaged over its queries.
 
-L layers, H heads, T tokens, W words, M mentions. The rule of Clark et al. 2019, section 4.1: rows keep their sum.
+L layers, H heads, T tokens, W words, M candidates. Rows keep their sum, as in Clark et al. 2019, section 4.1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anaphora.data.example import Span
 
 SPECIAL = "[special]"
-"""The label of a token that stands for no text, where nobody said its name; its span is (0, 0)."""
+"""Label of a special token whose name is unknown; its span is (0, 0)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,9 @@ class WordRow:
     """The pronoun's attention over the words of its sentence.
 
     Attributes:
-        words: W words as the text writes them; a special token by its name, such as [CLS].
-        spans: W character spans; (0, 0) for a special token.
-        weights: (L, H, W), each row with the sum it had over tokens.
+        words: the W words as written in the text, and special tokens by name, such as [CLS].
+        spans: character spans of the words; (0, 0) marks a special token.
+        weights: attention rows over words, (L, H, W), each with the same sum as over tokens.
     """
 
     words: tuple[str, ...]
@@ -36,12 +36,12 @@ class WordRow:
 
 
 def attending_layers(weights: NDArray[np.float32]) -> list[int]:
-    """Return the numbers of the layers that have attention: in the others all weights, (L, ...), are 0."""
+    """Return the indices of the layers with attention, which have a weight (L, ...) other than 0."""
     return [number for number, layer in enumerate(weights) if layer.any()]
 
 
 def word_weights(record: AttentionRecord) -> WordRow:
-    """Return a record's rows with the tokens of each word summed; special tokens stay columns of their own."""
+    """Sum a record's weights over the tokens of each word; each special token keeps its own column."""
     columns = word_columns(record.words)
     spans: list[Span] = [(0, 0)] * (max(columns) + 1)
     for column, (start, end) in zip(columns, record.spans, strict=True):
@@ -53,17 +53,17 @@ def word_weights(record: AttentionRecord) -> WordRow:
 
 
 def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
-    """Return words or tokens as written in the text; special ones by name in order, or `SPECIAL` without a name."""
+    """Return the words or tokens as written in the text, special tokens by name, or as `SPECIAL` without a name."""
     names = iter(special)
     return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
 
 
 def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.float32]:
-    """Return a whole map with tokens merged to words: the sum over attended tokens, the mean over attending ones.
+    """Merge the tokens of a map to words: sum over keys, mean over queries.
 
     Args:
-        weights: (L, H, T, T), attending token first.
-        words: T word numbers; -1 for a special token, which stays a row and a column of its own.
+        weights: attention maps, (L, H, T, T), queries before keys.
+        words: word indices of the T tokens; -1 marks a special token, which keeps its own row and column.
 
     Returns:
         (L, H, W, W), in the order of `word_weights`.
@@ -78,20 +78,20 @@ def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.f
 
 
 def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
-    """Return the weight on each candidate: (L, H, M), summed over the tokens of all its mentions, each token once.
+    """Return the weight on each candidate, summed over the distinct tokens of its mentions: (L, H, M).
 
-    A token that covers part of two candidates is shared between them by overlap in characters.
+    A token that overlaps two candidates is divided between them in proportion to the overlap in characters.
     """
     mass: NDArray[np.float32] = record.weights @ _share_matrix(record).astype(np.float32)
     return mass
 
 
 class TokenShares(NamedTuple):
-    """The tokens of each mention as a sparse matrix, ordered by mention and then by token.
+    """Sparse matrix of the tokens in each mention, ordered by mention and then by token.
 
     Attributes:
-        token, mention: the row and the column of each entry.
-        share: the part of the token that belongs to the mention, in (0, 1]; a token's shares sum to 1.
+        token, mention: row and column index of each entry.
+        share: share of the token that belongs to the mention, in (0, 1]; a token's shares sum to 1.
     """
 
     token: NDArray[np.int64]
@@ -105,17 +105,17 @@ def token_shares(
     """Return the shares of mentions in the tokens of many concatenated sentences.
 
     Args:
-        tokens: (K, 2) character spans of all tokens.
-        first: (S,) for each mention span its sentence's first token.
-        count: (S,) and the number of tokens there.
-        spans: (S, 3) start, end and mention of each span; spans of one mention share its number.
+        tokens: character spans of all K tokens, (K, 2).
+        first: index of the first token in each span's sentence, (S,).
+        count: number of tokens in each span's sentence, (S,).
+        spans: start, end and mention index of each of S spans, (S, 3); a mention may have more than one span.
     """
     total = int(count.sum())
     row = np.repeat(np.arange(len(spans)), count)
     token = np.arange(total) + np.repeat(first - (np.cumsum(count) - count), count)
     overlap = np.minimum(tokens[token, 1], spans[row, 1]) - np.maximum(tokens[token, 0], spans[row, 0])
     hit = np.flatnonzero(overlap > 0)
-    # One entry a pair, however many spans of the mention the token touches: it counts once.
+    # One entry per token and mention, even if the token touches two spans of the mention.
     keys, entry = np.unique(spans[row[hit], 2] * len(tokens) + token[hit], return_inverse=True)
     summed = np.bincount(entry, weights=overlap[hit], minlength=len(keys))
     mention, touched = np.divmod(keys, max(len(tokens), 1))
@@ -133,16 +133,16 @@ def _share_matrix(record: AttentionRecord) -> NDArray[np.float64]:
 
 
 def word_columns(words: Sequence[int]) -> list[int]:
-    """Return the column of every token: words and special tokens numbered in the order in which they first appear."""
+    """Return each token's column: words and special tokens, numbered by first appearance."""
     columns: dict[int, int] = {}
-    # A special token's key is unique to it, so that no two of them merge.
+    # Each special token has a key of its own, so that special tokens do not merge.
     return [
         columns.setdefault(word if word >= 0 else -1 - position, len(columns)) for position, word in enumerate(words)
     ]
 
 
 def word_tokens(words: Sequence[int]) -> list[list[int]]:
-    """Return the tokens of every column of `word_columns`."""
+    """Return the indices of the tokens in each column of `word_columns`."""
     columns = word_columns(words)
     tokens: list[list[int]] = [[] for _ in range(max(columns, default=-1) + 1)]
     for position, column in enumerate(columns):

@@ -1,1 +1,1 @@
-"""From maps to scores of heads, with their baselines and intervals."""
+"""Scores of heads computed from maps, with baselines and intervals."""

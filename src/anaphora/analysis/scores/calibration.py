@@ -1,7 +1,7 @@
 """Calibration of answers: one temperature per language, and the expected calibration error.
 
-N items, M candidates at most. Log-probabilities (N, M + 1) have "none of them" last, and -inf where an item has no such
-answer. A temperature divides them before the softmax (Guo et al. 2017, section 4.2), so no answer changes.
+N items, up to M candidates. Log-probabilities (N, M + 1) have "none of them" last, and -inf for answers that an item
+does not have. A temperature divides them before the softmax (Guo et al. 2017, section 4.2) and changes no answer.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from anaphora.data.example import Example
 
 _BINS = 10
 _LARGEST_LOG = 4.0
-"""Temperatures lie between e to the power of minus this and of this."""
+"""Bound of the logarithm of a temperature."""
 
 
 @dataclass(frozen=True)
 class LanguageCalibration:
-    """The calibration of the answers in one language.
+    """Calibration of the answers in one language.
 
     Attributes:
         language: "en" or "zh".
-        temperature: by what the scores are divided.
-        items: how many items were measured.
-        before, after: the expected calibration error without the temperature and with it.
+        temperature: divisor of the log-probabilities.
+        items: number of items measured.
+        before, after: expected calibration error without and with the temperature.
     """
 
     language: str
@@ -39,7 +39,7 @@ class LanguageCalibration:
 
 
 def shares_at(logs: Floats, temperature: float) -> Floats:
-    """Return the softmax of log-probabilities, (N, M + 1) or (M + 1,), divided by a temperature."""
+    """Return the probabilities of answers at a temperature, from log-probabilities (N, M + 1) or (M + 1,)."""
     scaled = logs / temperature
     shares = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
     normal: Floats = shares / shares.sum(axis=-1, keepdims=True)
@@ -47,7 +47,7 @@ def shares_at(logs: Floats, temperature: float) -> Floats:
 
 
 def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, float]:
-    """Return the temperature of each language that makes its right answers most likely."""
+    """Return the temperature that maximises the likelihood of the right answers, for each language."""
     right = right_answers(examples, logs.shape[1])
     return {
         language: fit_temperature(logs[items], right[items]) for language, items in _items_by_language(examples).items()
@@ -55,9 +55,13 @@ def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, flo
 
 
 def fit_temperature(logs: Floats, right: Bools) -> float:
-    """Return the temperature that minimises the negative log-likelihood of the right answers, both (N, M + 1).
+    """Return the temperature that minimises the negative log-likelihood of the right answers.
 
-    It is 1 if no item has a right answer that the model can give.
+    It is 1 if the model can give no item's right answer.
+
+    Args:
+        logs: log-probabilities of the answers, (N, M + 1).
+        right: mask of the right answers, (N, M + 1).
     """
     from scipy.optimize import minimize_scalar
 
@@ -77,7 +81,7 @@ def fit_temperature(logs: Floats, right: Bools) -> float:
 def calibration_by_language(
     examples: Sequence[Example], logs: Floats, temperatures: Mapping[str, float]
 ) -> list[LanguageCalibration]:
-    """Return the calibration of the answers to some items, one row per language."""
+    """Return the calibration of the answers in each language."""
     right = right_answers(examples, logs.shape[1])
     rows = []
     for language, items in _items_by_language(examples).items():
@@ -90,15 +94,15 @@ def calibration_by_language(
 
 
 def expected_calibration_error(shares: Floats, right: Bools) -> float:
-    """Return the mean distance of confidence and accuracy over 10 bins of equal width, Guo et al. 2017, equation 3.
+    """Return the expected calibration error over 10 bins of equal width, Guo et al. 2017, equation 3.
 
     Args:
-        shares: (N, M + 1) the probability of each answer; the greatest is the confidence.
-        right: (N, M + 1) which answers are right; of several with the greatest probability, the share counts.
+        shares: probability of each answer, (N, M + 1); the highest is the confidence.
+        right: mask of the right answers, (N, M + 1); in a tie, the share of tied answers that are right counts.
     """
     confidence, correct = shares.max(axis=1), shares_right(shares, right)
     bins = np.clip(np.ceil(confidence * _BINS) - 1, 0, _BINS - 1).astype(np.int64)
-    distances = np.bincount(bins, correct - confidence, _BINS)  # the sum of a bin, which its share of the items weighs
+    distances = np.bincount(bins, correct - confidence, _BINS)  # sum per bin, which includes its weight
     return float(np.abs(distances).sum() / len(shares))
 
 

@@ -1,7 +1,4 @@
-"""The cells of every table (language and kind of cue), the clusters of intervals, and rounding.
-
-N items.
-"""
+"""Cells of result tables (language and kind of cue), clusters of bootstrap intervals, and rounding; N items."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ from anaphora.data.example import Example
 T = TypeVar("T")
 
 Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]]]]
-"""What a table is cut by: language, the cell's name, and (N,) which items are in it."""
+"""Function that divides items into cells: language, name of the cell, and a mask of its items (N,)."""
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the main items of each language by kind of cue, then all: language, kind or "all", and a mask (N,)."""
+    """Yield the cells of main items, (language, kind, mask (N,)): each kind of cue, then "all" of a language."""
     main = is_main(examples)
     languages = np.array([example.language for example in examples], dtype=object)
     kinds = np.array([example.factors.get("kind", "") for example in examples], dtype=object)
@@ -37,14 +34,14 @@ def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bo
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the cells of the claim: language and kind of cue; "all" in a language whose items have no kind."""
+    """Return the cells of `cells` by kind of cue, and "all" only for languages whose items have no kind."""
     every = list(cells(examples))
     with_kinds = {language for language, kind, _ in every if kind != ALL}
     return [cell for cell in every if cell[1] != ALL or cell[0] not in with_kinds]
 
 
 def clusters(examples: Sequence[Example]) -> list[tuple[str, str]]:
-    """Return the cluster of each item for the bootstrap: its template, else its group, else the item itself."""
+    """Return each item's bootstrap cluster: its template; without one its group; without both the item itself."""
     return [
         ("template", example.factors["template"])
         if example.factors.get("template")
@@ -56,19 +53,19 @@ def clusters(examples: Sequence[Example]) -> list[tuple[str, str]]:
 
 
 def rounded(value: float | np.floating | None) -> float | None:
-    """Return a number with 6 digits; None if it could not be computed."""
+    """Round a number to 6 decimal places; return None for None and NaN."""
     return None if value is None or np.isnan(value) else round(float(value), 6)
 
 
 def bootstrap_interval(
     values: ArrayLike, labels: Sequence[tuple[str, str]], bounds: tuple[float, float] = (-1.0, 1.0)
 ) -> Interval | None:
-    """Return the 95 % interval of a mean over clusters, rounded; None if unknown or if `has_interval` is false.
+    """Return the rounded 95 % cluster bootstrap interval of a mean; None for NaN values or without `has_interval`.
 
     Args:
         values: shares, or differences of shares.
-        labels: the cluster of each.
-        bounds: see `cluster_interval`.
+        labels: cluster of each value.
+        bounds: lowest and highest possible mean.
     """
     numbers = np.asarray(values, dtype=np.float64)
     ends = None if np.isnan(numbers).any() else cluster_interval(numbers, labels, bounds=bounds)
@@ -76,12 +73,12 @@ def bootstrap_interval(
 
 
 def rounded_interval(ends: tuple[float, float] | None) -> Interval | None:
-    """Return the two ends with 6 digits."""
+    """Round the ends of an interval to 6 decimal places."""
     return None if ends is None else Interval(*(round(end, 6) for end in ends))
 
 
 def by_language_and_kind(rows: Iterator[tuple[str, str, T]]) -> Groups[T]:
-    """Return (language, kind, content) groups as {language: {kind: content}}."""
+    """Return (language, kind, content) tuples as {language: {kind: content}}."""
     groups: Groups[T] = {}
     for language, kind, content in rows:
         groups.setdefault(language, {})[kind] = content

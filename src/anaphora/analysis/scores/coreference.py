@@ -1,8 +1,7 @@
-"""Scores of coreference clusters: MUC, B3, CEAF and LEA, as the reference scorer counts them (Pradhan et al. 2014).
+"""Coreference scores MUC, B3, CEAF and LEA, as the reference scorer computes them (Pradhan et al. 2014).
 
-A document has two divisions of mentions into clusters, the key and the response. Each measure is a recall, how much of
-the key the response has, and a precision, the same with the two exchanged; numerators and denominators are summed over
-documents. A measure without a denominator is 0, as there.
+A document has gold clusters of mentions, the key, and predicted clusters, the response. Precision is recall with key
+and response exchanged. Numerators and denominators are summed over documents; a measure with denominator 0 is 0.
 """
 
 from __future__ import annotations
@@ -14,33 +13,33 @@ from dataclasses import dataclass
 import numpy as np
 
 Clusters = Sequence[Collection[Hashable]]
-"""The clusters of one document; no mention is in two of them, or twice in one."""
+"""Clusters of one document; each mention occurs once."""
 
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """One measure, each number from 0 to 1."""
+    """Precision and recall of one measure, from 0 to 1."""
 
     precision: float
     recall: float
 
     @property
     def f1(self) -> float:
-        """Return the harmonic mean of both."""
+        """Return the harmonic mean of precision and recall; 0 if both are 0."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
 @dataclass(frozen=True)
 class CoreferenceScores:
-    """The scores of a response.
+    """Coreference scores of a response.
 
     Attributes:
-        muc: links between mentions (Vilain et al. 1995).
-        b_cubed: the clusters of each mention (Bagga and Baldwin 1998).
-        ceaf_m: mentions of clusters that are aligned one to one, similarity phi 3 (Luo 2005).
-        ceaf_e: clusters aligned one to one, similarity phi 4 (Luo 2005).
-        lea: clusters, weighted by their size, by their links (Moosavi and Strube 2016).
+        muc: link-based score (Vilain et al. 1995).
+        b_cubed: mention-based score B3 (Bagga and Baldwin 1998).
+        ceaf_m: score of common mentions in clusters aligned one to one, similarity phi 3 (Luo 2005).
+        ceaf_e: score of clusters aligned one to one, similarity phi 4 (Luo 2005).
+        lea: link-based score of entities weighted by size (Moosavi and Strube 2016).
     """
 
     muc: PrecisionRecall
@@ -51,12 +50,12 @@ class CoreferenceScores:
 
     @property
     def conll(self) -> float:
-        """Return the mean F1 of MUC, B3 and CEAF-e, by which CoNLL-2012 ranked systems."""
+        """Return the CoNLL-2012 score: the mean F1 of MUC, B3 and CEAF-e."""
         return (self.muc.f1 + self.b_cubed.f1 + self.ceaf_e.f1) / 3
 
 
 def coreference_scores(documents: Iterable[tuple[Clusters, Clusters]]) -> CoreferenceScores:
-    """Return the scores of documents, each given as key and response."""
+    """Return the scores over documents, each a pair of key and response."""
     sums = {name: np.zeros(4) for name in _MEASURES}
     for key, response in documents:
         for name, count in _MEASURES.items():
@@ -75,11 +74,11 @@ def _ratios(found: float, of_key: float, right: float, of_response: float) -> Pr
 
 
 def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, float]]) -> Callable[..., Counts]:
-    """Return a measure that counts each cluster against the clusters of the other side, once from either side.
+    """Return a measure that applies `count` to the key's clusters for recall and the response's for precision.
 
     Args:
-        count: gives the numerator and the denominator of a cluster from its size, how many of its mentions are in each
-            cluster of the other side, and the sizes of those.
+        count: function from a cluster's size, the number of its mentions in each cluster of the other side, and the
+            sizes of these clusters to the cluster's numerator and denominator.
     """
 
     def from_one_side(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -103,7 +102,7 @@ def _b_cubed(size: int, overlaps: Counter[int], _sizes: Sequence[int]) -> tuple[
 
 
 def _lea(size: int, overlaps: Counter[int], sizes: Sequence[int]) -> tuple[float, float]:
-    """The size times the share of links; a cluster of one mention is right if the other side has it alone, too."""
+    """Return the size times the share of common links; a singleton is right if the other side has it too."""
     if size == 1:
         return float(any(sizes[other] == 1 for other in overlaps)), size
     return size * sum(shared * (shared - 1) for shared in overlaps.values()) / (size * (size - 1)), size
@@ -120,7 +119,7 @@ def _ceaf_e(key: Clusters, response: Clusters) -> Counts:
 
 
 def _aligned(key: Clusters, response: Clusters, similarity: Callable[[int, int, int], float]) -> float:
-    """Return the greatest sum of similarities of an alignment of clusters one to one."""
+    """Return the maximum sum of similarities over one-to-one alignments of clusters."""
     from scipy.optimize import linear_sum_assignment
 
     place = _places(response)
@@ -132,12 +131,12 @@ def _aligned(key: Clusters, response: Clusters, similarity: Callable[[int, int, 
 
 
 def _places(clusters: Clusters) -> dict[Hashable, int]:
-    """Return the number of each mention's cluster."""
+    """Return the index of each mention's cluster."""
     return {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
 
 
 def _overlaps(cluster: Collection[Hashable], place: Mapping[Hashable, int]) -> Counter[int]:
-    """Return how many mentions of a cluster are in each cluster of the other side."""
+    """Return the number of a cluster's mentions in each cluster of the other side."""
     return Counter(place[mention] for mention in cluster if mention in place)
 
 

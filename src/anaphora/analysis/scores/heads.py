@@ -1,6 +1,6 @@
 """Scores of each head's pronoun row by item, and the selection of one head.
 
-N items, L layers, H heads, M candidates at most. After Clark et al. 2019, section 4.3, who took the argmax over words.
+N items, L layers, H heads, up to M candidates. Follows Clark et al. 2019, section 4.3, who took the argmax over words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from anaphora.base.locale.translation import N_
 from anaphora.data.example import Example, codes_of
 
 TIE = 1e-6
-"""Two weights whose relative difference is less are a tie: the rounding of a softmax is not an opinion."""
+"""Relative difference below which two weights are a tie, to be safe from rounding."""
 
 MEASURES = (
     "candidate_accuracy",
@@ -40,32 +40,33 @@ NO_DISTRACTOR = N_("every candidate is an antecedent")
 CANDIDATE_WITHOUT_TOKEN = N_("a candidate without a token")
 DROP_REASONS = (NO_ANTECEDENT, TOO_FEW_CANDIDATES, NO_DISTRACTOR, CANDIDATE_WITHOUT_TOKEN)
 
-_BATCH_WEIGHTS = 4_000_000  # weights laid end to end at once: 16 MB, whatever the sentences' lengths
+_BATCH_WEIGHTS = 4_000_000  # weights concatenated at once: 16 MB for sentences of any length
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class HeadScores:
-    """The scores of every head's pronoun row on every item. Measures are (N, L, H) float32.
+    """Scores of every head's pronoun row on every item.
 
-    In a layer without attention, as some models have, the measures are NaN.
+    Measures are (N, L, H) float32, NaN in layers without attention.
 
     Attributes:
-        examples: the N items.
-        kept: (N,) index of each item in the records that were passed in; those that were dropped are missing.
-        attending_layers: the numbers of the layers that have attention.
-        candidate_accuracy: 1 where the heaviest candidate is an antecedent; a tie among k counts 1 / k each.
-        focal_accuracy: the same among the candidates that the cue may pick.
-        open_accuracy: the same among all words but the pronoun's own and special tokens; a word of the antecedent is a
-            hit.
-        antecedent_mass: the weight on all tokens of the antecedents, in [0, 1].
-        lift: that weight over the antecedents' share of the sentence's tokens; 1 for uniform attention.
-        share: that weight over the weight on all candidates; an even share where that is 0.
-        reciprocal_rank: 1 / rank of the best antecedent among the distractors; the mean over the orders of a tie.
-        candidate_mass: (N, L, H, M), the weight on each candidate; 0 if there is none.
-        present, gold: (N, M), which candidates there are and which of them are antecedents.
-        dropped: how many items were left out, for each reason.
+        examples: the N scored items.
+        kept: index of each scored item among the records, (N,).
+        attending_layers: indices of the layers with attention.
+        candidate_accuracy: 1 if the candidate with the largest weight is an antecedent; in a tie among k, 1 / k for
+            each antecedent.
+        focal_accuracy: candidate accuracy among the candidates that the cue may pick.
+        open_accuracy: accuracy among all words except the pronoun and special tokens; any word of an antecedent is
+            right.
+        antecedent_mass: weight on all tokens of the antecedents, in [0, 1].
+        lift: antecedent mass over the antecedents' share of the sentence's tokens; 1 for uniform attention.
+        share: antecedent mass over the weight on all candidates; the share of antecedents if that weight is 0.
+        reciprocal_rank: 1 / rank of the best antecedent among the distractors; in a tie, the mean over its orders.
+        candidate_mass: weight on each candidate, (N, L, H, M); 0 for absent candidates.
+        present, gold: masks of the candidates and of the antecedents, (N, M).
+        dropped: number of items left out, by reason.
     """
 
     examples: tuple[Example, ...]
@@ -94,7 +95,7 @@ class HeadScores:
         return (self.candidate_mass.shape[1], self.candidate_mass.shape[2])
 
     def select(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> HeadScores:
-        """Return the scores of some items, by mask or by position; what was dropped before is not counted again."""
+        """Return the scores of items selected by mask or by index, with empty `dropped`."""
         numbers = np.flatnonzero(items) if items.dtype == np.bool_ else items
         arrays = {
             each.name: getattr(self, each.name)[numbers]
@@ -107,11 +108,11 @@ class HeadScores:
 def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
     """Score every head on every item that can be scored.
 
-    Items without an antecedent, without a distractor, or with a candidate that no token covers are left out and
-    counted in `HeadScores.dropped`.
+    Items without an antecedent, without a distractor, or with a candidate without tokens are left out and counted in
+    `HeadScores.dropped`.
 
     Raises:
-        UserError: there is no record, or the records differ in layers or heads.
+        UserError: there are no records, or they differ in layers or heads.
     """
     dropped: Counter[str] = Counter()
     parts: list[dict[str, NDArray[Any]]] = []
@@ -144,7 +145,7 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
     if shape is None:
         raise UserError("records: there are none; expected at least one to score")
     measures = _concatenated(parts, shape)
-    # An attribution may be 0 everywhere; then no layer differs from the others.
+    # If all weights are 0, as an attribution may be, every layer counts as having attention.
     layers = sorted(attending) or list(range(shape[0]))
     for name in MEASURES:
         measures[name][:, np.setdiff1d(np.arange(shape[0]), layers)] = np.nan
@@ -158,18 +159,18 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
 
 
 def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
-    """Return each head's strongest candidate: (N, L, H, M), 1 at the heaviest, 1 / k for each of a tie among k."""
+    """Return 1 for each head's candidate with the largest weight, 1 / k in a tie among k, else 0: (N, L, H, M)."""
     mass = np.moveaxis(scores.candidate_mass, 3, 1)
     return np.moveaxis(_argmax_shares(mass, scores.present[:, :, None, None]), 1, 3)
 
 
 def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
-    """Return which items count for headlines: those of stratum "main" or of none, (N,)."""
+    """Return a mask of the main items, which have the stratum "main" or no stratum: (N,)."""
     return np.array([example.is_main for example in examples], dtype=np.bool_)
 
 
 def macro_weights(examples: Sequence[Example]) -> Floats:
-    """Return weights (N,) of a mean in which every cell of language, kind and type counts the same; they sum to 1."""
+    """Return weights for a macro mean over cells of language, kind and type, (N,); they sum to 1."""
     cells = codes_of((each.language, each.factors.get("kind"), each.factors.get("type")) for each in examples)
     sizes = np.bincount(cells)
     weights: Floats = 1.0 / (len(sizes) * sizes[cells])
@@ -179,17 +180,16 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 def choose_head(scores: HeadScores) -> Head:
     """Return the head with the best candidate accuracy on the main items of a development split.
 
-    The best of L * H heads is biased upwards by selection: report it on another split.
+    Selection biases the accuracy of the best of L * H heads upwards, so it must be reported on another split.
     """
     return ranked_heads(scores)[0]
 
 
 def ranked_heads(scores: HeadScores) -> list[Head]:
-    """Return all heads, the best candidate accuracy on the main items first, every type of cue counting the same.
+    """Return all heads of layers with attention, sorted by macro candidate accuracy on the main items, best first.
 
-    Differences below 1e-9 are rounding and count as ties; ties go to the head with more mass on the antecedent,
-    then to the lower layer and head. Heads without any weight on any candidate come last; layers without attention have
-    no heads.
+    Differences below 1e-9 count as ties. Ties go to the head with more antecedent mass, then to the lower layer and
+    head. Heads without weight on any candidate come last.
     """
     main = scores.select(is_main(scores.examples))
     if not main.examples:
@@ -207,22 +207,19 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
 
 
 def head_accuracy(scores: HeadScores) -> Floats:
-    """Return every head's candidate accuracy on the main items, (L, H), every type of cue counting the same.
-
-    NaN in layers without attention.
-    """
+    """Return each head's macro candidate accuracy on the main items, (L, H); NaN in layers without attention."""
     main = scores.select(is_main(scores.examples))
     return np.asarray(np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy))
 
 
 def mean_chance(scores: HeadScores) -> float:
-    """Return the mean share of candidates that are right, over the main items, every type of cue counting the same."""
+    """Return the macro mean over the main items of the share of candidates that are antecedents."""
     main = scores.select(is_main(scores.examples))
     return float(macro_weights(main.examples) @ main.chance)
 
 
 def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[AttentionRecord]]]:
-    """Yield consecutive records with the position of the first, in batches of bounded memory."""
+    """Yield batches of consecutive records with the index of their first record, in bounded memory."""
     batch: list[AttentionRecord] = []
     held, first = 0, 0
     for record in records:
@@ -237,7 +234,7 @@ def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[Att
 
 
 def reason_to_drop(example: Example) -> str | None:
-    """Return the reason why an item is not scored, one of `DROP_REASONS`; None if it is scored."""
+    """Return why an item cannot be scored, one of `DROP_REASONS`; None if it can."""
     if not example.antecedents:
         return NO_ANTECEDENT
     if len(example.candidates) < 2:
@@ -248,15 +245,15 @@ def reason_to_drop(example: Example) -> str | None:
 
 
 class _FlatRecords:
-    """Records laid end to end: n items, K tokens, C mentions (the candidates of all items).
+    """Concatenated records: n items with K tokens and C candidates in total.
 
     Attributes:
-        lengths: (n,) tokens of each item.
-        spans, words, owner: (K, 2), (K,), (K,) span, word and item of each token.
-        sizes: (n,) candidates of each item.
-        mention_owner, slot: (C,) item of each mention and its rank among that item's candidates.
-        mention_tokens: which tokens make up which mention.
-        covered: (n,) whether each of an item's candidates has a token.
+        lengths: number of tokens of each item, (n,).
+        spans, words, owner: character span (K, 2), word index (K,) and item index (K,) of each token.
+        sizes: number of candidates of each item, (n,).
+        mention_owner, slot: item index of each candidate and its index within the item, (C,) each.
+        mention_tokens: tokens of each candidate.
+        covered: mask of the items whose candidates all have a token, (n,).
     """
 
     def __init__(self, records: Sequence[AttentionRecord]) -> None:
@@ -286,7 +283,7 @@ def _pairs(spans: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def _score_batch(laid: _FlatRecords) -> dict[str, NDArray[Any]]:
-    """Return all arrays of `HeadScores` for records that can be scored, with heads flattened to P = L * H."""
+    """Return the arrays of `HeadScores` for records that can be scored, with heads flattened to P = L * H."""
     records, mention_tokens = laid.records, laid.mention_tokens
     heads = records[0].weights.shape[0] * records[0].weights.shape[1]
     weights = np.concatenate([record.weights.reshape(heads, -1) for record in records], axis=1)
@@ -335,7 +332,7 @@ def _focal(example: Example) -> list[int]:
 
 
 def _argmax_shares(mass: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return shares of the argmax over axis 1 among the allowed; a tie among k is 1 / k each."""
+    """Return 1 at the argmax over axis 1 among allowed entries, 1 / k in a tie among k, else 0."""
     masked = np.where(allowed, mass, np.float32(-1))
     tied = allowed & (masked >= masked.max(axis=1, keepdims=True) * np.float32(1 - TIE))
     shared: NDArray[np.float32] = tied / tied.sum(axis=1, keepdims=True, dtype=np.float32)
@@ -350,7 +347,7 @@ def _reciprocal_rank(
     above = (distractor & (mass * np.float32(1 - TIE) > best)).sum(axis=1)
     tied = (distractor & (mass >= best * np.float32(1 - TIE))).sum(axis=1) - above
     harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, mass.shape[1] + 1))))
-    # All t + 1 ranks of the tie are equally likely: take the mean of 1 / rank.
+    # All ranks within the tie are equally likely: take the mean of 1 / rank.
     mean: NDArray[np.floating] = (harmonic[above + tied + 1] - harmonic[above]) / (tied + 1)
     return mean
 
@@ -379,7 +376,7 @@ def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArr
 
 
 def _concatenated(parts: Sequence[dict[str, NDArray[Any]]], shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
-    """Return the batches' arrays as one, padded to the most candidates, heads unfolded to (L, H)."""
+    """Concatenate the batches' arrays, padded to the largest number of candidates, with heads as (L, H)."""
     most = max((part["present"].shape[1] for part in parts), default=0)
     items = sum(len(part["present"]) for part in parts)
     joined: dict[str, NDArray[Any]] = {

@@ -1,4 +1,4 @@
-"""Groups of items with the same wording: minimal pairs and whole quads."""
+"""Groups of items that differ in cue or order: minimal pairs and quads; N items."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from anaphora.data.example import Example, codes_of
 
 
 def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the product of the correctness of each set of items: 1 only where every item is right.
+    """Return the product of correctness over each set of items, which is 1 only if every item is right.
 
-    A tie counts its expectation under random tie-breaking: half for one even tie in an otherwise right set.
+    With ties this is the expected value under random tie-breaking.
 
     Args:
-        correct: (N, ...) in [0, 1].
-        sets: each item's set, a minimal pair or quad; "" and sets of one item are left out.
+        correct: correctness of the items in [0, 1], (N, ...).
+        sets: name of each item's set (minimal pair or quad); "" and sets of one item are left out.
 
     Returns:
-        (S, ...) products, and (S,) the number of each set's first item.
+        The products (S, ...), and the index of each set's first item (S,).
     """
     codes = np.array(codes_of(sets))
     outside = {codes[item] for item, name in enumerate(sets) if not name}
@@ -37,34 +37,34 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
 
 
 def mean_of_groups(values: Floats) -> Floats:
-    """Return the mean over groups; NaN where there are none: (G, ...) -> (...)."""
+    """Return the mean over groups, (G, ...) -> (...); NaN without groups."""
     return np.asarray(values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan))
 
 
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
-    """Return how often all items that differ in the cue alone are right: 0 for a policy of position or entity.
+    """Return the share of minimal pairs in which all items are right; 0 for any policy by position or entity.
 
     Args:
-        correct: (N, ...) in [0, 1].
+        correct: correctness of the items in [0, 1], (N, ...).
         examples: the N items.
 
     Returns:
-        (...), a scalar for (N,); NaN where no item has a minimal pair.
+        (...), a scalar for (N,); NaN without minimal pairs.
     """
     return mean_of_groups(set_products(correct, minimal_pairs_of(examples))[0])
 
 
 def minimal_pairs_of(examples: Sequence[Example]) -> list[str]:
-    """Return each item's minimal pair; "" where it has none."""
+    """Return the name of each item's minimal pair; "" without one."""
     return [example.minimal_pair for example in examples]
 
 
 def quads_of(examples: Sequence[Example]) -> list[str]:
-    """Return each item's quad where that is complete, two cues by two orders, else "".
+    """Return the name of each item's quad if it is complete (two cues by two orders), else "".
 
-    A group that asks about two pronouns is a quad of eight items, and an octad, a quad in each of two voices, is one
-    too. Larger groups are none, since all of 36 items right is another question than all of 4. Items without the factor
-    `order` are a quad if the same two candidates stand first twice each, and each is once the antecedent then.
+    Groups with two pronouns per sentence and octads (a quad in each of two voices) count as quads of eight items.
+    Larger groups do not count, because being right in all of 36 items is much harder than in all of 4. Items without
+    the factor `order` are a quad if the same two candidates occur in both orders, each once as the antecedent.
     """
     members: dict[str, list[Example]] = {}
     for example in examples:
@@ -74,7 +74,7 @@ def quads_of(examples: Sequence[Example]) -> list[str]:
 
 
 _ONE_ANSWER = "third"
-"""The stratum of the built-in corpus whose groups ask, in both orders, about a third person."""
+"""Stratum of the built-in corpus in which the antecedent is a third person in both orders."""
 
 
 def _is_quad(items: Sequence[Example]) -> bool:
@@ -85,7 +85,7 @@ def _is_quad(items: Sequence[Example]) -> bool:
         return _is_quad_by_its_words(items)
     if "" in orders or len(orders) != 2 or len(set(orders.values())) != 1:
         return False
-    # Of a quad a policy of position must be wrong somewhere; where a third person is meant there is but one answer.
+    # In a quad a policy by position must be wrong somewhere; if a third person is meant, there is only one answer.
     meant = {(example.factors["order"], example.antecedents) for example in items}
     return len(meant) > len(orders) or items[0].factors.get("stratum") == _ONE_ANSWER
 
@@ -103,5 +103,5 @@ def _is_quad_by_its_words(items: Sequence[Example]) -> bool:
 
 
 def _repetitions(example: Example) -> int:
-    """Return how many items of a group share their cue and order: one a pronoun and voice."""
+    """Return the number of items in a group with the same cue and order, one per pronoun and voice."""
     return int(example.factors.get("pronouns", "1")) * int(example.factors.get("voices", "1"))

@@ -1,6 +1,6 @@
-"""Intervals, permutation tests and corrections for scores that come in clusters.
+"""Intervals, permutation tests and corrections for clustered scores.
 
-N items, L layers, H heads, M candidates at most.
+N items, L layers, H heads, up to M candidates.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from anaphora.data.example import codes_of
 Floats = NDArray[np.float64]
 
 BOOTSTRAPPED_FROM = 5
-"""Clusters; fewer have so few different samples that a bootstrap interval covers far too little: of two, half."""
+"""Smallest number of clusters for a bootstrap. Fewer clusters have few distinct samples, so that the interval would
+cover far too little: about half the time for two clusters."""
 UNBOUNDED = (-np.inf, np.inf)
-_ALIKE = 1e-9  # difference of means that are the same number, summed in another order
-_MAX_RANDOM_NUMBERS = 4_000_000  # random numbers held at once: 32 MB
+_ALIKE = 1e-9  # tolerance for equal means that were summed in different orders
+_MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
 def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
-    """Check whether some clusters tell how a mean varies: two at least and, if all are alike, enough of them.
+    """Return whether clusters determine an interval: there are two or more and, if all are equal, enough of them.
 
-    Of K clusters that vary at random, all lie on one side of the true mean with probability 2 / 2^K (the sign test).
-    So up to five clusters may be equal by chance, and an interval of zero width is not justified.
+    K clusters that vary at random all lie on one side of the true mean with probability 2 / 2^K (the sign test). At
+    the 95 % level, up to five clusters may therefore be equal by chance, which does not justify an interval of width 0.
 
     Args:
-        cluster_means: (K,) the mean of each cluster.
-        level: of the interval.
+        cluster_means: mean of each cluster, (K,).
+        level: coverage of the interval.
     """
     means = np.asarray(cluster_means, dtype=np.float64)
     if len(means) < 2:
@@ -41,7 +42,7 @@ def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
 
 
 SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
-"""What the mean of shares, or of differences of shares, cannot leave."""
+"""Bounds of a mean of shares, and of a mean of differences of shares."""
 
 
 def cluster_interval(
@@ -52,22 +53,22 @@ def cluster_interval(
     seed: int = 0,
     bounds: tuple[float, float] = UNBOUNDED,
 ) -> tuple[float, float] | None:
-    """Return the percentile bootstrap interval of the mean of `values`, drawing whole clusters.
+    """Return the percentile bootstrap interval of the mean of `values`, resampling whole clusters.
 
-    The percentiles are widened as a t interval is against a normal one (Hesterberg 2015, "expanded percentile"),
-    since plain ones cover too little where clusters are few. Of fewer than `BOOTSTRAPPED_FROM` clusters it is a t
-    interval: no sample of theirs lies outside their own means.
+    The percentiles are widened as a t interval widens a normal one ("expanded percentile", Hesterberg 2015), because
+    plain percentiles undercover with few clusters. With fewer than `BOOTSTRAPPED_FROM` clusters the result is a t
+    interval, because a bootstrap mean cannot lie outside the cluster means.
 
     Args:
-        values: (N,).
-        clusters: N labels; items of one template, or of one quad, are not independent.
-        level: the share of such intervals that hold the true mean.
-        draws: how many samples of clusters.
-        seed: of the draws; the same seed gives the same interval.
-        bounds: what the mean cannot leave, as a share cannot leave 0 to 1.
+        values: values of the items, (N,).
+        clusters: cluster labels of the N items; items of one template or quad are not independent.
+        level: coverage of the interval.
+        draws: number of bootstrap samples.
+        seed: seed of the samples.
+        bounds: lowest and highest possible mean, to which the ends are clipped.
 
     Returns:
-        The two ends, or None if the clusters do not tell how the mean varies (`has_interval`).
+        The two ends, or None if the clusters do not determine an interval (`has_interval`).
     """
     from scipy import special
 
@@ -81,7 +82,7 @@ def cluster_interval(
         return None
     if count < BOOTSTRAPPED_FROM:
         mean = sums.sum() / sizes.sum()
-        residuals = (sums - mean * sizes) / sizes.mean()  # the mean is a ratio: of sums and of sizes
+        residuals = (sums - mean * sizes) / sizes.mean()  # the mean is a ratio of sums to sizes
         half = -special.stdtrit(count - 1, (1 - level) / 2) * np.sqrt((residuals**2).sum() / (count - 1) / count)
         return float(max(mean - half, bounds[0])), float(min(mean + half, bounds[1]))
     random = np.random.default_rng(seed)
@@ -92,15 +93,15 @@ def cluster_interval(
     quantile = special.stdtrit(count - 1, (1 - level) / 2) * np.sqrt(count / (count - 1))
     tail = special.ndtr(quantile)
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
-    return float(max(low, bounds[0])), float(min(high, bounds[1]))  # linearised values may leave them
+    return float(max(low, bounds[0])), float(min(high, bounds[1]))  # linearised values may exceed the bounds
 
 
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
-    """Return the p-value of every head's candidate accuracy, corrected for the number of heads to pick from: (L, H).
+    """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
-    The antecedent is relabelled among the candidates of each group, in one draw for all heads; a head's p is how often
-    the best of all heads then does as well as it did. The statistic is the one by which `choose_head` chooses, on the
-    same items, so the chosen head has the smallest p. Layers without attention have NaN.
+    Antecedents are relabelled within groups, with the same draw for all heads. A head's p-value is the share of draws
+    in which the best of all heads is at least as accurate as this head was. The statistic is that of `choose_head`, so
+    the chosen head has the smallest p-value. NaN in layers without attention.
     """
     main, layers = scores.select(is_main(scores.examples)), list(scores.attending_layers)
     strongest = strongest_candidates(main)[:, layers].reshape(len(main.examples), -1, main.gold.shape[1])
@@ -111,9 +112,9 @@ def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> F
 
 
 def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> float:
-    """Return the one-sided p-value of one head's candidate accuracy, for a head that was chosen on other items.
+    """Return the one-sided p-value of the candidate accuracy of a head that was chosen on other items.
 
-    The antecedent is relabelled as in `permutation_p_max`; all items of `scores` are used.
+    Antecedents are relabelled as in `permutation_p_max`; all items of `scores` are used.
     """
     chosen = strongest_candidates(scores)[:, head.layer, head.head : head.head + 1]
     observed, null = _permutation_null(scores, chosen, draws, seed)
@@ -121,7 +122,7 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
 
 
 def holm(p_values: Sequence[float]) -> Floats:
-    """Return p-values corrected for their number, in the order given: Holm 1979, which needs no independence."""
+    """Correct p-values for multiple testing by Holm 1979, which needs no independence; keep their order."""
     raw = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(raw)
     corrected = np.empty_like(raw)
@@ -130,7 +131,11 @@ def holm(p_values: Sequence[float]) -> Floats:
 
 
 def median_and_spread(values: ArrayLike) -> Spread:
-    """Return the median and the range, a fair summary of a handful of seeds."""
+    """Return the median and the range of values.
+
+    Raises:
+        ValueError: there are no values, or one is NaN.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     if not numbers.size or np.isnan(numbers).any():
         raise ValueError(f"values must be one or more numbers, not {numbers.tolist()}")
@@ -138,13 +143,13 @@ def median_and_spread(values: ArrayLike) -> Spread:
 
 
 def _p_values(null: Floats, observed: Floats) -> Floats:
-    # The data themselves are one of the relabellings: p is never 0. The slack is for sums in another order.
+    # The observed labelling is one of the relabellings, so p is never 0. The tolerance is for the order of sums.
     p: Floats = (1 + (null >= observed - 1e-9).sum(axis=0)) / (1 + len(null))
     return p
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield `draws` in portions that hold at most `_MAX_RANDOM_NUMBERS` numbers of `size` each."""
+    """Yield the sizes of chunks of `draws`, with `size` numbers a draw and at most `_MAX_RANDOM_NUMBERS` a chunk."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -152,17 +157,17 @@ def _chunks(draws: int, size: int) -> Iterator[int]:
 
 
 def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Return accuracy of K heads as it is, and under antecedents relabelled within groups.
+    """Return the observed accuracy of K heads, and their accuracies with antecedents relabelled within groups.
 
-    Where items differ in the cue alone, the cues of their group trade antecedents, the same trade in every order: a
-    head that follows position, entity or a fixed link of cue and entity is at chance level. Items without a minimal
+    In minimal pairs, the cues of a group exchange their antecedents, by the same permutation in every order. A head
+    that follows position, entity or a fixed link of cue and entity is thus at chance level. Items without a minimal
     pair draw new antecedents among the candidates that the cue may pick.
 
     Args:
         scores: N items with their antecedents.
-        pointed: (N, K, M) as `strongest_candidates` gives them.
-        draws: how many relabellings.
-        seed: of the draws.
+        pointed: strongest candidates of the K heads (`strongest_candidates`), (N, K, M).
+        draws: number of relabellings.
+        seed: seed of the relabellings.
 
     Returns:
         (K,) and (draws, K), macro means over cells of language, kind and type.
@@ -182,14 +187,14 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
 
 
 class _AntecedentPermutation:
-    """The exchangeable antecedents of a permutation test."""
+    """Sampler of relabelled antecedents for a permutation test."""
 
     def __init__(self, scores: HeadScores) -> None:
         self.gold = scores.gold
         sets = _minimal_pair_sets(scores)
         groups: dict[tuple[str, int], int] = {}
         most = max((len(items) for items in sets), default=0)
-        self.table = np.zeros((len(sets), max(most, 1)), dtype=np.int64)  # the items of each minimal pair, by cue
+        self.table = np.zeros((len(sets), max(most, 1)), dtype=np.int64)  # item indices of each minimal pair, by cue
         self.traders = np.array([item for items in sets for item in items], dtype=np.int64)
         self.rank = np.array([rank for items in sets for rank in range(len(items))], dtype=np.int64)
         self.set = np.array([row for row, items in enumerate(sets) for _ in items], dtype=np.int64)
@@ -216,7 +221,7 @@ class _AntecedentPermutation:
             source = self.table[self.set, np.argsort(keys, axis=2)[:, self.group, self.rank]]
             relabelled[:, self.traders] = self.gold[source]
         if len(self.alone):
-            # Candidates in random order, closed ones last; the first of them become the antecedents.
+            # Candidates are shuffled, closed ones last, and the first ones become the antecedents.
             keys = random.random((many, *self.closed.shape)) + self.closed
             ranks = np.argsort(np.argsort(keys, axis=2), axis=2)
             relabelled[:, self.alone] = ranks < self.gold[self.alone].sum(axis=1)[:, None]
@@ -224,7 +229,7 @@ class _AntecedentPermutation:
 
 
 def _minimal_pair_sets(scores: HeadScores) -> list[list[int]]:
-    """Return items that differ in the cue alone, sorted by cue; only where every cue picks another candidate."""
+    """Return the item indices of each minimal pair in which all cues pick different candidates, sorted by cue."""
     pairs: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(scores.examples):
         if example.minimal_pair:

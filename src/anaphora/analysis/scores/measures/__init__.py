@@ -1,1 +1,1 @@
-"""The measures of heads, one per file with its result and its computation."""
+"""Measures of heads, each in a file with its result class and its computation."""
