@@ -26,7 +26,7 @@ from anaphora.commands.parts.pages import report_on_records
 from anaphora.commands.report import Report
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
-from anaphora.report.page.run_sections import FIGURES
+from anaphora.report.page.sections import FIGURES
 from anaphora.runs.directory import RunFiles, load
 
 Done = Callable[..., str]

@@ -8,7 +8,7 @@ import pytest
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report import wording
 from anaphora.report.page import offline
-from anaphora.report.page.explorer_phrases import explorer_phrases
+from anaphora.report.page.explorer import explorer_phrases
 from anaphora.report.stored import observed_text, stored_sentence
 
 

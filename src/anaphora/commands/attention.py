@@ -186,7 +186,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
     from anaphora.base.console import console, working
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, headline_of, held_output
     from anaphora.report.figures.files import save_in_languages
-    from anaphora.report.page.translations import page_suffixes
+    from anaphora.report.page.offline import page_suffixes
     from anaphora.runs.directory import load
 
     run = load(settings.run, settings.trainer)
@@ -233,7 +233,7 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
     """Return the figures of the report's score sections: scoreboard, heads on development, quads, training curves."""
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
-    from anaphora.report.page.run_sections import score_sections
+    from anaphora.report.page.sections import score_sections
     from anaphora.runs.directory import training_record
 
     run = headline.run

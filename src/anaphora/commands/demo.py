@@ -32,7 +32,7 @@ def demo(config: Config) -> float | None:
     from anaphora.commands.report import Report
     from anaphora.model.recurrent import NO_MAPS
     from anaphora.report.figures.files import save_in_languages
-    from anaphora.report.page.translations import page_suffixes
+    from anaphora.report.page.offline import page_suffixes
     from anaphora.report.terminal import print_headline, print_phrase, print_verdict
     from anaphora.runs.directory import RunFiles, locked_run, objective
     from anaphora.training.reuse import load_or_train

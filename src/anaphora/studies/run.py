@@ -12,7 +12,7 @@ from anaphora.base.files import check_writable, locked_directory, write_csv, wri
 from anaphora.base.locale.translation import N_, interface_language, spoken_in
 from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
-from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
+from anaphora.report.page.offline import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.reuse import same_settings

@@ -27,9 +27,8 @@ from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import N_, _, pgettext, spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
-from anaphora.report.page.explorer_phrases import explorer_phrases
+from anaphora.report.page.explorer import explorer_phrases, explorer_words
 from anaphora.report.page.offline import (
-    explorer_words,
     name_left_to_reader,
     read_asset,
     script_json,

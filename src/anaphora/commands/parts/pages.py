@@ -34,8 +34,8 @@ from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.elements import ReportRun, SentenceEntry
 from anaphora.report.page.explorer import explorer_entries
-from anaphora.report.page.run_sections import FIGURES
-from anaphora.report.page.translations import other_pages, page_names, page_suffixes, remove_translation
+from anaphora.report.page.offline import other_pages, page_names, page_suffixes, remove_translation
+from anaphora.report.page.sections import FIGURES
 from anaphora.report.page.write import write_report
 from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import language_name

@@ -1,4 +1,4 @@
-"""Common parts of all offline pages: escaping templates, JSON for scripts, and fonts.
+"""Common parts of all offline pages: escaping templates, JSON for scripts, fonts, and names in several languages.
 
 A page loads nothing: style, script, fonts, figures and data are embedded, and its content security policy forbids
 anything else. Templates escape text from data. Scripts read JSON without characters that could end their element, and
@@ -12,16 +12,16 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.locale.translation import _, spoken_language
-from anaphora.report.page.explorer_phrases import explorer_phrases
-from anaphora.report.wording import factor_value_names, head_role_names, language_names, map_names
+from anaphora.report.wording import head_role_names
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -184,12 +184,36 @@ def _is_letter(character: str) -> bool:
     return character > "\x7f" and (character.isalpha() or WIDE_CHARACTER.match(character) is not None)
 
 
-def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the phrases of the explorer and the names of maps, languages and factor values."""
-    words = {
-        "phrases": explorer_phrases(),
-        "maps": map_names(),
-        "languages": language_names(),
-        "values": factor_value_names(),
-    }
-    return {name: {key: with_units(text) for key, text in texts.items()} for name, texts in words.items()}
+def page_suffixes(interface_language: str) -> dict[str, str]:
+    """Return the suffix of file names by language; empty for the only or the English page."""
+    return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
+
+
+def page_names(stem: str, suffixes: Mapping[str, str]) -> dict[str, str]:
+    """Return the file name of the page in each language."""
+    return {language: f"{stem}{suffix}.html" for language, suffix in suffixes.items()}
+
+
+def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
+    """Return the links from the page in one language to the others, by language."""
+    return {other: name for other, name in names.items() if other != language}
+
+
+def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) -> None:
+    """Remove the Chinese page of an earlier bilingual report, which the new page replaces.
+
+    A Chinese page without a link to the English page is of another origin and is kept.
+
+    Args:
+        folder: folder of the page.
+        stem: file name of the page without extension.
+        drawn: paths of the new page's figures without language and extension.
+    """
+    page = folder / f"{stem}.zh.html"
+    if page.is_file() and f'<a href="{stem}.html" lang="en" hreflang="en">'.encode() in page.read_bytes():
+        # Reports on two splits share figure files, so another Chinese page keeps them.
+        stale = drawn if list(folder.glob("*.zh.html")) == [page] else ()
+        for figure in stale:
+            for name in FIGURE_FORMATS:
+                figure.with_name(f"{figure.name}.zh.{name}").unlink(missing_ok=True)
+        page.unlink()  # last, so that after an interruption the next command removes the rest

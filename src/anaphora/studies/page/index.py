@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from anaphora.base.locale.translation import _, spoken_language
 from anaphora.report.page.elements import FigureElement, PageElement, Section
-from anaphora.report.page.offline import write_page
-from anaphora.report.page.translations import other_pages
+from anaphora.report.page.offline import other_pages, write_page
 from anaphora.report.page.write import inline_figure
 from anaphora.studies.page.conclusions import answer_sentence
 from anaphora.studies.page.figures import PANEL_MEASURES, cells_figure, series_figure, series_of

@@ -1,4 +1,4 @@
-"""Sections on the chosen head's scores and on baselines."""
+"""Sections on the chosen head's scores, on compositions and on baselines."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from anaphora.report.figures import measures, pictures
 from anaphora.report.groups import all_groups, kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_p_value, format_percent
 from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
+from anaphora.report.tables import level_table
 from anaphora.report.wording import (
     baseline_names,
     clauses,
@@ -22,7 +23,9 @@ from anaphora.report.wording import (
     head_name,
     label,
     language_name,
+    level_names,
     map_names,
+    shortcut_names,
     value_label,
 )
 
@@ -333,8 +336,54 @@ def _template_row(template: str, language: str, items: int, cell: AccuracyCell) 
     ]
 
 
+def levels_section(run: ReportRun) -> Section | None:
+    """Return the section on composition levels; None if the corpus has no compositions."""
+    evidence = run.evidence
+    if not evidence.levels:
+        return None
+    table = level_table(evidence, "{accuracy}\n{name}")
+    shortcuts = [
+        [
+            language_name(language),
+            label(level_names(), name),
+            label(shortcut_names(), shortcut),
+            format_percent(accuracy),
+        ]
+        for language, levels in evidence.levels.items()
+        for name, level in levels.items()
+        if name != "set"
+        for shortcut, accuracy in [*level.shortcuts.items(), ("rule_model", level.rule_model)]
+    ]
+    return Section(
+        name="levels",
+        title=_("Does it hold for combinations that training never showed?"),
+        explanation=_(
+            "In compositions the predicate, the state and the voice (active or passive; in Chinese, who comes "
+            "first) together say who is meant, and no two of them do. Training showed predicate and state together "
+            "in both voices, in the other voice only, or never together, though each with others. An octad, the "
+            "sentences of one predicate with two states (with set cues, a quad), counts if the head is right on each "
+            "of them. The best shortcut is that of a closed list, learned on the whole training split; one that is "
+            "wrong more often than right repeats the answers of the other voice."
+        ),
+        elements=[
+            table,
+            TableElement(
+                title=_(
+                    "Every shortcut of the list, and a model of the rule, which is given predicate, state and "
+                    "voice by name"
+                ),
+                columns=[*table.columns[:2], _("shortcut"), _("accuracy, %")],
+                rows=shortcuts,
+                texts=3,
+                folded=True,
+            ),
+        ],
+    )
+
+
 SECTIONS: PlacedSections = {
     20: scoreboard_section,
+    30: levels_section,
     60: effects_section,
     130: baselines_section,
     160: maps_section,
