@@ -115,18 +115,15 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
             "{selector}, {mentions}: {head} beats the nearest mention with disjoint intervals: {share} against "
             "{nearest}."
         )
+    elif head["high"] < nearest["low"]:
+        outcome = _(
+            "{selector}, {mentions}: {head} is worse than the nearest mention, with disjoint intervals: {share} "
+            "against {nearest}."
+        )
     else:
-        is_worse = head["high"] < nearest["low"]
-        outcome = (
-            _(
-                "{selector}, {mentions}: {head} is worse than the nearest mention, with disjoint intervals: {share} "
-                "against {nearest}."
-            )
-            if is_worse
-            else _(
-                "{selector}, {mentions}: {head} and the nearest mention have intervals that overlap: {share} against "
-                "{nearest}."
-            )
+        outcome = _(
+            "{selector}, {mentions}: {head} and the nearest mention have intervals that overlap: {share} against "
+            "{nearest}."
         )
     return outcome.format(
         selector=selector,
@@ -138,7 +135,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
-    """Draw the best head of each mention type and candidate set, with rules and untrained heads as ticks."""
+    """Draw the accuracy of the best head by mention type and candidate set; rules and untrained heads are ticks."""
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     points = []
     for column in FORM_COLUMNS:

@@ -1,4 +1,4 @@
-"""Cards of published folders, README.md in the format of the hub: of a run or of a corpus."""
+"""Model cards of runs and dataset cards of corpora: README.md files in the format of the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class CardFacts:
     Attributes:
         name: name of the run.
         languages: language codes such as "en".
-        licence: licence of the weights in the hub's notation; None if none is stated.
+        licence: identifier of the weights' licence on the hub; None if no licence is stated.
         architecture: properties of the encoder, by name.
         training: data and settings of the training, by name.
-        answers: whether the run has a prediction head that names a candidate.
+        answers: whether the run names an antecedent.
     """
 
     name: str
@@ -43,7 +43,7 @@ class CardFacts:
 
 
 def model_card(facts: CardFacts, evidence: Evidence | None) -> str:
-    """Return the model card as Markdown with metadata for the hub; missing evidence is stated."""
+    """Return the model card as Markdown with metadata for the hub; it says so if nothing was measured."""
     parts = [
         _front_matter(
             {
@@ -78,7 +78,7 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """Return the card of a corpus as Markdown, with metadata that list its splits for `datasets`.
+    """Return the dataset card of a corpus as Markdown, with metadata that list its splits for `datasets`.
 
     Args:
         settings: settings that made the corpus, by name.

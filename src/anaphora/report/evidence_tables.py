@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return every part of the evidence as flat rows, by table name; a part not measured has no rows."""
+    """Return every part of the evidence as flat rows, by table name; parts that were not measured have no rows."""
     return {
         "significance": list(_group_rows(evidence.significance)),
         "effects": [

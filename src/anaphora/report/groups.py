@@ -28,10 +28,10 @@ class Group(Generic[T]):
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield each language by kind of cue, or as a whole if its kinds were not measured separately."""
+    """Yield a group per language and kind of cue, or per language if its kinds were not measured separately."""
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 
 def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield each language as a whole, then by kind of cue."""
+    """Yield each language as a whole, followed by its kinds of cue."""
     return (Group(language, kind, cell) for language, kind, cell in every_group(part))

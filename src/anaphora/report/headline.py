@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.evidence import Evidence
@@ -82,10 +82,9 @@ def headline_sentence(evidence: Evidence) -> str:
         for case in ("points", "unmeasured", "open")
         if cases[case]
     ]
-    sentences += [
-        _accuracy_sentence("ordinary", [group], evidence, items, bars=listed(_bar_texts(bars_not_beaten(group.cell))))
-        for group in cases["ordinary"]
-    ]
+    for group in cases["ordinary"]:
+        bars = listed([bar_text(name, value) for name, value in bars_not_beaten(group.cell).items()])
+        sentences.append(_accuracy_sentence("ordinary", [group], evidence, items, bars=bars))
     sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
     below_chance = [
         group_name(group)
@@ -119,14 +118,14 @@ def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     """Return the groups by result.
 
     A task is solved if the lower bound of its accuracy is above chance and every baseline, and the accuracy itself
-    is at least halfway from chance to 1. The bars for a head are chance, every baseline and the 95th percentile of
-    untrained models.
+    is at least halfway from chance to 1. The thresholds of a head are chance, every baseline and the 95th percentile
+    of untrained models.
 
     Returns:
-        "points": task solved, lower bound of the head's candidate accuracy above all bars.
+        "points": task solved, lower bound of the head's candidate accuracy above all thresholds.
         "unmeasured": the same, but untrained models were not measured.
-        "open": task solved, candidate accuracy above all bars, but too few clusters for an interval.
-        "ordinary": task solved, candidate accuracy not clearly above all bars.
+        "open": task solved, candidate accuracy above all thresholds, but too few clusters for an interval.
+        "ordinary": task solved, candidate accuracy not clearly above all thresholds.
         "unsolved": task not solved.
         A kind of cue is listed only if its case differs from that of its language.
     """
@@ -187,10 +186,10 @@ def _case(cell: Cell) -> str:
 
 
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
-    """Return the bars that the lower bound of the head's candidate accuracy does not exceed, by name.
+    """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, by name.
 
-    Without an interval, no bar is beaten. "all_candidates" is chance among all candidates; the baseline "chance" is
-    chance among the candidates that the cue decides between.
+    Without an interval, these are all thresholds. "all_candidates" is chance among all candidates; the baseline
+    "chance" is chance among the candidates that the cue decides between.
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0
@@ -198,10 +197,6 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
     if bars.get("chance") == cell.chance:
         del bars["chance"]  # the same value twice
     return {name: value for name, value in bars.items() if value is not None and low <= value}
-
-
-def _bar_texts(bars: Mapping[str, float]) -> list[str]:
-    return [bar_text(name, value) for name, value in bars.items()]
 
 
 def bar_text(name: str, value: float) -> str:
@@ -292,7 +287,7 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 
 
 def _bar_name(name: str) -> str:
-    """Return the name of a bar in a sentence."""
+    """Return the name of a threshold in a sentence."""
     bars = {
         "all_candidates": _("chance"),
         "random_init": _("the mean of untrained models"),

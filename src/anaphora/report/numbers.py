@@ -37,7 +37,7 @@ def format_percent(share: float | None, span: Sequence[float] | None = None) -> 
 
 
 def format_short_percent(share: float | None) -> str:
-    """Return a share (0 to 1) in percent without decimals; 0.997 gives "99.7", since it is not 100."""
+    """Return a share (0 to 1) in percent without decimals; from 0.995 to below 1 with one, so that it is not 100."""
     if share is None:
         return NOT_MEASURED
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
@@ -96,7 +96,7 @@ def format_p_value(value: float | None) -> str:
 
 
 def _interval_after(span: Sequence[float] | None, digits: int) -> str:
-    """Return an interval in brackets with a blank before it; empty if there is no interval."""
+    """Return an interval in brackets after a space; empty if there is no interval."""
     return f" [{', '.join(with_minus(f'{end:.{digits}f}') for end in span)}]" if span else ""
 
 

@@ -30,7 +30,7 @@ _WITHOUT_RANGE = ("random_init", "chance")
 
 @in_language_of_messages
 def print_phrase(message: str, **values: Any) -> None:
-    """Print a message marked by `N_` in translation, filled with `values`, as one unwrapped line."""
+    """Print the translation of a message marked by `N_`, filled with `values`, as one unwrapped line."""
     console.print(_(message).format(**values) if values else _(message), soft_wrap=True)
 
 
@@ -226,7 +226,7 @@ def print_text_table(table: TableElement) -> None:
 
 
 def typed_names() -> dict[str, str]:
-    """Return the table labels of controls, languages and kinds of cue; in English, their names in settings."""
+    """Return the labels of controls, languages and kinds of cue in tables: in English, their names in settings."""
     return {
         "uniform": _("uniform"),
         "frozen_query_key": _("frozen_query_key"),

@@ -57,23 +57,13 @@ def scoreboard_title(evidence: Evidence) -> str:
     The groups are those of `groups_by_case`.
     """
     cases = groups_by_case(evidence)
-    above = [*cases["points"], *cases["unmeasured"]]
-    answered = [group for group in cases["unsolved"] if group.cell.task_accuracy is not None]
-    unanswered = [group for group in cases["unsolved"] if group.cell.task_accuracy is None]
-    lines = (
-        [
-            _groups_line(
-                _(
-                    "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
-                    "{split} items; chance {chance}"
-                ),
-                above,
-                evidence,
-            )
-        ]
-        if above
-        else []
-    )
+    lines = []
+    if above := [*cases["points"], *cases["unmeasured"]]:
+        text = _(
+            "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
+            "{split} items; chance {chance}"
+        )
+        lines.append(_groups_line(text, above, evidence))
     if cases["open"]:
         text = _(
             "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
@@ -83,41 +73,24 @@ def scoreboard_title(evidence: Evidence) -> str:
     for group in cases["ordinary"]:
         bars = bars_not_beaten(group.cell)
         highest = max(bars, key=bars.__getitem__)
-        lines.append(
-            _groups_line(
-                _(
-                    "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
-                    "{split} items, not clearly above {bar}"
-                ),
-                [group],
-                evidence,
-                bar=bar_text(highest, bars[highest]),
-            )
+        text = _(
+            "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
+            "{split} items, not clearly above {bar}"
         )
-    if answered:
+        lines.append(_groups_line(text, [group], evidence, bar=bar_text(highest, bars[highest])))
+    if answered := [group for group in cases["unsolved"] if group.cell.task_accuracy is not None]:
+        text = _(
+            "In {groups}, the model answers {shares} of {split} items correctly (chance {chance}): the task is "
+            "not solved"
+        )
         shares = _listed_shares([group.cell.task_accuracy for group in answered])
-        lines.append(
-            _groups_line(
-                _(
-                    "In {groups}, the model answers {shares} of {split} items correctly (chance {chance}): the task is "
-                    "not solved"
-                ),
-                answered,
-                evidence,
-                shares=shares,
-            )
+        lines.append(_groups_line(text, answered, evidence, shares=shares))
+    if unanswered := [group for group in cases["unsolved"] if group.cell.task_accuracy is None]:
+        text = _(
+            "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
+            "{split} items (chance {chance}); the model’s answers are not measured"
         )
-    if unanswered:
-        lines.append(
-            _groups_line(
-                _(
-                    "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
-                    "{split} items (chance {chance}); the model’s answers are not measured"
-                ),
-                unanswered,
-                evidence,
-            )
-        )
+        lines.append(_groups_line(text, unanswered, evidence))
     return "\n".join(lines)
 
 
@@ -142,20 +115,18 @@ def heads_title(
     p = evidence.heads_on_development.p[layer][head] if evidence.heads_on_development else None
     may_be_chance = p is not None and evidence.protocol is not None and p >= evidence.protocol.alpha
     values = {"head": head_name(layer, head), "share": share_text(share), "spoken": language_name(language)}
-    if may_be_chance or share <= bars[highest]:
-        lines = [
-            _(
-                "In {head}, the antecedent gets more weight than every other candidate in {share} of {spoken} "
-                "development items, not clearly above {bar}"
-            ).format(**values, bar=bar_text(highest, bars[highest]))
-        ]
-    else:
-        lines = [
-            _(
-                "In {head}, the antecedent gets more weight than every other candidate in {share} of {spoken} "
-                "development items; chance {chance}"
-            ).format(**values, chance=share_text(chance))
-        ]
+    text = (
+        _(
+            "In {head}, the antecedent gets more weight than every other candidate in {share} of {spoken} "
+            "development items, not clearly above {bar}"
+        )
+        if may_be_chance or share <= bars[highest]
+        else _(
+            "In {head}, the antecedent gets more weight than every other candidate in {share} of {spoken} "
+            "development items; chance {chance}"
+        )
+    )
+    lines = [text.format(**values, bar=bar_text(highest, bars[highest]), chance=share_text(chance))]
     best_layer, best_head = (int(index) for index in np.unravel_index(np.nanargmax(scores), scores.shape))
     best = float(scores[best_layer, best_head])
     if best > share:
@@ -170,21 +141,20 @@ def heads_title(
 def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
     """Return a title with the number of sentences of a quad in which the antecedent gets the most weight."""
     right = sum(cell.antecedent_is_strongest() for cell in cells)
-    text = (
-        _(
-            "{group}: in {right} of the {count} sentences of this quad, {head} gives the antecedent more weight than "
-            "every other candidate"
-        )
-        if right
-        else _(
-            "{group}: in none of the {count} sentences of this quad does {head} give the antecedent more weight than "
-            "every other candidate"
-        )
-    )
     if right == len(cells):
         text = _(
             "{group}: in all {count} sentences of this quad, {head} gives the antecedent more weight than every other "
             "candidate"
+        )
+    elif right:
+        text = _(
+            "{group}: in {right} of the {count} sentences of this quad, {head} gives the antecedent more weight than "
+            "every other candidate"
+        )
+    else:
+        text = _(
+            "{group}: in none of the {count} sentences of this quad does {head} give the antecedent more weight than "
+            "every other candidate"
         )
     group, named = group_label(language, kind), head_name(head.layer, head.head)
     return text.format(group=group, head=named, count=len(cells), right=right)
@@ -206,9 +176,9 @@ def attention_title(
         words: W words.
         weights: (W,) attention weights.
         attending: indices of the attending words.
-        antecedents: the correct candidates.
-        distractors: the other candidates.
-        head: head of the weights.
+        antecedents: word indices of each correct candidate.
+        distractors: word indices of each other candidate.
+        head: head that the weights belong to.
     """
     roles = WordRoles(len(words), attending, antecedents, distractors)
     units = list(_attended_units(words, weights, roles, attending))
@@ -290,7 +260,7 @@ def _is_too_wide(text: str) -> bool:
 
 
 def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, **values: str) -> str:
-    """Return a title line on some groups; `values` add to the defaults or replace them."""
+    """Return a title line on some groups; `values` extend or replace the default placeholders."""
     of_cells = {
         "groups": listed([group_name(group) for group in groups]),
         "head": head_name(evidence.head.layer, evidence.head.head),

@@ -12,7 +12,7 @@ from anaphora.base.locale.translation import _, pgettext, spoken_language
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of a key of the evidence; a key missing from `names` gets blanks for underscores."""
+    """Return the label of a key; a key missing from `names` is shown with spaces for underscores."""
     return names.get(name, name.replace("_", " "))
 
 
@@ -65,7 +65,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def joined_sentences(sentences: Sequence[str]) -> str:
-    """Join sentences, with a blank between them except in Chinese."""
+    """Join sentences, with a space between them except in Chinese."""
     return ("" if spoken_language() == "zh" else " ").join(sentences)
 
 

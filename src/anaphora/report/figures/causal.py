@@ -1,4 +1,4 @@
-"""Figures of the causal tests: knockout, ablation, patching and dose-response; None if nothing was measured."""
+"""Figures of the causal tests: knockout, ablation, patching, dose-response. Each is None if nothing was measured."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the accuracy lost as heads are ablated cumulatively, the best first, and that of random heads."""
+    """Draw the accuracy lost as heads are ablated cumulatively, best first, compared with random heads."""
     panels = []
     compared = False
     for group in kind_groups(cells):
@@ -111,7 +111,7 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the share of correct answers that flip with rows of the minimal pair, by number of patched heads."""
+    """Draw the share of correct answers that flip when rows of the minimal pair are patched in, by number of heads."""
     panels = []
     with_layer = False
     for group in kind_groups(cells):
@@ -173,7 +173,7 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 
 def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], colour: str, form: str) -> Curve | None:
-    """Return the accuracy lost by removed weight in % as a curve; None if no loss is known."""
+    """Return the accuracy lost as a curve over the removed weight in %; None if no loss is known."""
     known = [(100 * mass, points / 100, ends) for mass, points, ends in losses if points is not None]
     if not known:
         return None
@@ -184,7 +184,7 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 
 @figure_style()
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw Spearman's rho between each kind of map's scores and the losses from knockouts, for every group."""
+    """Draw Spearman's rho between map scores and knockout losses, for every group and kind of map."""
     marks: Marks = {}
     for group in kind_groups(cells):
         for name, correlation in group.cell.dose_response.items():

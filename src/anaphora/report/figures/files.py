@@ -1,4 +1,4 @@
-"""Figure files, written atomically; equal figures give equal bytes."""
+"""Figure files, written atomically and reproducible byte for byte."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fonts for English and Chinese that need no installed Chinese fonts.
 
 The glyphs come from Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the subset that
-`docs/make_fonts.py` selects; the optional dependencies `fonts` install the whole font (mpl-font), which then takes
+`docs/make_fonts.py` selects; the optional extra `fonts` installs the whole font (mpl-font), which then takes
 precedence. DejaVu Sans, which comes with matplotlib, has some of the remaining characters. mpl-font is located without
 an import, since importing it changes matplotlib's global settings. Font files are opened when the first figure is
 drawn.
@@ -76,7 +76,7 @@ def is_chinese(text: str) -> bool:
 
 
 def missing_glyphs(text: str) -> set[str]:
-    """Return the characters of `text`, except blanks and line breaks, without a glyph in any registered font."""
+    """Return the characters of `text`, except spaces and line breaks, without a glyph in any registered font."""
     fonts = _character_maps()
     return {
         character
@@ -138,10 +138,10 @@ def font_file_of(character: str, bold: bool = False) -> Path:
 
 @contextmanager
 def embeddable_fonts(figure: Figure) -> Iterator[None]:
-    """Use small TrueType subsets of the fonts for the figure's texts inside the block.
+    """Set the figure's texts in small TrueType subsets of the fonts within the context.
 
     matplotlib writes the CFF outlines of Noto into a PDF as if they were TrueType, which strict readers reject. The
-    subsets are true Type 42 fonts of a few kB. The texts get their fonts back at the end of the block.
+    subsets are true Type 42 fonts of a few kB. The original fonts are restored on exit.
     """
     from matplotlib import font_manager
     from matplotlib.text import Text

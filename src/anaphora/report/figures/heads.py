@@ -1,4 +1,4 @@
-"""Figures of all heads: grids of candidate accuracy, and its course during training."""
+"""Figures of all heads: grids of candidate accuracy, and candidate accuracy over training."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from anaphora.report.figures.sheet import (
     Heading,
     Sheet,
     draw_colour_bar,
+    filled_lines,
     finite_array,
     spread_labels,
     text_width,
@@ -40,12 +41,10 @@ def head_grid_figure(
 ) -> Figure:
     """Draw the candidate accuracy of every head in %, coloured by its distance from chance.
 
-    The chosen head is framed.
-
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
         chance: score drawn in white; equal distances above and below it have equal depth of colour.
-        chosen: (layer, head).
+        chosen: (layer, head) of the framed head.
         title: title above the grid, wrapped as needed.
         note: note below the grid, after the line that names the chosen head.
         chosen_on: how the head was chosen, as in `ChosenHead`.
@@ -156,7 +155,7 @@ class HeadGrid:
         name: heading of the grid.
         note: line below the heading.
         scores: (L, H); NaN in layers without attention, which are hatched.
-        chosen: (layer, head), framed.
+        chosen: (layer, head) of the framed head.
     """
 
     name: str
@@ -193,7 +192,7 @@ def head_grids_figure(
                                      for text in (grid.name, grid.note))), cell * each.shape[0])
         for grid, each in zip(grids, values, strict=True)
     ]  # fmt: skip
-    lines = _lines_of_grids([width for width, _ in sizes], left, gap, _WIDEST - right)
+    lines = filled_lines([width + gap for width, _ in sizes], _WIDEST - left - right + gap)
     tall = [max(sizes[number][1] for number in line) for line in lines]
     heading = Heading(title, None, _blank_note(values))
     across = max(sum(sizes[number][0] for number in line) + gap * (len(line) - 1) for line in lines)
@@ -230,19 +229,6 @@ def head_grids_figure(
     return sheet.figure
 
 
-def _lines_of_grids(widths: Sequence[float], left: float, gap: float, room: float) -> list[list[int]]:
-    """Return the indices of the grids on each line of at most `room` inches."""
-    lines: list[list[int]] = [[]]
-    used = left
-    for number, width in enumerate(widths):
-        if lines[-1] and used + width > room:
-            lines.append([])
-            used = left
-        lines[-1].append(number)
-        used += width + gap
-    return lines
-
-
 @figure_style()
 def alignment_figure(
     steps: Sequence[int],
@@ -252,13 +238,13 @@ def alignment_figure(
     task_accuracy: ArrayLike | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw the candidate accuracy of every head during training, with the chosen head in colour and named.
+    """Draw the candidate accuracy of every head over training, one line per head, with the chosen head named.
 
     Args:
         steps: S training steps, increasing.
         scores: (S, L, H), finite.
         chance: chance accuracy, drawn as a dotted line.
-        chosen: (layer, head).
+        chosen: (layer, head) of the chosen head.
         task_accuracy: (S,) accuracy of the model's answers, drawn as a dashed line; None for no line.
         title: title above the lines.
 
@@ -354,9 +340,9 @@ def contoured_head_grid(
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
         chance: score drawn in white.
-        threshold: 95th percentile over untrained models of the accuracy of the head that each chose; None for no
-            outline.
-        chosen: (layer, head), framed.
+        threshold: 95th percentile of candidate accuracy over untrained models, each at its own chosen head; chance
+            replaces it if higher; None for no outline.
+        chosen: (layer, head) of the framed head.
         title: title above the grid.
         chosen_on: how the head was chosen, as in `ChosenHead`.
 

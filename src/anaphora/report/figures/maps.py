@@ -73,11 +73,11 @@ def heat_map_figure(
 
     Args:
         words: W words, Chinese or English.
-        weights: (W, W), finite and at least 0; the colour scale ends at 1, or at a greater weight.
+        weights: (W, W), finite and at least 0; the colour scale runs from 0 to 1, or to a greater weight.
         title: title above the map.
         pronoun: index of the word whose row is framed, or indices of all its words; None frames no row.
-        antecedents: the correct candidates.
-        distractors: the other candidates.
+        antecedents: word indices of each correct candidate.
+        distractors: word indices of each other candidate.
         attending: role of the framed word, one of `FRAMED_ROLES`.
 
     Raises:
@@ -149,8 +149,8 @@ def pronoun_row_figure(
         words: W words, Chinese or English.
         weights: (W,), finite and at least 0.
         pronoun: index of the pronoun, or indices of all its words.
-        antecedents: the correct candidates.
-        distractors: the other candidates.
+        antecedents: word indices of each correct candidate.
+        distractors: word indices of each other candidate.
         title: title above the sentence.
         attending: role of the word that the row belongs to, one of `FRAMED_ROLES`.
         room: maximum width of the figure in inches, beyond which the sentence wraps.
@@ -201,14 +201,14 @@ def pronoun_row_figure(
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     """Draw the m x m sentences of a quad on one colour scale: rows are cues, columns are orders.
 
-    A check mark stands where an antecedent gets more weight than every other candidate, a cross elsewhere.
+    A check mark stands where an antecedent gets more weight than every other candidate, a cross otherwise.
 
     Args:
         cells: m * m cells, row by row.
         title: title above the sentences.
 
     Raises:
-        UserError: a number of cells that is no square, or a cell that is invalid in `pronoun_row_figure`.
+        UserError: a number of cells that is not a square, or a cell that is invalid in `pronoun_row_figure`.
     """
     side = isqrt(len(cells))
     if not cells or side * side != len(cells):

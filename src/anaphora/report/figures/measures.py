@@ -1,4 +1,4 @@
-"""Figures of effects, kinds of map, controls, strata and factors; None if nothing was measured."""
+"""Figures of effects, kinds of map, controls, strata and factors. Each is None if nothing was measured."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 
 @figure_style()
 def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None) -> Figure | None:
-    """Draw task and candidate accuracy by factor value, except for templates, which are too many."""
+    """Draw task and candidate accuracy by factor value, except by template, of which there are too many."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for factor, languages in (part or {}).items():

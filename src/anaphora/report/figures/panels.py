@@ -92,7 +92,7 @@ def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return the name of a row that `panel_figure` prints as `text`, distinct from equal rows of other headings."""
+    """Return a row name for `panel_figure`, which prints only `text`; `heading` makes the name unique."""
     return f"{heading}{_BELOW}{text}"
 
 
@@ -122,8 +122,8 @@ def panel_figure(
         panels: names of the panels.
         marks: marks by (row, panel).
         label: label of the horizontal axes.
-        limits: ends of the horizontal axes.
-        references: values with a vertical line.
+        limits: lower and upper limit of the horizontal axes.
+        references: horizontal positions of vertical lines.
         points: whether axes are in percent or percentage points instead of shares.
         key: legend entries, (text, colour, form).
         note: text below the title.
@@ -185,7 +185,7 @@ def panel_figure(
 
 
 def _measured(marks: Sequence[Mark]) -> list[Mark]:
-    """Return the marks that need a height of their own; ticks span the row."""
+    """Return the marks that need a vertical offset of their own; ticks span the row."""
     return [mark for mark in marks if mark.form not in _TICKS]
 
 
@@ -263,8 +263,8 @@ def curve_figure(
         key: legend entries, (text, colour, form).
         across_label: label of the horizontal axes.
         label: label of the vertical axes.
-        top: minimum of the upper end of the vertical axes, as a share.
-        reference: share with a horizontal line; None for no line.
+        top: least upper limit of the vertical axes, as a share.
+        reference: share marked by a horizontal line; None for no line.
     """
     columns = min(len(panels), 4)
     lines = -(-len(panels) // columns)

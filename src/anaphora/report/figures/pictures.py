@@ -103,7 +103,7 @@ def scores_figure(evidence: Evidence) -> Figure:
 
 
 def development_chance(development: HeadScores, languages: Collection[str]) -> dict[str, float]:
-    """Return chance on the development split: the mean share of correct candidates, by language.
+    """Return the chance accuracy on the development split by language: the mean share of correct candidates.
 
     Languages without items are left out.
     """
@@ -116,7 +116,7 @@ def development_chance(development: HeadScores, languages: Collection[str]) -> d
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
-    """Draw every head's candidate accuracy at each validation; return None for fewer than two of them."""
+    """Draw every head's candidate accuracy at each validation; return None for fewer than two validations."""
     named = [name for name in validations[0] if name.startswith("attention_candidate_accuracy/")] if validations else []
     if len(validations) < 2 or not named:
         return None

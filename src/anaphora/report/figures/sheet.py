@@ -1,6 +1,6 @@
 """Common parts of all figures: sheets measured in inches, headings, colour scales, legends and word roles.
 
-Axes: W words, L layers, H heads, S training steps; layers and heads are counted from 0. pyplot is not used.
+Shapes: W words, L layers, H heads, S training steps. Layers and heads are counted from 0. pyplot is not used.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ NARROWEST_TITLE = 3.4
 
 
 def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3, least: float = NARROWEST_TITLE) -> str:
-    """Wrap a title at blanks or Chinese characters, in lines of at most max(`room`, `least`) inches.
+    """Wrap a title at spaces or between Chinese characters, in lines of at most max(`room`, `least`) inches.
 
     The lines of a sentence are balanced, so that no single word is left on the last one.
     """
@@ -263,15 +263,21 @@ def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> 
         symbol_width: width of an entry's symbol with its gaps, in inches.
         room: width of a line in inches; a wider entry gets a line of its own.
     """
-    lines: list[list[str]] = [[]]
+    widths = [text_width(drawable_text(text), style.SMALL) + symbol_width for text in names.values()]
+    entries = list(names)
+    return [[entries[index] for index in line] for line in filled_lines(widths, room)]
+
+
+def filled_lines(widths: Sequence[float], room: float) -> list[list[int]]:
+    """Return the indices of the items on each line of `room` inches; a wider item gets a line of its own."""
+    lines: list[list[int]] = [[]]
     used = 0.0
-    for name, text in names.items():
-        size = text_width(drawable_text(text), style.SMALL) + symbol_width
-        if lines[-1] and used + size > room:
+    for index, width in enumerate(widths):
+        if lines[-1] and used + width > room:
             lines.append([])
             used = 0.0
-        lines[-1].append(name)
-        used += size
+        lines[-1].append(index)
+        used += width
     return lines
 
 
@@ -288,7 +294,7 @@ _RULER = RendererAgg(1, 1, _RULER_DPI)  # type: ignore[no-untyped-call]
 
 
 def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[int]:
-    """Return one or several word indices, sorted.
+    """Return one or more word indices as a sorted list.
 
     Raises:
         UserError: no index, or an index outside 0 to `count` - 1.
@@ -300,7 +306,7 @@ def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[i
 
 
 def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Return values as an array of the given shape, in which None allows any size.
+    """Return values as a float array of the given shape, in which None allows any size.
 
     Raises:
         UserError: another shape, no values, or values that are not finite.
@@ -323,8 +329,8 @@ class WordRoles:
     Args:
         count: number of words, W.
         pronoun: index of the attending word, or indices of all its words; None for no attending word.
-        antecedents: the correct candidates.
-        distractors: the other candidates.
+        antecedents: word indices of each correct candidate.
+        distractors: word indices of each other candidate.
         attending: role of the attending word, one of `FRAMED_ROLES`.
     """
 

@@ -1,6 +1,6 @@
 """Style of all figures: fonts, sizes in inches, and colours.
 
-Each role has one colour and one marker in all figures; the colours also differ under any colour vision deficiency.
+Each role has one colour and one marker in all figures; the colours can be told apart with any colour vision deficiency.
 Both colour maps have even steps in OKLab (Ottosson 2020), from near white to dark.
 """
 
@@ -112,7 +112,7 @@ _MATPLOTLIB_SETTINGS: dict[str, Any] = {
 def figure_style() -> Iterator[None]:
     """Apply matplotlib's defaults with the style of this package, independent of the user's matplotlibrc.
 
-    At the end of the block, a line names the characters that could not be drawn.
+    On exit, one line names the characters that could not be drawn.
     """
     from matplotlib.style import context
 

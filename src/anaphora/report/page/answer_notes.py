@@ -1,6 +1,6 @@
 """Notes on a model's answer, in the language set by `spoken_in`.
 
-The script of the page that runs without Python fills in the same phrases.
+The page that runs without Python fills in the same phrases in its script.
 """
 
 from __future__ import annotations

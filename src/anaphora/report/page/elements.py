@@ -34,7 +34,7 @@ class ReportRun:
         heads: (L, H) candidate accuracy of every head on the development split, by language.
         heads_chance: mean share of correct candidates on the development split, by language.
         chance: mean share of correct candidates over all languages of the development split.
-        quads: language, kind of cue and four cells of each quad to show.
+        quads: (language, kind of cue, four cells) of each quad to show.
         sentences: explorer entries with this run's maps and answers.
         is_explored: whether the page's explorer shows these sentences, so that examples can link to it.
         unread: measured items with mentions outside the model's vocabulary; None if there are none.
@@ -123,7 +123,7 @@ class VerdictElement:
         rows: one verdict per group.
         title: title above the verdicts; may be empty.
         note: explanation of the columns, below the title; may be empty.
-        counted: name of the rules in the count of a row, "rules" or "conditions".
+        counted: what each row counts, "rules" or "conditions".
         rule_columns: column headings of the table of rules.
     """
 
@@ -222,7 +222,7 @@ class HeadRolesElement:
 
     Attributes:
         heads: head numbers of the columns.
-        rows: layer number and cells; a cell is (roles, measured values, whether the head is the chosen one).
+        rows: (layer, cells); a cell is (roles, measured values, whether it is the chosen head).
     """
 
     kind: ClassVar[str] = "grid"
@@ -243,10 +243,14 @@ PageElement = FigureElement | TableElement | VerdictElement | SentencesElement |
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Question as a title, one sentence that explains the numbers, and the elements that answer it.
+    """Section of the page: a question, an explanation of the numbers, and elements that answer the question.
 
     Attributes:
-        missing: text of a section without elements.
+        name: id of the section on the page.
+        title: the question.
+        explanation: one or more sentences on the numbers.
+        elements: figures, tables and texts; empty if nothing was measured.
+        missing: text shown if there are no elements.
         address: page with more detail, linked from the title; empty for no link.
     """
 

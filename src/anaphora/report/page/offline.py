@@ -1,4 +1,4 @@
-"""Common parts of all offline pages: escaping templates, JSON for scripts, fonts, and names in several languages.
+"""Common parts of all offline pages: escaping templates, JSON for scripts, fonts, and file names by language.
 
 A page loads nothing: style, script, fonts, figures and data are embedded, and its content security policy forbids
 anything else. Templates escape text from data. Scripts read JSON without characters that could end their element, and
@@ -97,7 +97,7 @@ def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **cont
 
 
 def with_units(text: str) -> str:
-    """Replace the blank between a number and its unit by a no-break space: "43 %"."""
+    """Replace the space between a number and its unit by a no-break space: "43 %"."""
     return _BEFORE_UNIT.sub("\u00a0", text)
 
 
@@ -185,7 +185,7 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return the suffix of file names by language; empty for the only or the English page."""
+    """Return the file name suffix of each language: ".zh" for Chinese next to English, otherwise empty."""
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 
@@ -202,7 +202,7 @@ def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
 def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) -> None:
     """Remove the Chinese page of an earlier bilingual report, which the new page replaces.
 
-    A Chinese page without a link to the English page is of another origin and is kept.
+    A Chinese page without a link to the English page is not from a bilingual report and is kept.
 
     Args:
         folder: folder of the page.

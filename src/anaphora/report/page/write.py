@@ -30,15 +30,13 @@ from anaphora.report.page.opening import (
     run_headline,
     verdict_sentence,
 )
-from anaphora.report.page.packing import compress_map, pack_map
+from anaphora.report.page.packing import compress_map
 from anaphora.report.page.sections import run_sections
 from anaphora.report.wording import kind_names
 
 if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.figure import Figure
-
-__all__ = ["ReportRun", "pack_map", "write_attention_page", "write_report"]
 
 _PIXELS_PER_POINT = 1.7
 """CSS pixels per point of a figure, so that 8-point text is as large as the text of the page."""
@@ -217,7 +215,7 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     size = f'width="{_PIXELS_PER_POINT * width:.0f}" height="{_PIXELS_PER_POINT * height:.0f}"'
     opening = f'<svg {size} viewBox="0 {above:g} {width:g} {height:g}" '
     svg = opening + 'aria-hidden="true" focusable="false">' + svg[svg.index(">") + 1 :]
-    # Undo the line breaks: no blank between Chinese characters, a blank elsewhere.
+    # Undo the line breaks: no space between Chinese characters, a space elsewhere.
     words = _BREAK_IN_CHINESE.sub("", title).replace("\n", " ")
     words = _NUMBERED.sub("\\1\u00a0\\2", words)
     return InlineFigure(words, trusted_markup(svg))

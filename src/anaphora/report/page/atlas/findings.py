@@ -32,7 +32,7 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield a sentence on the head with the highest candidate accuracy, and each model's loss from a knockout."""
+    """Yield sentences on the head with the highest candidate accuracy and on each model's knockout loss."""
     scored = [
         (whole.candidate_accuracy, entry, whole)
         for entry in entries
@@ -77,20 +77,19 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
         points, ends = round(100 * loss.drop, 1), loss.interval
         if points < 0:
             ends = Interval(-ends.high, -ends.low)
-        text = (
-            _(
+        if points > 0:
+            text = _(
                 "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points fewer (95 % "
                 "interval {low} to {high}) once the pronoun’s edge to the antecedent is cut in all heads of layer "
                 "{layer}."
             )
-            if points > 0
-            else _(
+        elif points:
+            text = _(
                 "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points more (95 % "
                 "interval {low} to {high}) once the pronoun’s edge to the antecedent is cut in all heads of layer "
                 "{layer}."
             )
-        )
-        if not points:
+        else:
             text = _(
                 "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and as many (95 % interval of "
                 "the difference: {low} to {high} points) once the pronoun’s edge to the antecedent is cut in all heads "

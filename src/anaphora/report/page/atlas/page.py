@@ -285,7 +285,7 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
 
 
 def _of_each_model(entries: Sequence[AtlasEntry], make: Callable[[Evidence], TableElement]) -> TableElement:
-    """Return one table with the rows of every model, whose first column names the model."""
+    """Combine the tables of all models into one, with the model in the first column."""
     tables = [make(entry.evidence) for entry in entries]
     rows = [[entry.model, *row] for entry, table in zip(entries, tables, strict=True) for row in table.rows]
     return replace(tables[0], columns=[_("model"), *tables[0].columns], rows=rows, texts=tables[0].texts + 1)

@@ -34,7 +34,7 @@ def mention_type(rows: Rows) -> str:
 
 
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return figure, table and notes on every model's best heads as antecedent selectors, next to the rules."""
+    """Return figure, table and notes on every model's best heads as antecedent selectors, alongside the rules."""
     selected = [entry for entry in entries if entry.antecedents]
     elements: list[PageElement] = []
     if selected:
@@ -118,7 +118,7 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> F
 
 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return figure, table and note on the name decisions of every model's chosen head, next to the rules."""
+    """Return figure, table and note on the name decisions of every model's chosen head, alongside the rules."""
     decided = [entry for entry in entries if entry.names]
     if not decided:
         return []

@@ -39,17 +39,15 @@ def examples_section(run: ReportRun) -> Section:
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)
     for sort, (right, points) in _SORTS.items():
-        chosen = [
-            sentence
-            for language in languages
-            for sentence in [
+        chosen: list[SentenceEntry] = []
+        for language in languages:
+            chosen += [
                 entry
                 for entry in run.sentences
                 if entry["language"] == language
                 and entry.get("right") is right
                 and bool(entry.get("head_right")) == points
             ][:_MOST]
-        ]
         if chosen:
             shaded = [_shaded_sentence(sentence, run.evidence.head.position, run.is_explored) for sentence in chosen]
             elements.append(SentencesElement(title=_(sort), sentences=shaded))

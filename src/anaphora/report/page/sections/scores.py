@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from anaphora.analysis.evidence.evidence import Evidence, in_group
 from anaphora.analysis.results.scores import AccuracyCell, Cell
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.measures.effects import Effect, Effects
 from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
@@ -133,7 +133,7 @@ def effects_section(run: ReportRun) -> Section:
         rows = [
             [
                 group.label,
-                *(format_number(effect.value, 2, effect.interval) for effect in _effects(group.cell)),
+                *(format_number(effect.value, 2, effect.interval) for effect in attrgetter(*names)(group.cell)),
                 format_count(group.cell.meaning.quads),
             ]
             for group in all_groups(part)
@@ -153,10 +153,6 @@ def effects_section(run: ReportRun) -> Section:
         ),
         elements=elements,
     )
-
-
-def _effects(cell: Effects) -> list[Effect]:
-    return [getattr(cell, name) for name in effect_names()]
 
 
 def baselines_section(run: ReportRun) -> Section:
@@ -314,9 +310,9 @@ def _accuracies(cell: Cell | FactorValue, ends: Interval | None) -> list[str]:
 
 def _worst_templates(evidence: Evidence, language: str) -> list[list[str]]:
     cells = (evidence.factors or {}).get("template", {}).get(language, ())
-    known = [(cell.candidate_accuracy, cell) for cell in cells if cell.candidate_accuracy is not None]
-    known.sort(key=lambda pair: pair[0])
-    rows = [_template_row(cell.value, language, cell.items, cell) for _, cell in known[:_WORST_TEMPLATES]]
+    known = [cell for cell in cells if cell.candidate_accuracy is not None]
+    known.sort(key=attrgetter("candidate_accuracy"))
+    rows = [_template_row(cell.value, language, cell.items, cell) for cell in known[:_WORST_TEMPLATES]]
     alone = evidence.languages[language].worst_template
     if rows or alone is None:
         return rows
