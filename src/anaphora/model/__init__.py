@@ -1,1 +1,1 @@
-"""The model, from token ids to hidden states to answers; independent of where the data come from."""
+"""The model: from token ids to hidden states and answers, independent of the data source."""

@@ -1,4 +1,4 @@
-"""Self-attention: one function that mixes values, one that gives the weights, and variants of the projections.
+"""Self-attention: functions for its output and its weights, and modules with different projections.
 
 B batch, T tokens, H heads, D features per head, W width, Q queries.
 """
@@ -15,20 +15,20 @@ from anaphora.model.kernels.linear import Linear
 from anaphora.model.mixer import AttentionContext, Mixer
 
 Queries = tuple[Tensor, Tensor]
-"""Row and token of each query, two of (Q,)."""
+"""Row index and token index of each query: two of (Q,)."""
 
 
 def attend(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, dropout: float = 0.0, scale: float | None = None
 ) -> Tensor:
-    """Mix `value` rows by softmax(query @ key.T / sqrt(D) + bias), Vaswani et al. 2017, section 3.2.1.
+    """Compute softmax(query @ key.T / sqrt(D) + bias) @ value, Vaswani et al. 2017, section 3.2.1.
 
     Args:
         query: (B, H, Q, D).
         key: (B, H, T, D).
         value: (B, H, T, V) for any V.
-        bias: broadcastable to (B, H, Q, T); -inf forbids a pair. None adds nothing and takes half the time of zeros.
-        dropout: share of the weights set to zero; the caller passes 0 in evaluation.
+        bias: broadcastable to (B, H, Q, T); -inf forbids a pair. None adds no bias, in half the time of zeros.
+        dropout: share of the weights set to zero, from 0 to 1; pass 0 in evaluation.
         scale: factor of the scores, by default 1 / sqrt(D).
 
     Returns:
@@ -48,9 +48,9 @@ def attend(
 
 
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
-    """Check whether torch's fused kernel is slower: in bfloat16 on the CPU, for up to about 256 tokens.
+    """Return whether torch's fused kernel is slower: in bfloat16 on the CPU, for up to about 256 tokens.
 
-    There its forward and backward pass takes two to eight times as long as two products and a softmax; at 512
+    There its forward and backward passes take two to eight times as long as two products and a softmax; at 512
     tokens both take the same time.
     """
     if query.device.type != "cpu" or key.shape[-2] > 256:
@@ -60,7 +60,7 @@ def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
 
 
 def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
-    """Return the weights with which `attend` mixes, before dropout: softmax(query @ key.T / sqrt(D) + bias).
+    """Return the attention weights of `attend` before dropout: softmax(query @ key.T / sqrt(D) + bias).
 
     Args:
         query: (B, H, Q, D).
@@ -80,7 +80,7 @@ def attention_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float | No
 
 
 def dot_products(query: Tensor, key: Tensor) -> Tensor:
-    """Multiply every query with every key, query @ key.T: (..., Q, D), (..., T, D) -> (..., Q, T)."""
+    """Return the dot product of every query with every key: (..., Q, D), (..., T, D) -> (..., Q, T)."""
     return query @ key.transpose(-2, -1)
 
 
@@ -89,12 +89,12 @@ def _scaled_products(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
 
 
 def score_divisor(query: Tensor) -> float:
-    """Return the divisor sqrt(D) of the products, which keeps their variance independent of D (section 3.2.1)."""
+    """Return sqrt(D), which makes the variance of the scores independent of D (Vaswani et al. 2017, section 3.2.1)."""
     return math.sqrt(query.shape[-1])
 
 
 def masked_softmax(scores: Tensor) -> Tensor:
-    """Apply the softmax over keys: (..., T) -> (..., T), rows summing to 1; a row of -inf only gives zeros."""
+    """Apply the softmax over keys: (..., T) -> (..., T), rows summing to 1; a row with only -inf gives zeros."""
     nothing = scores.amax(dim=-1, keepdim=True) == -math.inf
     # Rows without an allowed key get a softmax over zeros and are then set to zero, so that no gradient is NaN.
     return scores.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
@@ -113,7 +113,7 @@ def merge_heads(mixed: Tensor) -> Tensor:
 class Attention(Mixer):
     """Multi-head attention with separate projections for query, key and value.
 
-    Each subclass changes one thing: the projections or the bias.
+    Subclasses change the projections or the bias.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Attention(Mixer):
         self.output = Linear(width, width)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Project with positions applied, `content` to the value: (B, T, W) twice -> (B, H, T, D) thrice."""
+        """Return rotated query and key of `hidden`, and value of `content`: two (B, T, W) -> three (B, H, T, D)."""
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -142,7 +142,7 @@ class Attention(Mixer):
         return query, key, value
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the projections before rotation by position: (B, T, W) twice -> (B, H, T, D) thrice."""
+        """Return query, key and value before the rotation by position: two (B, T, W) -> three (B, H, T, D)."""
         return self._split(self.query(hidden)), self._split(self.key(hidden)), self._split(self.value(content))
 
     def score_bias(self, context: AttentionContext) -> Tensor:
@@ -187,11 +187,11 @@ class Attention(Mixer):
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
-        """Return the weights of single queries after all edits.
+        """Return the attention weights of selected queries after all edits.
 
         Args:
-            query, key: (B, H, T, D) as `project` gave them.
-            queries: row and token of each, two of (Q,).
+            query, key: (B, H, T, D), as returned by `project`.
+            queries: row index and token index of each query, two of (Q,).
 
         Returns:
             (Q, H, T).
@@ -202,7 +202,7 @@ class Attention(Mixer):
         return query_rows(query, key, self.score_bias(context), queries, self.scale)
 
     def maps(self, query: Tensor, key: Tensor, context: AttentionContext) -> Tensor:
-        """Return the weights of all queries after all edits: (B, H, T, T)."""
+        """Return the attention weights of all queries after all edits: (B, H, T, T)."""
         scores = attention_scores(query, key, self.score_bias(context), self.scale)
         for edit in self.edits:
             scores = edit.scores(scores)
@@ -222,19 +222,19 @@ class Attention(Mixer):
 
 
 def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale: float | None = None) -> Tensor:
-    """Return the attention weights of single queries.
+    """Return the attention weights of selected queries.
 
     Args:
         query, key: (B, H, T, D).
-        bias: added to the scores; broadcasts to (B, H, T, T).
-        queries: row and token of each, two of (Q,).
+        bias: bias of the scores, broadcastable to (B, H, T, T).
+        queries: row index and token index of each query, two of (Q,).
         scale: factor of the scores; None for 1 / sqrt(D).
 
     Returns:
         (Q, H, T).
     """
     row, token = queries
-    # Queries are grouped by row and read the keys in place: a copy of the keys for each query took
+    # Queries are grouped by row and share the keys of their row: a copy of the keys for each query took
     # longer than everything except the projections.
     order = row.argsort(stable=True)
     within, most = _places_within_rows(row[order])
@@ -247,13 +247,13 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _places_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Number the entries within each row and return the most entries of any row: sorted rows (Q,) -> (Q,)."""
+    """Return each query's index within its row, (Q,), and the largest number of queries in a row; `row` is sorted."""
     within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
     return within, int(within.max()) + 1 if len(row) else 0
 
 
 def _tokens_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> Tensor:
-    """Gather the query tokens of each row: (B, most), padded with token 0."""
+    """Return the token indices of each row's queries: (B, most), padded with 0."""
     row, token = queries
     tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
     tokens[row, within] = token
@@ -274,7 +274,7 @@ class SharedQueryKey(Attention):
 
 
 class Uniform(Attention):
-    """Attention with all scores zero and no position bias: each token gets the mean of its sentence's values."""
+    """Attention with zero scores and no position bias: each token gets the mean of its sentence's values."""
 
     def make_projections(self, width: int) -> None:
         self.value = Linear(width, width)
@@ -290,7 +290,7 @@ class Uniform(Attention):
 
 
 class ParameterFree(Attention):
-    """Attention without parameters, softmax(X X^T / sqrt(D)) X on each head's slice; positions still rotate X."""
+    """Attention without parameters: softmax(X X^T / sqrt(D)) X for each head's slice X; positions still apply."""
 
     def make_projections(self, width: int) -> None:
         """Create no parameters."""

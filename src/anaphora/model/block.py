@@ -10,7 +10,7 @@ from anaphora.settings.model import encoder as model_settings
 
 
 class Block(nn.Module):
-    """A layer: x + attention(norm(x)), then + feed-forward(norm(x)) (pre-norm), or norms after the sums (post-norm)."""
+    """Attention, then a feed-forward network: each x + f(norm(x)) with pre-norm, norm(x + f(x)) with post-norm."""
 
     def __init__(self, chosen: model_settings.Model) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Block(nn.Module):
         self.value_norm = chosen.norm.build(chosen.width) if chosen.values == "token" else None
 
     def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
-        """Return the input of queries and keys, and that of values: (B, T, W) -> two of (B, T, W)."""
+        """Return the input of the query and key projections, and that of the value projection: two of (B, T, W)."""
         read = self._attention_input(hidden)
         if self.value_norm is not None:
             return read, self.value_norm(context.embeddings)
@@ -32,7 +32,7 @@ class Block(nn.Module):
         return read, self._attention_input(torch.lerp(context.embeddings, hidden, context.hidden_share))
 
     def _attention_input(self, states: Tensor) -> Tensor:
-        """Return the input of attention: (B, T, W) -> (B, T, W), normalised for pre-norm."""
+        """Return the input of attention, normalised with pre-norm: (B, T, W) -> (B, T, W)."""
         read: Tensor = self.attention_norm(states) if self.is_pre_norm else states
         return read
 
@@ -41,7 +41,7 @@ class Block(nn.Module):
         return self.attention.project(*self.attention_inputs(hidden, context), context)
 
     def add_attention(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Add the attention output to the residual stream; two of (..., W) -> (..., W)."""
+        """Add the projected attention output to the residual stream: two of (..., W) -> (..., W)."""
         summed: Tensor = hidden + self.dropout(self.attention.finish(mixed))
         if self.is_pre_norm:
             return summed
@@ -49,7 +49,7 @@ class Block(nn.Module):
         return normed
 
     def add_feed_forward(self, hidden: Tensor) -> Tensor:
-        """Add the output of the feed-forward network to the residual stream; (..., W) -> (..., W)."""
+        """Add the output of the feed-forward network to the residual stream: (..., W) -> (..., W)."""
         if self.is_pre_norm:
             summed: Tensor = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
             return summed

@@ -20,12 +20,12 @@ from anaphora.settings.model import encoder as model_settings
 class Encoder(nn.Module):
     """Token embedding (with optional position and norm), blocks, and a final norm for pre-norm.
 
-    Rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 is padding) and
+    Rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 is padding), and
     `positions` restart at 0 in each sentence. In a padded batch each row holds one sentence.
 
     Attributes:
-        hidden_share: share of the values that comes from the layer's own input; the rest comes from the token
-            embeddings. Below 1 only early in a training with `optimizer.value_curriculum`.
+        hidden_share: share of the layer's own input in the values, from 0 to 1; the rest are token embeddings. It is
+            below 1 only early in training with `optimizer.value_curriculum`.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:
@@ -48,11 +48,11 @@ class Encoder(nn.Module):
 
     @property
     def has_maps(self) -> bool:
-        """Check whether the encoder has attention weights."""
+        """Return whether every layer has attention weights."""
         return all(isinstance(block.attention, Attention) for block in self.layers)
 
     def make_context(self, tokens: EncoderInput) -> AttentionContext:
-        """Compute what all layers share, including the embedding."""
+        """Compute the embedding, mask and bias, which all layers share."""
         ids, positions, segments = tokens.ids, tokens.positions, tokens.segments
         whole = tokens.second is None and _one_sentence_a_row(segments)
         if whole:
@@ -83,12 +83,12 @@ class Encoder(nn.Module):
         return output
 
     def token_embeddings(self, ids: Tensor) -> Tensor:
-        """Return the token embeddings, with nothing added: (B, T) -> (B, T, W)."""
+        """Return the scaled token embeddings, without marks or positions: (B, T) -> (B, T, W)."""
         vectors: Tensor = self.tokens(ids)
         return vectors if self.position.scale == 1 else vectors * self.position.scale
 
     def passes(self, tokens: EncoderInput) -> Iterator[LayerPass]:
-        """Run the layers one after the other on these tokens."""
+        """Run the layers one after the other, and yield the pass of each."""
         yield from layer_passes(self.layers, self.make_context(tokens))
 
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:
@@ -96,8 +96,8 @@ class Encoder(nn.Module):
 
         Args:
             tokens: the input.
-            needed: (P,) different flat positions in order, row * T + token, whose states are needed, or None for all.
-                The last block is computed for these tokens only; the other states are zeros.
+            needed: (P,) sorted, distinct flat positions, row * T + token, whose states are needed; None for all. The
+                last block is computed for these tokens only; the other states are zeros.
 
         Returns:
             (B, T, W).
@@ -109,26 +109,26 @@ class Encoder(nn.Module):
     def forward_with_rows(
         self, tokens: EncoderInput, queries: Queries, needed: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Compute hidden states and the attention rows of single queries from the same projections.
+        """Compute hidden states and the attention rows of selected queries in one pass.
 
         Args:
             tokens: the input.
-            queries: row and token of each, two of (Q,).
+            queries: row index and token index of each query, two of (Q,).
             needed: as in `forward`.
 
         Returns:
-            (B, T, W) and (L, Q, H, T).
+            Hidden states, (B, T, W), and attention rows, (L, Q, H, T).
         """
         rows = []
         for layer in self.passes(tokens):
             rows.append(layer.rows(queries))
-        # The last states are not needed, but an edit may need the output of the heads.
+        # Without needed states the last layer is skipped, unless an edit records the output of its heads.
         if needed is not None and not len(needed) and not layer.block.attention.edits:
             return torch.zeros_like(layer.hidden), torch.stack(rows)
         return self._last_states(layer, needed), torch.stack(rows)
 
     def maps(self, tokens: EncoderInput) -> Iterator[Tensor]:
-        """Yield the whole attention map of each layer, (B, H, T, T), keeping only one in memory."""
+        """Yield the attention map of each layer, (B, H, T, T), one at a time to save memory."""
         for layer in self.passes(tokens):
             yield layer.maps()
 
@@ -146,14 +146,14 @@ class Encoder(nn.Module):
 
 
 def _one_sentence_a_row(segments: Tensor) -> bool:
-    """Check whether every row is one sentence without padding: (B, T). False while compiling."""
+    """Return whether every row of `segments`, (B, T), is one sentence without padding; False while compiling."""
     if torch.compiler.is_compiling():
         return False
     return bool(((segments == segments[:, :1]) & (segments >= 0)).all())
 
 
 def initialiser(chosen: model_settings.Initialisation) -> Callable[[nn.Module], None]:
-    """Return the function that initialises a module's weights; biases start at zero."""
+    """Return a function for `nn.Module.apply` that initialises weights; biases start at zero."""
 
     def initialise(module: nn.Module) -> None:
         if isinstance(module, nn.Linear | nn.Embedding):

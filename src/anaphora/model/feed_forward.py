@@ -9,7 +9,7 @@ from anaphora.model.kernels.linear import Linear
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation in between, Vaswani et al. 2017, section 3.3."""
+    """Two linear layers with an activation in between, Vaswani et al. 2017, section 3.3."""
 
     def __init__(self, width: int, hidden: int, activation: nn.Module) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class FeedForward(nn.Module):
         self.narrow = Linear(hidden, width)
 
     def inside(self, features: Tensor) -> Tensor:
-        """Compute the hidden layer between the two maps: (B, T, W) -> (B, T, hidden)."""
+        """Return the hidden features between the two layers: (B, T, W) -> (B, T, hidden)."""
         active: Tensor = self.activation(self.widen(features))
         return active
 
@@ -28,7 +28,7 @@ class FeedForward(nn.Module):
 
 
 class SwiGlu(nn.Module):
-    """A gated network, narrow(silu(gate) * content), without biases, Shazeer 2020, eq. 6."""
+    """A gated network without biases, narrow(silu(gate) * content), Shazeer 2020, eq. 6."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class SwiGlu(nn.Module):
         self.narrow = Linear(hidden, width, bias=False)
 
     def inside(self, features: Tensor) -> Tensor:
-        """Compute the hidden layer between the two maps: (B, T, W) -> (B, T, hidden)."""
+        """Return the hidden features between the two layers: (B, T, W) -> (B, T, hidden)."""
         gate, content = self.widen(features).chunk(2, dim=-1)
         active: Tensor = functional.silu(gate) * content
         return active

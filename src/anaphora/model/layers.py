@@ -1,4 +1,4 @@
-"""One pass over the layers of an encoder, shared by everything that inspects them."""
+"""A forward pass layer by layer, with access to each layer's projections, attention weights and output."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from anaphora.model.recurrent import NO_MAPS
 
 
 class LayerPass:
-    """One layer applied to a batch; its outputs are computed on first access and cached.
+    """The forward pass of one layer on a batch; the attention output is computed on first use and cached.
 
     Attributes:
         block: the layer.
-        context: shared by all layers.
-        hidden: (B, T, W) the input states.
-        query, key, value: (B, H, T, D) their projections.
+        context: mask, bias and positions, which all layers share.
+        hidden: (B, T, W) input states.
+        query, key, value: (B, H, T, D) projections of the input.
     """
 
     def __init__(self, block: Block, context: AttentionContext, hidden: Tensor) -> None:
@@ -36,18 +36,18 @@ class LayerPass:
         return self._mixed
 
     def rows(self, queries: Queries) -> Tensor:
-        """Return the weights of single queries: (Q, H, T).
+        """Return the attention weights of selected queries: (Q, H, T).
 
         Raises:
-            UserError: the layer has no attention.
+            UserError: the layer is a recurrent network.
         """
         return self._attention().rows(self.query, self.key, self.context, queries)
 
     def maps(self) -> Tensor:
-        """Return the weights of every query: (B, H, T, T).
+        """Return the attention weights of all queries: (B, H, T, T).
 
         Raises:
-            UserError: the layer has no attention.
+            UserError: the layer is a recurrent network.
         """
         return self._attention().maps(self.query, self.key, self.context)
 
@@ -55,8 +55,7 @@ class LayerPass:
         """Return the output states of the layer.
 
         Args:
-            needed: (P,) different flat positions in order, row * T + token; the rest of the layer is computed for them
-                only.
+            needed: (P,) sorted, distinct flat positions, row * T + token, for which alone the output is computed.
 
         Returns:
             (B, T, W), or (P, W) if `needed` is given.
@@ -77,7 +76,7 @@ class LayerPass:
 
 
 def layer_passes(blocks: Sequence[Block], context: AttentionContext) -> Iterator[LayerPass]:
-    """Yield one pass per layer, each reading the output of the previous one."""
+    """Yield the pass of each layer on the output of the previous one."""
     hidden = context.embeddings
     for block in blocks:
         layer = LayerPass(block, context, hidden)

@@ -1,4 +1,4 @@
-"""The common interface of attention and recurrent networks, which mix the tokens of a sentence.
+"""The common interface of attention and recurrent networks, and the edits and masks of attention.
 
 B batch, T tokens, H heads, D features per head, W width.
 """
@@ -15,17 +15,17 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class AttentionContext:
-    """Everything shared by the layers of a batch: mask, positions, bias and token embeddings.
+    """Mask, positions, bias and embeddings of a batch, which all layers share.
 
     Attributes:
         embeddings: (B, T, W) input of the first layer.
-        positions: (B, T) position of each token in its own sentence.
-        rotate: turns queries or keys by their positions: (B, H, T, D) -> same.
-        mask: (B, 1, T, T), 0 where two tokens share a sentence and -inf elsewhere.
-        bias: mask plus what the position encoding adds, broadcastable to (B, H, T, T).
-        segments: (B, T) number of each token's sentence in its row, -1 for padding.
+        positions: (B, T) position of each token in its sentence, from 0.
+        rotate: function that rotates queries or keys by position, (B, H, T, D) -> (B, H, T, D).
+        mask: (B, 1, T, T), 0 where a token may attend to another and -inf elsewhere.
+        bias: mask plus the bias of the position encoding, broadcastable to (B, H, T, T).
+        segments: (B, T) index of each token's sentence, -1 for padding.
         is_unbiased: whether mask and bias are known to be zero everywhere.
-        hidden_share: share of the values from a layer's own input; the rest comes from `embeddings`.
+        hidden_share: share of a layer's own input in the values, from 0 to 1; the rest is from `embeddings`.
     """
 
     embeddings: Tensor
@@ -39,19 +39,19 @@ class AttentionContext:
 
 
 class Edit:
-    """An intervention inside one layer's attention; each subclass changes one tensor, this base none.
+    """An intervention in one layer's attention; each subclass changes one tensor, and this base class none.
 
-    An edit returns new tensors and does not change its arguments.
+    An edit returns new tensors and does not modify its arguments.
     """
 
     def projected(
         self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Edit queries, keys and values after positions are applied: three of (B, H, T, D) -> same."""
+        """Edit queries, keys and values after the rotation by position: three of (B, H, T, D) -> same."""
         return query, key, value
 
     def scores(self, scores: Tensor) -> Tensor:
-        """Edit the scores before the softmax, with bias and mask: (B, H, T, T) -> same; -inf forbids a pair."""
+        """Edit the scores before the softmax, bias and mask included: (B, H, T, T) -> same; -inf forbids a pair."""
         return scores
 
     def weights(self, weights: Tensor) -> Tensor:
@@ -64,11 +64,11 @@ class Edit:
 
 
 class Mixer(nn.Module):
-    """A layer's component that mixes the tokens of a sentence.
+    """Base class of the part of a layer that mixes tokens: attention or a recurrent network.
 
     Attributes:
-        heads: number of parts that the features are split into.
-        edits: interventions, in the order in which they are applied.
+        heads: number of heads into which the features are split.
+        edits: interventions in the order of their application.
     """
 
     def __init__(self, heads: int) -> None:
@@ -77,26 +77,26 @@ class Mixer(nn.Module):
         self.edits: tuple[Edit, ...] = ()
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Project `hidden` to query and key and `content` to value: (B, T, W) twice -> (B, H, T, D) thrice."""
+        """Return query and key of `hidden`, and value of `content`: two (B, T, W) -> three (B, H, T, D)."""
         raise NotImplementedError
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Mix the tokens of each sentence, heads concatenated: three of (B, H, T, D) -> (B, T, W)."""
+        """Mix the tokens of each sentence and concatenate the heads: three (B, H, T, D) -> (B, T, W)."""
         raise NotImplementedError
 
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
-        """Mix as `mix` does for some tokens: (P,) different flat positions in order, row * T + token -> (P, W)."""
+        """Return the output of `mix` at sorted, distinct flat positions `needed`, row * T + token: (P,) -> (P, W)."""
         return self.mix(query, key, value, context).flatten(0, 1)[needed]
 
     def finish(self, mixed: Tensor) -> Tensor:
-        """Return the output projection of the concatenated heads, (..., W) -> (..., W); here its input."""
+        """Apply the output projection to the concatenated heads: (..., W) -> (..., W); the identity here."""
         return mixed
 
 
 def same_sentence_mask(segments: Tensor) -> Tensor:
-    """Build the additive mask of packed rows: (B, T) sentence numbers, -1 for padding -> (B, 1, T, T) of 0 and -inf.
+    """Return the additive mask of packed rows: (B, T) sentence indices, -1 for padding -> (B, 1, T, T) of 0 and -inf.
 
-    No attention goes from or to padding.
+    Padding tokens neither attend nor receive attention.
     """
     together = (segments.unsqueeze(-1) == segments.unsqueeze(-2)) & (segments >= 0).unsqueeze(-1)
     empty = torch.zeros((), device=segments.device)
@@ -104,7 +104,7 @@ def same_sentence_mask(segments: Tensor) -> Tensor:
 
 
 def second_sequence_mask(second: Tensor) -> Tensor:
-    """Build the additive mask of a second sequence, to which nothing attends: (B, T) bool -> (B, 1, 1, T).
+    """Return the additive mask of a second sequence, which receives no attention: (B, T) bool -> (B, 1, 1, T).
 
     Its tokens are queries only; keys and values come from the first sequence (encoder-decoder attention, Vaswani et
     al. 2017, section 3.2.3).

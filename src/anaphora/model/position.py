@@ -16,24 +16,24 @@ from anaphora.base.errors import UserError
 
 
 class Position(nn.Module):
-    """No position encoding: the encoder sees a bag of tokens.
+    """Base class, which encodes no positions: the encoder sees a bag of tokens.
 
     Attributes:
-        scale: factor of the token embeddings, applied before anything is added.
+        scale: factor of the token embeddings, applied before marks and positions are added.
     """
 
     scale: float = 1.0
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add positions to the embedding: (B, T, W) -> (B, T, W), unchanged here."""
+        """Add position vectors to the embedding: (B, T, W) -> (B, T, W), unchanged here."""
         return hidden
 
     def rotate(self, heads: Tensor, positions: Tensor) -> Tensor:
-        """Rotate queries or keys: (B, H, T, D) -> (B, H, T, D), unchanged here."""
+        """Rotate queries or keys by position: (B, H, T, D) -> (B, H, T, D), unchanged here."""
         return heads
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a function that applies `rotate` at these positions; subclasses compute what all layers share once."""
+        """Return a function that rotates by these positions, so that all layers share the angles."""
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
@@ -44,8 +44,8 @@ class Position(nn.Module):
 class Sinusoidal(Position):
     """Fixed sinusoids added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines).
 
-    Embeddings are first multiplied by sqrt(W), as in section 3.4. Their initial entries are small compared with the
-    sinusoids; without the factor a small encoder hardly sees the words.
+    Embeddings are first multiplied by sqrt(W), as in section 3.4; otherwise the sinusoids dominate their small initial
+    values.
     """
 
     frequencies: Tensor
@@ -85,7 +85,7 @@ class Learned(Position):
 class Rotary(Position):
     """Rotation of each pair of features by an angle proportional to the position, Su et al. 2021, eq. 34.
 
-    Feature i is paired with feature i + D/2, as in the authors' later code; the pairing is a fixed relabelling.
+    Feature i is paired with feature i + D/2, as in the authors' later code, which only permutes the features.
     """
 
     frequencies: Tensor
@@ -110,7 +110,7 @@ class Rotary(Position):
 
 
 class Alibi(Position):
-    """A penalty that grows with the distance, one slope per head, Press et al. 2022, section 3; symmetric here."""
+    """A score penalty proportional to distance, with a slope per head, Press et al. 2022, section 3; symmetric here."""
 
     slopes: Tensor
 
@@ -125,7 +125,7 @@ class Alibi(Position):
 
 
 class T5Relative(Position):
-    """A trained score for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
+    """A trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
     Each direction has half of the buckets; half of these are single distances, the rest grow logarithmically up to
     `max_distance`. All layers share the table.
@@ -137,7 +137,7 @@ class T5Relative(Position):
         self.max_distance = max_distance
 
     def bucket(self, offset: Tensor) -> Tensor:
-        """Return the bucket of key position - query position: long -> long, same shape, in [0, buckets)."""
+        """Return the bucket, in [0, buckets), of each offset (key position - query position), in the same shape."""
         side = self.table.num_embeddings // 2
         exact = side // 2
         distance = offset.abs()

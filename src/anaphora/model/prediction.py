@@ -1,7 +1,7 @@
 """Prediction heads: answers from the query's vector, from one attention row, or from pairs of vectors.
 
-R rows, T tokens per row, N items, M candidates at most, W width, V vocabulary, S slots, L layers, H heads. The query of
-an item is the token (or tokens) of the pronoun or mask.
+R rows, T tokens per row, N items, M candidates per item, K query tokens, C candidate tokens, W width, V vocabulary,
+S slots, L layers, H heads. The query of an item is the token, or tokens, of its pronoun or mask.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class EncoderOutput:
     """The encoder's output for a batch.
 
     Attributes:
-        hidden: (R * T, W), zeros at tokens that neither the prediction head nor a masked token needs.
+        hidden: (R * T, W) hidden states; zeros at tokens that neither the prediction head nor the output layer reads.
         rows: (L, K, H, T) attention rows of the query tokens, or None if not needed.
     """
 
@@ -33,14 +33,14 @@ class EncoderOutput:
 
 
 def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Average the values of each owner: (K, ...), (K,) -> (size, ...); zeros for an owner without values."""
+    """Average values by their owner index in [0, size): (K, ...), (K,) -> (size, ...); zeros without values."""
     total = values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
     count = values.new_zeros(size).index_add(0, owners, values.new_ones(len(owners)))
     return total / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
 
 
 def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Sum the values of each owner: (K, ...), (K,) -> (size, ...)."""
+    """Sum values by their owner index in [0, size): (K, ...), (K,) -> (size, ...)."""
     return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
 
 
@@ -57,10 +57,11 @@ def candidate_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
 
 
 def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
-    """Return the attention mass of each item's query on each candidate, summed over tokens, averaged over query tokens.
+    """Return the attention mass on each candidate, summed over its tokens and averaged over the query tokens.
 
     Args:
-        rows: (K, H, T), attention rows of one layer.
+        rows: (K, H, T) attention rows of one layer.
+        batch: batch to which the rows belong.
 
     Returns:
         (N, H, M).
@@ -74,18 +75,17 @@ def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
 
 
 def full_precision(values: Tensor) -> Tensor:
-    """Convert values of half precision to float32; leave others unchanged.
+    """Convert half-precision values to float32; leave others unchanged.
 
-    Products may be in bfloat16, but logarithms and sums of them may not: the error of a log-probability of -9 is up
-    to 0.03.
+    Log-probabilities need it: in bfloat16 the error of a log-probability of -9 is up to 0.03.
     """
     return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 class PredictionHead(nn.Module):
-    """Base class of prediction heads; gives no answer itself.
+    """Base class of prediction heads, which itself has no answer.
 
-    The last column of the scores is "none of them", at -inf where the settings do not allow it.
+    The last column of the scores is the answer "none of them"; it is -inf if the settings do not allow this answer.
     """
 
     def __init__(self, none_of_them: bool = False) -> None:
@@ -93,7 +93,7 @@ class PredictionHead(nn.Module):
         self.none_of_them = none_of_them
 
     def needs_rows(self) -> bool:
-        """Check whether the head reads `EncoderOutput.rows`."""
+        """Return whether the head reads `EncoderOutput.rows`."""
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
@@ -101,19 +101,23 @@ class PredictionHead(nn.Module):
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
-        """Return vectors added to the embedding: (R, T) -> (R, T, W), or None for nothing, as here."""
+        """Return vectors to add to the token embeddings: slots (R, T) -> (R, T, W), or None, as here."""
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """Score the candidates: (N, M + 1), -inf for absent ones; in `full_precision`."""
+        """Score the candidates and "none of them": (N, M + 1), -inf for absent candidates, in `full_precision`.
+
+        Raises:
+            UserError: the model has no prediction head, as here.
+        """
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item: (N,); -log of the total probability of the right answers.
+        """Return the loss of each item, (N,): -log of the total probability of its right answers.
 
         Args:
-            scores: (N, M + 1) as returned by `scores`, computed once because they are expensive over a vocabulary.
-            batch: the items.
+            scores: (N, M + 1), as returned by `scores`.
+            batch: batch of the items.
         """
         return scores.logsumexp(dim=1) - scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
@@ -124,9 +128,9 @@ class PredictionHead(nn.Module):
 
 
 class Word(PredictionHead):
-    """The antecedent's word at the query's vector, over the whole vocabulary.
+    """Prediction of the antecedent's word from the query's vector, over the whole vocabulary.
 
-    A candidate of several tokens scores their mean, and so does the loss.
+    The score of a candidate is the mean log-probability of its tokens.
     """
 
     def __init__(self, output: nn.Module, none_of_them: bool) -> None:
@@ -151,7 +155,7 @@ class Word(PredictionHead):
 
 
 class Slot(PredictionHead):
-    """The antecedent's slot at the query's vector; slot vectors in the input mark the candidates."""
+    """Prediction of the antecedent's slot from the query's vector; slot embeddings in the input mark the candidates."""
 
     def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -171,7 +175,7 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """One attention row as the answer: a candidate scores the log of its mass, "none of them" that of [CLS]."""
+    """An answer read from one attention row: a candidate scores the log of its mass, "none of them" that of [CLS]."""
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -198,7 +202,7 @@ class Pointer(PredictionHead):
 
 
 class Bilinear(PredictionHead):
-    """A bilinear score, query @ A @ candidate, for each pair of vectors; "none of them" has a vector of its own."""
+    """A bilinear score of each candidate, query @ A @ candidate; "none of them" is a trained candidate vector."""
 
     def __init__(self, width: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -215,10 +219,10 @@ class Bilinear(PredictionHead):
 
 
 class Pair(PredictionHead):
-    """A network with one hidden layer on [p; c; p * c], with vector p of the pronoun and c of the candidate.
+    """A network with one hidden layer on [p; c; p * c], where p is the pronoun's vector and c the candidate's.
 
-    Follows the mention-pair scorer of Lee et al. 2017, section 4. "None of them" is a candidate with a vector of its
-    own. With `heads` the network also reads the logarithm of the weight that each of these heads puts on the candidate.
+    It follows the pairwise scorer of Lee et al. 2017, section 4. "None of them" is a trained candidate vector. If
+    `heads` is above 0, the network also reads the log attention mass of that many heads on the candidate.
     """
 
     def __init__(self, width: int, hidden: int, heads: int, dropout: float, none_of_them: bool) -> None:
@@ -246,14 +250,14 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return the decimal logarithm of every head's weight on each candidate: (N, M, L * H), 0 for one percent."""
+        """Return log10 of every head's mass on each candidate, plus 2, so that 0 stands for 1%: (N, M, L * H)."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
 
 
 class Label(PredictionHead):
-    """The label of a whole text, from the mean of its token states or the first one; labels are the candidates."""
+    """Prediction of a text's label from the mean of its hidden states or the first one; labels are the candidates."""
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:
         super().__init__()

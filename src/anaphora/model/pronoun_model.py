@@ -1,4 +1,4 @@
-"""The encoder and prediction head together, as trained, stored and evaluated."""
+"""The whole model: an encoder, a prediction head and a vocabulary output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anaphora.settings.model import prediction as prediction_settings
 
 
 class VocabularyOutput(nn.Module):
-    """Logits over the vocabulary: (..., W) -> (..., V), with separate weights or those of the embedding (tied)."""
+    """A layer of vocabulary logits, (..., W) -> (..., V), with its own weights or those of the embedding (tied)."""
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int, tied_to: nn.Embedding | None) -> None:
         super().__init__()
@@ -33,10 +33,10 @@ class VocabularyOutput(nn.Module):
 
 
 class OutputTransform(nn.Module):
-    """The transform before BERT's vocabulary logits: a dense layer, an activation and a norm; (..., W) -> same.
+    """The layers before BERT's vocabulary logits: a dense layer, an activation and a norm, (..., W) -> (..., W).
 
-    Not in the paper; it is in the authors' code (Devlin et al. 2019, run_pretraining.py). The activation is that of the
-    feed-forward network, GELU for a gated one.
+    They are in the authors' code (Devlin et al. 2019, run_pretraining.py), not in the paper. The activation is that of
+    the feed-forward network, or GELU if this is gated.
     """
 
     def __init__(self, chosen: model_settings.Model) -> None:
@@ -51,7 +51,7 @@ class OutputTransform(nn.Module):
 
 
 class PronounModel(nn.Module):
-    """An encoder with a prediction head, and vocabulary logits if a loss needs them."""
+    """An encoder with a prediction head and a vocabulary output."""
 
     def __init__(
         self, chosen: model_settings.Model, predicted: prediction_settings.Prediction, vocabulary: int
@@ -72,14 +72,14 @@ class PronounModel(nn.Module):
         return next(self.parameters()).device
 
     def forward(self, batch: Batch) -> EncoderOutput:
-        """Encode a batch, with attention rows only if the prediction head is a row."""
+        """Encode a batch, with attention rows only if the prediction head reads them."""
         if self.prediction_head.needs_rows():
             return self.forward_with_rows(batch)
         hidden = self.encoder(self.encoder_input(batch), self._needed_positions(batch))
         return EncoderOutput(hidden=hidden.flatten(0, 1), rows=None)
 
     def forward_with_rows(self, batch: Batch) -> EncoderOutput:
-        """Encode a batch and keep the query tokens' attention rows of every layer and head."""
+        """Encode a batch, with the query tokens' attention rows in every layer and head."""
         length = batch.ids.shape[1]
         queries = (batch.query_positions // length, batch.query_positions % length)
         needed = self._needed_positions(batch)
@@ -92,7 +92,7 @@ class PronounModel(nn.Module):
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Return which tokens query as a separate sequence: (R, T), or None if all are one sequence."""
+        """Return the query tokens that form a second sequence, (R, T) bool; None without a second sequence."""
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()
@@ -100,10 +100,10 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Check that a text has a query if the query is a separate sequence.
+        """Check that the model can encode a text without a query.
 
         Raises:
-            UserError: `model.second_sequence` is set.
+            UserError: the query is a second sequence (`model.second_sequence`).
         """
         if self.encoder.settings.second_sequence:
             raise UserError(
@@ -111,7 +111,7 @@ class PronounModel(nn.Module):
             )
 
     def _needed_positions(self, batch: Batch) -> Tensor:
-        """Return the flat positions that the prediction head and the output layer read: (P,), each once."""
+        """Return the flat positions that the prediction head and the output layer read: (P,), sorted and distinct."""
         predicted = (batch.masked_positions, batch.own_positions)
         read: Tensor = torch.cat((*self.prediction_head.read_positions(batch), *predicted))
         positions: Tensor = torch.unique(read)

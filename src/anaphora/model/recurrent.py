@@ -14,7 +14,7 @@ NO_MAPS = N_("model.attention is a recurrent network, which has no attention map
 
 
 class Recurrent(Mixer):
-    """A bidirectional recurrent network; it reads each sentence separately and has no attention maps.
+    """A bidirectional recurrent network that reads each sentence separately and has no attention maps.
 
     Each direction has half the width, so that a layer has about as many weights as an attention layer.
     """
@@ -26,12 +26,12 @@ class Recurrent(Mixer):
         self.network = self.network_class(width, width // 2, batch_first=True, bidirectional=True)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the input of the network as queries, keys and values: (B, T, W) -> (B, 1, T, W) thrice."""
+        """Return the hidden states as query, key and value: (B, T, W) -> three (B, 1, T, W)."""
         read = split_heads(hidden, self.heads)
         return read, read, read
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Run the network on each sentence separately: three of (B, 1, T, W) -> (B, T, W), zeros for padding."""
+        """Run the network on each sentence separately: three (B, 1, T, W) -> (B, T, W), zeros at padding."""
         if self.edits:
             raise UserError(NO_MAPS)
         rows = value.squeeze(1)

@@ -1,8 +1,8 @@
-"""Linear layers that use oneDNN's kernels if torch's own are slower, our own layers and those of other models.
+"""Linear layers that use oneDNN's kernel if torch's own is slower, for our models and for others.
 
-On AMD processors with AVX-512 the library behind torch's float32 products uses half the width of the vector registers;
-oneDNN uses all of it, with the same error. The operator that calls it is private to torch, so it is tried once; if it
-fails, layers run as `nn.Linear`.
+On AMD processors with AVX-512, the library behind torch's float32 products uses half the width of the vector registers;
+oneDNN uses the full width, with the same error. The operator is private to torch, so it is tried once; if it fails,
+layers run as `nn.Linear`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 _LEAST_ROWS = 16
-"""Fewer rows are as fast either way."""
+"""Number of rows from which the oneDNN kernel is faster."""
 
 
 class Linear(nn.Linear):
-    """`nn.Linear` with the faster of two kernels; the results differ in rounding."""
+    """`nn.Linear` with the faster of two kernels, whose results differ only by rounding."""
 
     def forward(self, vectors: Tensor) -> Tensor:
         return linear(vectors, self.weight, self.bias)
@@ -49,12 +49,12 @@ def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def faster_products() -> contextlib.AbstractContextManager[object]:
-    """Let linear layers of any module use the faster of the two kernels inside the `with` block."""
+    """Make the linear layers of any module use the faster kernel inside the `with` block."""
     return _Products() if has_faster_kernel() else contextlib.nullcontext()
 
 
 class _Products(TorchFunctionMode):
-    """`linear` in place of torch's own function."""
+    """A mode in which `linear` replaces torch's own function."""
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
@@ -66,7 +66,7 @@ class _Products(TorchFunctionMode):
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Check whether torch itself can multiply this tensor, in float32 on the CPU."""
+    """Return whether a tensor is float32 on the CPU, outside autocast and compilation."""
     return (
         tensor.device.type == "cpu"
         and tensor.dtype == torch.float32
@@ -77,7 +77,7 @@ def _is_plain(tensor: Tensor) -> bool:
 
 @cache
 def has_faster_kernel() -> bool:
-    """Check whether this processor and torch have the faster kernel, and whether its results equal torch's."""
+    """Return whether the kernel is faster on this processor, exists in this torch, and agrees with torch's own."""
     try:
         if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
             return False
@@ -100,7 +100,7 @@ def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 class _OneDnnLinear(torch.autograd.Function):
-    """oneDNN's matrix product with its gradients."""
+    """The linear function with oneDNN's kernel, and its gradients."""
 
     @staticmethod
     def forward(context: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

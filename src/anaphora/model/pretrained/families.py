@@ -1,4 +1,4 @@
-"""Published encoders: their config.json as our settings, and the names of their tensors; no heavy imports."""
+"""Families of published encoders: conversion of config.json to our settings, and tensor names; no heavy imports."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """The differences between kinds of published encoders.
+    """Names and conventions of a family of published encoders.
 
     Attributes:
-        prefix: prefix of tensor names if the file contains a head besides the encoder.
-        fields: our name of each number of the shape -> the field of config.json.
-        defaults: fields that config.json may leave out.
-        block: prefix of the names of block n.
-        tensors: our name of each module of a block -> theirs; every one has a weight and a bias.
-        output: our name of each part of the vocabulary's output -> their tensor or module; the decoder may be tied.
-        output_activation: of that output, if it differs from the encoder's.
+        prefix: prefix of the encoder's tensor names in files that also contain a head.
+        fields: our names of shape settings, mapped to fields of config.json.
+        defaults: values of fields that config.json may omit.
+        block: prefix of a block's tensor names, followed by the index of the block.
+        tensors: our names of a block's modules, mapped to theirs; each module has a weight and a bias.
+        output: our names of the parts of the vocabulary output, mapped to their tensors or modules.
+        output_activation: activation of the vocabulary output; None if it is the encoder's.
         padded_positions: whether the first rows of the position table are reserved for padding.
     """
 
@@ -41,7 +41,7 @@ class Family:
     padded_positions: bool = False
 
     def first_position(self, config: Mapping[str, Any]) -> int:
-        """Return the first position: RoBERTa starts after its padding token's number and never reads earlier rows."""
+        """Return the first row of the position table in use: in RoBERTa the one after its padding token's id."""
         return int(config.get("pad_token_id", 1)) + 1 if self.padded_positions else 0
 
 
@@ -144,7 +144,7 @@ FAMILIES = {
         },
     ),
 }
-"""By `model_type`. MiniLM-like encoders are BERTs."""
+"""Families by `model_type`; MiniLM encoders have the type bert."""
 
 ACTIVATIONS: dict[str, type[model_settings.FeedForward]] = {"gelu": model_settings.Gelu, "relu": model_settings.Relu}
 
@@ -153,7 +153,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Read the config.json of a folder of pretrained weights.
 
     Raises:
-        UserError: it is missing, not a JSON object, or names an unsupported kind of model.
+        UserError: the file is missing, is not a JSON object, or names an unsupported `model_type`.
     """
     path = folder / CONFIG
     try:
@@ -208,12 +208,12 @@ def encoder_settings(folder: Path) -> model_settings.Model:
 
 
 def is_tied(config: Mapping[str, Any]) -> bool:
-    """Check whether the vocabulary output shares the embedding's weights, according to config.json."""
+    """Return whether the vocabulary output shares the embedding's weights, according to config.json."""
     return bool(config.get("tie_word_embeddings", True))
 
 
 def has_vocabulary_output(folder: Path) -> bool:
-    """Check whether a folder of pretrained weights includes a vocabulary output that we support."""
+    """Return whether a folder of pretrained weights includes a vocabulary output that our model supports."""
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
     activation = family.fields["activation"]
@@ -228,7 +228,7 @@ _LEGACY_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".L
 
 
 def current_tensor_name(name: str, family: Family) -> str:
-    """Return a tensor's name without prefix, with names of old files updated."""
+    """Return a tensor's name without the family's prefix, with legacy names replaced."""
     plain = name.removeprefix(family.prefix)
     for old, new in _LEGACY_NAMES.items():
         plain = plain.replace(old, new)
@@ -236,8 +236,8 @@ def current_tensor_name(name: str, family: Family) -> str:
 
 
 def _tensor_names(path: Path) -> list[str]:
-    """Return the tensor names of a safetensors file; none if it is unreadable, which loading reports later."""
-    from safetensors import SafetensorError, safe_open  # many commands do not read weights
+    """Return the tensor names of a safetensors file; empty if it is unreadable, which loading reports later."""
+    from safetensors import SafetensorError, safe_open  # imported late, since many commands do not read weights
 
     try:
         with safe_open(path, framework="numpy") as file:

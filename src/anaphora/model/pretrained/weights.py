@@ -1,4 +1,4 @@
-"""Conversion of published weights to our encoder and back: renaming, and folding of modules that ours lacks."""
+"""Conversion of published weights to our encoder and back: tensors are renamed, and modules that ours lacks folded."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from anaphora.settings.model import position as position_settings
 def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None]) -> None:
     """Load pretrained weights into a model built from the settings that `encoder_settings` returns for the folder.
 
-    The vector of token type 0, which every token of a single text has, is folded into the token embedding; with a
-    tied output, this adds a constant to all logits of a token. Rows of the position table before the first position
-    of a text are dropped.
+    The vector of token type 0, which every token of a single text has, is added to all token embeddings; with a tied
+    output, this adds the same constant to all logits of a position. Rows of the position table before the first
+    position of a text are dropped.
 
     Args:
-        model: receives the weights, and those of the vocabulary output if the folder has one.
-        folder: with config.json and model.safetensors.
-        rows: the row of the published table for each of our tokens; None means the mean of all rows.
+        model: model that receives the weights, including the vocabulary output if the folder has one.
+        folder: folder with config.json and model.safetensors.
+        rows: row of the published token table for each of our tokens; None for the mean of all rows.
 
     Raises:
-        UserError: a file is missing or broken, or the tensors do not fit config.json; the message names file and
+        UserError: a file is missing or broken, or the tensors do not match config.json; the message names file and
             tensor.
     """
     config = read_config(folder)
@@ -65,13 +65,13 @@ def _load_state(module: nn.Module, state: Mapping[str, Tensor], folder: Path) ->
 
 
 def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
-    """Read the file's tensors in single precision, by name without prefix, with names of old files updated."""
+    """Read the tensors of a file as float32, under the names of `current_tensor_name`."""
     try:
         loaded = load_file(path)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: missing, broken or cut off ({error})") from None
     for name, value in loaded.items():
-        if not value.is_floating_point() and not name.endswith("_ids"):  # old files also contain the position numbers
+        if not value.is_floating_point() and not name.endswith("_ids"):  # old files also contain position ids
             raise UserError(f"{path}: {name} holds numbers of type {value.dtype}, not of a floating point type")
         if not value.isfinite().all():
             raise UserError(f"{path}: {name} holds numbers that are not finite; fetch the file again")
@@ -114,13 +114,13 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Reorder the rows of a published table to match our tokens; a token without a row gets the mean of all."""
+    """Reorder the rows of a published table to match our tokens; a token without a row gets the mean of all rows."""
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 
 
 def _module_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
-    """Return our name and the published name of every module with a weight and a bias."""
+    """Yield our name and the published name of every module with a weight and a bias."""
     yield "embedding_norm", "embeddings.LayerNorm"
     for layer in range(layers):
         for ours, theirs in family.tensors.items():
@@ -128,11 +128,14 @@ def _module_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
 
 
 def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[dict[str, object], dict[str, Tensor]]:
-    """Convert an encoder to a BERT of `transformers`: config.json and the tensors of BertModel.
+    """Convert an encoder to a BERT of `transformers`.
 
     Args:
-        encoder: the encoder.
-        output: the vocabulary's output, which makes it a BertForMaskedLM; None for the encoder alone.
+        encoder: encoder to convert.
+        output: vocabulary output of a BertForMaskedLM; None for a BertModel, the encoder alone.
+
+    Returns:
+        The content of config.json, and the tensors by name.
 
     Raises:
         UserError: the encoder or the output differs from BERT in structure; the message names every such setting and
