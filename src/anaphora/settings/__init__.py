@@ -1,1 +1,1 @@
-"""Every setting, typed and checked; imports nothing heavy."""
+"""Typed and checked settings of training runs, and their parsing; no heavy imports."""

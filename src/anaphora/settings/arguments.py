@@ -1,6 +1,6 @@
-"""Settings from `key=value` on a command line. Only `train`, `demo`, `study` use Hydra.
+"""Settings from `key=value` arguments, for all commands except `train`, `demo` and `study`, which use Hydra.
 
-A value is read by the type of its setting, as Hydra would read it, except that a text is taken as it is typed.
+A value is parsed by the type of its setting, as Hydra would parse it, except that text is taken literally.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from anaphora.settings.typed import Setting, construct
 from anaphora.settings.variants import VARIANTS
 
 ENTRY = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+""")
-"""An entry of a list: in quotes as a whole, or up to the next comma."""
+"""An entry of a list: a quoted string, or the text up to the next comma."""
 _INSTALLED = Path(__file__).parents[1] / "configs"
 CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "configs"
-"""The folder of configurations: in the package if it is installed, else in the repository."""
+"""The folder of the YAML configurations: in the package if it is installed, else in the repository."""
 
 
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
-    """Return checked settings.
+    """Parse `key=value` arguments into checked settings.
 
-    A list needs no brackets; an entry with a comma needs quotes. A slot takes the name of a variant or of a file of
+    A list needs no brackets, but an entry with a comma needs quotes. A slot takes the name of a variant or of a file in
     `configs`, and then its settings, as in data=gap data.path=folder.
 
     Raises:
-        UserError: an argument is not of this form, or a setting is unknown, missing or impossible.
+        UserError: an argument is not of the form key=value, or a setting is unknown, missing or invalid.
     """
     plain: dict[str, Any] = {}
     for slot in dataclasses.fields(typing.cast(Any, schema)):
@@ -59,7 +59,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
 
 
 def default_groups(command: str) -> dict[str, str | None]:
-    """Return the groups that Hydra composes for train, demo or study, each with its default option."""
+    """Return the config groups of train, demo or study, each with its default option."""
     groups: dict[str, str | None] = {}
     for entry in yaml.safe_load((CONFIGS / f"{command}.yaml").read_text(encoding="utf-8"))["defaults"]:
         if isinstance(entry, dict):
@@ -75,7 +75,7 @@ def _depth(argument: str) -> int:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Return the value of an argument: a text as typed, the entries of a list, or the settings of a variant."""
+    """Parse a value by the type of its setting: None, a string, a list of strings, or the settings of a variant."""
     hint = inner_type(kind, name)
     if value == "null" and hint is not None:
         if _is_optional(kind, name):
@@ -91,7 +91,7 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
 
 
 def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
-    """Return the plain settings that the name of a variant or of a file of `configs` stands for."""
+    """Return the plain settings for the name of a variant or of a file in `configs`."""
     path = CONFIGS / group / f"{name}.yaml"
     if name in VARIANTS.get(hint, ()) or not re.fullmatch(r"\w+", name) or not path.exists():
         if hint in VARIANTS:
@@ -106,7 +106,7 @@ def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
 
 
 def inner_type(kind: Any, name: str) -> Any:
-    """Return the type of a setting without its "or null"; None for an unknown one, which `construct` reports."""
+    """Return the type of a setting, X for `X | None`; None for an unknown setting, which `construct` reports."""
     is_group = dataclasses.is_dataclass(kind)
     hint = _type_hints(kind).get(name) if is_group else None
     inner = [one for one in typing.get_args(hint) if one is not type(None)]
@@ -123,5 +123,5 @@ def _is_optional(kind: Any, name: str) -> bool:
 
 
 def _chosen(hint: Any, group: dict[str, Any]) -> Any:
-    """Return the settings class of a slot's chosen variant, or that of a group of settings."""
+    """Return the class of the chosen variant of a slot, or the class of another group of settings."""
     return VARIANTS[hint].get(str(group.get("kind")), hint) if hint in VARIANTS else hint

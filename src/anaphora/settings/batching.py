@@ -1,4 +1,4 @@
-"""How sentences are laid into batches."""
+"""Settings of batching."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anaphora.base.errors import UserError
 
 @dataclass(kw_only=True)
 class Batching:
-    """How sentences share a batch."""
+    """How sentences are packed into batches."""
 
     kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
     tokens: int = 4096  # most tokens in a batch, padding included

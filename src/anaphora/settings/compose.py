@@ -1,4 +1,4 @@
-"""Composition of the typed settings by Hydra, and sweeps; a mistake in either becomes one line."""
+"""Composition of settings by Hydra, and sweeps; errors of either are reported in one line."""
 
 from __future__ import annotations
 
@@ -31,47 +31,46 @@ from anaphora.settings.typed import error_message, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
-"""The variable that tells the jobs, which may run in other processes and on other machines, where to note a failure."""
+"""The environment variable with the folder in which sweep jobs, also on other machines, record failures."""
 _WITHOUT_EFFECT = (
     *("name=", "output=", "objective="),
     *("trainer.device=", "trainer.progress=", "trainer.loggers=", "trainer.pictures="),
 )
-"""Overrides that do not change what a run is: the same job finds its run again with others of these."""
+"""Overrides that do not change a run's results; they are left out of the name of a job's run."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _LONGEST_NAME = 60  # characters, the digest aside
 _PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path", "data.seen_in")
-"""Settings that hold the name of a file or a folder."""
+"""Settings that hold the name or path of a file or folder."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
 _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
-"""What Hydra may read as the name of a file or folder; several are a list, or the jobs of a sweep."""
+"""Types that Hydra may parse a file or folder name as; a list or a sweep has several names."""
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
-    """Register every group and option, and the schema of each file of `configs`, before anything is composed.
+    """Register every config group, its options and the schemas of config files with Hydra's ConfigStore.
 
     Args:
-        schemas: settings by the file that they belong to; Hydra knows them as "<file>_schema".
+        schemas: settings classes by name of the config file; Hydra knows them as "<file>_schema".
     """
     nodes: dict[tuple[str | None, str], type[Any]] = {(None, f"{name}_schema"): node for name, node in schemas.items()}
     for group, slot in SLOTS.items():
         nodes |= {(group, name): variant for name, variant in VARIANTS[slot.settings].items()}
     for place, node in nodes.items():
-        if _REGISTERED.get(place) is not node:  # Hydra takes a schema apart each time that it is stored
+        if _REGISTERED.get(place) is not node:  # storing is slow: Hydra converts the schema each time
             ConfigStore.instance().store(group=place[0], name=place[1], node=node)
             _REGISTERED[place] = node
 
 
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Return the arguments of a command line, with quotes around file names whose characters Hydra would interpret.
+    """Return command-line arguments with quotes around file names that Hydra would misread, and brackets around lists.
 
-    To Hydra a comma makes two jobs of a name, 2024_10_05 is a number, and Chinese is no value at all. What it reads
-    as one text, as null or as a list of texts stays as it is, and so does what is in quotes as a whole, and of paths a
-    list, a choice of a sweep or a reference. A list needs no brackets. In a sweep, whose values Hydra takes apart, only
-    numbers become texts.
+    Hydra splits a name at commas, reads 2024_10_05 as a number, and rejects Chinese. Values that it reads as text, as
+    null or as a list of texts are not quoted, nor are quoted values, nor paths that are lists, sweep choices or
+    references. In a sweep, whose values Hydra splits, only numbers are quoted.
 
     Args:
-        arguments: of the command line, the command's name aside.
-        schema: the settings of the command.
+        arguments: command-line arguments after the command's name.
+        schema: settings class of the command.
     """
     names = {field.name: str(field.type) for field in fields(schema)}
     sweeps = bool({"-m", "--multirun"} & set(arguments))
@@ -93,12 +92,12 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 
 
 def checked_resume(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of `train` with `data.path=` and the like as `resume_data.path=` beside `resume=`.
+    """Return the arguments of `train`, with `data.path=` changed to `resume_data.path=` if there is `resume=`.
 
-    What kind of data a resumed run has stands in its own settings, and those that are composed have another.
+    The same holds for `data.also=` and `data.without=`. The kind of data of a resumed run is in its stored settings.
 
     Raises:
-        UserError: a setting that the resumed run would not follow, since it goes on with those that it was begun with.
+        UserError: an argument changes a setting that a resumed run keeps.
     """
     if not any(argument.startswith("resume=") for argument in arguments):
         return list(arguments)
@@ -121,7 +120,7 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
 
 
 def _bracketed(value: str, of_texts: bool) -> str:
-    """Return a list in brackets, its texts in quotes if Hydra would read them otherwise; null and references stay."""
+    """Put a list in brackets, and quote entries that Hydra would not read as text; keep null and references."""
     if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
         return value
     entries = ENTRY.findall(value[1:-1] if value[0] + value[-1] == "[]" else value)
@@ -133,7 +132,7 @@ def _as_text(entry: str) -> str:
 
 
 def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
-    """Check whether Hydra reads the value of an argument as one of these kinds."""
+    """Return whether Hydra parses the value of an argument as one of these types."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
@@ -145,13 +144,13 @@ def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
 
 
 def _in_quotes(text: str) -> str:
-    """Return a text in quotes, which Hydra reads literally; the only escape is that of a quote."""
+    """Quote and escape a text, so that Hydra reads it literally."""
     escaped = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), text)
     return '"' + escaped.replace("${", "\\${") + '"'
 
 
 def config_folder() -> Path:
-    """Return the folder of the configuration of the running command."""
+    """Return the folder of the running command's YAML configuration."""
     if not HydraConfig.initialized():
         return CONFIGS
     sources = HydraConfig.get().runtime.config_sources
@@ -159,12 +158,12 @@ def config_folder() -> Path:
 
 
 def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig:
-    """Return the composed settings of one run of a command, also inside another command that Hydra runs."""
+    """Compose the settings of a command with Hydra, even inside another command that Hydra runs."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
     running = GlobalHydra.instance()
-    outer, running.hydra = running.hydra, None  # that of the script; Hydra knows one at a time
+    outer, running.hydra = running.hydra, None  # Hydra allows one instance at a time
     try:
         with initialize_config_dir(str(folder.absolute()), version_base="1.3"):
             return compose(command, overrides=list(overrides))
@@ -176,12 +175,12 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
     """Return the checked settings of a training run, as `scripts/train.py` would compose them.
 
     Args:
-        folder: of the configuration.
-        overrides: as on the command line.
-        what: what they belong to, for the message.
+        folder: folder of the YAML configuration.
+        overrides: overrides, as on the command line.
+        what: owner of the overrides, for the error message.
 
     Raises:
-        UserError: an override is wrong; the message names `what`.
+        UserError: an override is invalid.
     """
     from hydra.errors import HydraException
 
@@ -193,19 +192,19 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
 
 
 def is_sweep_job() -> bool:
-    """Check whether the running command is one job of a sweep."""
+    """Return whether the running command is one job of a sweep."""
     return HydraConfig.initialized() and HydraConfig.get().mode is RunMode.MULTIRUN
 
 
 def job_overrides() -> list[str]:
-    """Return the overrides that are specific to the running job of a sweep."""
+    """Return the overrides of the running sweep job that may change its results."""
     return [override for override in HydraConfig.get().overrides.task if not override.startswith(_WITHOUT_EFFECT)]
 
 
 def job_name(overrides: list[str]) -> str:
-    """Return the name of a job's run, made from its overrides, so that a job that is queued again finds its run.
+    """Return a name for a sweep job's run, made from its overrides, by which a requeued job finds its run.
 
-    It shows the last of them, each by the last part of its key, and ends with a digest of all.
+    The name has the last overrides, each with the last part of its key, and a digest of all overrides.
     """
     shown: list[str] = []
     for override in reversed(overrides):
@@ -220,9 +219,8 @@ def job_name(overrides: list[str]) -> str:
 
 @contextmanager
 def sweep_failures(lines: list[str]) -> Iterator[None]:
-    """Let jobs fail inside the block; after it, `lines` holds a line for each failed job."""
-    # Below the working folder, which the machines of a cluster share, while each has a /tmp of its own. The first job
-    # that fails makes it.
+    """Collect the failures of a sweep inside the block: `lines` then has one line per failed job."""
+    # The working folder is shared by the machines of a cluster; /tmp is not. The first failing job creates the folder.
     place = Path.cwd() if os.access(Path.cwd(), os.W_OK) else Path(tempfile.gettempdir())
     folder = place / f".anaphora-sweep-{uuid.uuid4().hex[:8]}"
     before = os.environ.get(_FAILURES_FOLDER)
@@ -241,7 +239,7 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
 
 
 def note_failure(reason: str) -> None:
-    """Record why the running job of a sweep failed."""
+    """Record the reason for which the running sweep job failed."""
     job = HydraConfig.get().job
     record = {"job": job.num, "overrides": ",".join(HydraConfig.get().overrides.task), "reason": reason}
     write_json(Path(os.environ[_FAILURES_FOLDER]) / f"{job.num}.json", record)

@@ -1,4 +1,4 @@
-"""Settings for the source of the examples. Imports nothing heavy."""
+"""Settings for the source of the examples; no heavy imports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from anaphora.data.corpora.division import ReadingReport, Splits
 
 SPLITS = ("train", "dev", "test")
-"""The parts of every corpus."""
+"""The splits of every corpus."""
 
 
 @dataclass(kw_only=True)
@@ -33,20 +33,20 @@ class Data:
         checks.at_least("data.seed", self.seed, 0)
 
     def build(self) -> tuple[Splits, ReadingReport]:
-        """Read the items by split, and count the dropped ones; a missing or wrong file raises a `UserError`."""
+        """Read the items by split, with a report of dropped ones; a missing or invalid file raises a `UserError`."""
         if not self.reader:
             raise UserError(f"data.kind ({self.kind!r}) is not one that can be read")
         items: tuple[Splits, ReadingReport] = import_module(self.reader).read(self)
         return items
 
     def path_or_kind(self) -> str:
-        """Return the name of the source in messages."""
+        """Return the path of the source for messages, or its kind if it has no path."""
         return str(getattr(self, "path", self.kind))
 
 
 @dataclass(kw_only=True)
 class NoData(Data):
-    """No examples: the data of published pretrained weights. No setting chooses it."""
+    """No examples, as for published pretrained weights; it cannot be chosen in settings."""
 
     kind: str = "none"
 
@@ -79,7 +79,7 @@ class ControlledCorpus(Data):
         checks.at_least("data.test_items", self.test_items, 1)
 
     def cue_types(self, language: str) -> tuple[str, ...]:
-        """The types of cue that the items of a language have."""
+        """Return the cue types of a language's items."""
         chosen = self.types or (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
         return tuple(kind for kind in cue_types_of(language) if kind in chosen)
 
@@ -192,7 +192,7 @@ class Xwino(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class EvaluationCorpus(ExternalCorpus):
-    """A corpus made for evaluation: nothing is for training unless the shares leave room."""
+    """A corpus made for evaluation: by default it has no training split."""
 
     dev_share: float = 0.1  # share of the groups that goes to the dev split
     test_share: float = 0.9  # share of the groups that goes to the test split
@@ -218,7 +218,7 @@ class Pdp60(EvaluationCorpus):
 class Winobias(EvaluationCorpus):
     """WinoBias (Zhao et al. 2018): the folder with its sentences and its two lists of occupations.
 
-    Where both the .dev and the .test files are there, they are those splits and the shares are not used.
+    If both the .dev and the .test files are present, they are these splits, and the shares are not used.
     """
 
     kind: str = "winobias"
@@ -268,7 +268,7 @@ class BilingualDocuments(CoreferenceCorpus):
 class LitBank(CoreferenceCorpus):
     """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann files, books from Project Gutenberg.
 
-    A book is on the list `seen_in` by a column `id` or `title` of .jsonl, or by a line of .txt that is one of the two.
+    `seen_in` lists books by the field `id` or `title` of a .jsonl file, or by either of them on a line of a .txt file.
     """
 
     kind: str = "litbank"
@@ -278,7 +278,7 @@ class LitBank(CoreferenceCorpus):
 
 @dataclass(kw_only=True)
 class OntoGum(CoreferenceCorpus):
-    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of them, whose names tell the official splits."""
+    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of them; the file names give the official splits."""
 
     kind: str = "ontogum"
     reader: ClassVar[str] = "anaphora.data.corpora.ontogum"
@@ -288,8 +288,8 @@ class OntoGum(CoreferenceCorpus):
 class Conll2012(BilingualDocuments):
     """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll file, .gz too, or a folder.
 
-    Of a folder that holds gold files only these are read. A file whose path names another language (english, chinese,
-    arabic) is passed over. Train, development and test in a file's name or in its folders tell the official splits.
+    If a folder has gold files, only these are read. A file whose path names another language (english, chinese, arabic)
+    is skipped. Train, development or test in the path gives the official split.
     """
 
     kind: str = "conll2012"
@@ -298,7 +298,7 @@ class Conll2012(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class CorefUd(BilingualDocuments):
-    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of them, whose names tell the splits."""
+    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of them; the file names give the splits."""
 
     kind: str = "corefud"
     reader: ClassVar[str] = "anaphora.data.corpora.corefud"
@@ -310,8 +310,8 @@ class ClusterLines(BilingualDocuments):
 
     kind: str = "clusters"
     reader: ClassVar[str] = "anaphora.data.corpora.clusters"
-    # What the end of a span is: `inclusive` if its last word (e2e-coref, coref-hoi, maverick), `exclusive` if the word
-    # behind it (wl-coref); by default what the name of the field says or the spans of the file prove.
+    # Whether the end of a span is its last word (`inclusive`: e2e-coref, coref-hoi, maverick) or the word after it
+    # (`exclusive`: wl-coref); by default this follows from the field's name or from the spans of the file.
     ends: str | None = None
 
     def __post_init__(self) -> None:
@@ -329,8 +329,8 @@ class TextCorpus(ExternalCorpus):
 class PlainText(TextCorpus):
     """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, also as .gz, a folder, or hf://.
 
-    wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens keep these splits, where two of them are there. The hub's
-    rows must have text and may have title; its splits are kept where one of them is for validation.
+    If at least two of wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens are present, they are the splits. The
+    hub's rows must have text and may have title; its splits are kept if there is one for validation.
     """
 
     kind: str = "plain_text"
@@ -342,10 +342,10 @@ class PlainText(TextCorpus):
 
 @dataclass(kw_only=True)
 class SilverStandard(ExternalCorpus):
-    """Items made from plain English text, with antecedents found by rules and not checked; for a first training.
+    """Items made from plain English text, with antecedents found by rules and not checked; for pre-training.
 
-    `path`, `also` and `without` are those of data=plain_text. Given names and their gender are learned from
-    the documents that have a `title` and are about a person: some must be.
+    `path`, `also` and `without` are as in data=plain_text. Given names and their gender are learned from the documents
+    about persons, which need a `title`; the text must have some.
     """
 
     kind: str = "silver"
@@ -364,8 +364,8 @@ class SilverStandard(ExternalCorpus):
 class LabelledText(TextCorpus):
     """Texts with one label each: .tsv, .csv, .jsonl or .parquet with the columns text and label, or hf://owner/name.
 
-    A folder with train, dev and test files keeps these splits. Where a split is missing, or has no labels, test is dev
-    and dev comes off train.
+    A folder with train, dev and test files keeps these splits. If test is missing or has no labels, dev takes its
+    place, and a new dev split is taken from train.
     """
 
     kind: str = "labelled_text"

@@ -18,14 +18,14 @@ from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings
 
 MOST_WEIGHTS = 2e9
-"""Of an encoder: with gradients and the optimizer's state four times their size, 32 GB."""
+"""Maximum number of encoder weights; with gradients and optimizer state they take 32 GB."""
 
 
 @dataclass(kw_only=True)
 class MovedData:
-    """Present paths of a resumed run's data; null means that a path has not changed.
+    """New paths of a resumed run's data; null means that a path has not changed.
 
-    On the command line, `data.path=`, `data.also=` and `data.without=` beside `resume=` mean these settings.
+    On the command line, `data.path=`, `data.also=` and `data.without=` together with `resume=` set them.
     """
 
     path: str | None = None  # the new `data.path`
@@ -34,7 +34,7 @@ class MovedData:
 
     @property
     def places(self) -> dict[str, str | list[str]]:
-        """The new paths, by the names of the data settings."""
+        """Return the new paths by name of the data setting."""
         return {one.name: place for one in fields(self) if (place := getattr(self, one.name)) is not None}
 
 
@@ -46,7 +46,7 @@ class Config:
         *("name", "output", "seed", "start", "resume", "optimizer.steps", "optimizer.learning_rate"),
         *("batching.tokens", "model.width", "model.layers", "validation.every", "trainer.device"),
     )
-    """The settings that the short help shows."""
+    """The settings in the short help."""
 
     name: str | None = None  # name of the run's folder in `output`; by default the time, or in a sweep the overrides
     output: str = "outputs"  # folder for the run directories
@@ -86,28 +86,28 @@ class Config:
                 f"objective (best_head) is measured on pronouns, and data={self.data.kind} has none: use "
                 "validation_loss"
             )
-        if self.start is None:  # else the model is that of what it starts from, known once that is read
+        if self.start is None:  # otherwise the start model determines the encoder, and is read later
             self.check_model()
 
     @property
     def steps(self) -> int:
-        """The number of training steps."""
+        """Return the number of training steps."""
         return min(self.optimizer.steps, self.trainer.limit_steps or self.optimizer.steps)
 
     @property
     def has_validation_loss(self) -> bool:
-        """Whether validations measure a loss; masked tokens alone have one on texts, not on items with pronouns."""
+        """Return whether validation measures a loss; masked-language-model training alone has one only on texts."""
         no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
         return not no_answers or isinstance(self.data, data_settings.TextCorpus)
 
     @property
     def chooses_on_its_fold(self) -> bool:
-        """Whether a fold's run would keep the weights that are best on the fold that it is evaluated on."""
+        """Return whether the kept weights are chosen on the fold on which the run is evaluated."""
         folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
         return bool(folds) and self.validation.keep != "last"
 
     def supervises(self, layer: int, head: int) -> bool:
-        """Return whether a loss trains the attention rows of a head: its own, or that of the answer read from them."""
+        """Return whether a loss trains a head's attention rows: supervision, or a prediction head that reads them."""
         prediction, supervision, layers = self.task.prediction, self.task.supervision, self.model.layers
         if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
             return True
@@ -118,10 +118,10 @@ class Config:
         return (layer, head) in trained
 
     def check_objective(self) -> None:
-        """Reject, before a job of a sweep is trained, an objective that it does not measure.
+        """Check before a sweep job is trained that it will measure its objective.
 
         Raises:
-            UserError: naming it, and the one that is measured.
+            UserError: it will not; the message names an objective that it measures.
         """
         if self.objective == "validation_loss" and not self.has_validation_loss:
             raise UserError(
@@ -130,10 +130,10 @@ class Config:
             )
 
     def check_model(self) -> None:
-        """Reject a setting of a part that the model lacks.
+        """Check that the model is not too large, and has the parts that other settings name.
 
         Raises:
-            ValueError: naming the setting, the value and what is allowed.
+            ValueError: a setting is invalid; the message names the setting, its value and what is allowed.
         """
         weights = model_settings.about_weights(self.model)
         if weights > MOST_WEIGHTS:
@@ -155,7 +155,7 @@ class Config:
             highest = self.model.layers + 1
             checks.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, highest)
         prediction, heads = self.task.prediction, attention_settings.heads_of(self.model.attention)
-        readers: list[tuple[str, list[int], str, list[int]]] = []  # settings that name layers and heads
+        readers: list[tuple[str, list[int], str, list[int]]] = []  # settings of layers and heads, with their values
         if self.task.supervision.weight:
             supervision = self.task.supervision
             readers.append(("task.supervision.layers", supervision.layers, "task.supervision.heads", supervision.heads))
@@ -205,7 +205,7 @@ class Config:
 
 
 def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:
-    """Reject a task that needs other data."""
+    """Check that the data have what the task needs."""
     head = f"task.prediction={task.prediction.kind}"
     if isinstance(data, data_settings.TextCorpus):
         if not isinstance(task.prediction, prediction_settings.NoPrediction | prediction_settings.Label):

@@ -1,4 +1,4 @@
-"""The settings of a stored run: read from its config.yaml, or from plain values, and written as either."""
+"""Reading and writing of a run's settings, as config.yaml or as plain values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from anaphora.settings.typed import construct
 
 
 def load_yaml(path: Path, missing: str) -> Any:
-    """Return the content of a YAML file in OmegaConf's containers.
+    """Return the content of a YAML file as OmegaConf containers.
 
     Args:
-        path: of the file.
-        missing: what the message says where there is none.
+        path: path of the file.
+        missing: error message if the file does not exist.
 
     Raises:
-        UserError: there is no such file, or it is no YAML.
+        UserError: the file does not exist, or is not YAML.
     """
     try:
         return OmegaConf.load(path)
@@ -34,16 +34,16 @@ def load_yaml(path: Path, missing: str) -> Any:
 
 
 def read(path: Path) -> Config:
-    """The settings of a stored run.
+    """Read the settings of a run from its config.yaml.
 
     Raises:
-        UserError: the file is missing, is no YAML or holds an unknown or impossible setting.
+        UserError: the file is missing, is not YAML, or has an unknown or invalid setting.
     """
     composed = load_yaml(path, "there is no run here (config.yaml is missing)")
     try:
         if not isinstance(composed, DictConfig):
             raise UserError("must hold settings by name")
-        # A run from elsewhere reads nothing of this machine: its values stand for themselves.
+        # References are not resolved: a run from elsewhere must not read anything of this machine.
         plain = OmegaConf.to_container(composed, resolve=False)
         assert isinstance(plain, dict)
     except OmegaConfBaseException as error:
@@ -54,10 +54,10 @@ def read(path: Path) -> Config:
 
 
 def from_plain(plain: Mapping[str, Any], place: str) -> Config:
-    """Return the settings of a stored run from plain values; `place` names their source in messages.
+    """Return a run's settings from plain values; `place` names their source in messages.
 
     Raises:
-        UserError: one is unknown or impossible, or refers to something else.
+        UserError: a setting is unknown or invalid, or contains a reference.
     """
     try:
         _refuse_interpolations(plain)
@@ -77,14 +77,14 @@ def _refuse_interpolations(plain: Any, place: str = "") -> None:
 
 
 def to_plain(config: Config) -> dict[str, Any]:
-    """Return settings as plain values that `from_plain` reads again.
+    """Return settings as plain values that `from_plain` can read.
 
-    `resume_data` is left out: it moves the files of data when a run is resumed, and no stored run has it. Files and
-    digests of settings are therefore the same as before there was such a setting.
+    `resume_data` is left out, since no stored run has it: it only gives the new paths when a run is resumed. So files
+    and digests of settings are the same as before this setting existed.
     """
     return {name: value for name, value in dataclasses.asdict(config).items() if name != "resume_data"}
 
 
 def dumps(config: Config) -> str:
-    """Return settings as YAML text that `read` reads."""
+    """Return settings as YAML text that `read` can read."""
     return OmegaConf.to_yaml(OmegaConf.create(to_plain(config)))

@@ -1,4 +1,4 @@
-"""Settings of training: task, optimizer, validation and trainer. Imports nothing heavy."""
+"""Settings of training: task, optimizer, validation and trainer; no heavy imports."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from anaphora.settings.model.prediction import Prediction
 LOGGERS = ("tensorboard", "csv", "wandb", "mlflow")
 LABELS = ("gold", "shuffled", "nearest")
 LATEST_END = 2 / 3
-"""Of a curriculum on values: the share of the steps from which on, at the latest, values are hidden states alone."""
+"""The largest allowed `end` of a value curriculum, as a share of the steps."""
 
 
 @dataclass(kw_only=True)
 class Supervision:
-    """A loss on the attention itself: the pronoun's row is pulled towards the antecedent's tokens (KL divergence)."""
+    """A loss on the attention itself, which moves the pronoun's row towards the antecedent's tokens (KL divergence)."""
 
-    weight: float = 0.0  # weight of this loss; 0: it is off
-    layers: list[int] = field(default_factory=lambda: [-1])  # layers concerned; negative numbers count from the last
-    heads: list[int] = field(default_factory=lambda: [0])  # heads of these layers, from 0
+    weight: float = 0.0  # weight of this loss; 0 turns it off
+    layers: list[int] = field(default_factory=lambda: [-1])  # supervised layers; negative numbers count from the last
+    heads: list[int] = field(default_factory=lambda: [0])  # supervised heads of these layers, from 0
 
     def __post_init__(self) -> None:
         at_least("task.supervision.weight", self.weight, 0)
@@ -70,19 +70,19 @@ class Task:
 
     @property
     def learns_labels(self) -> bool:
-        """Whether a loss depends on the labels; masked tokens alone do not."""
+        """Return whether a loss depends on the labels; that of masked tokens does not."""
         return self.prediction.kind != "none" or self.supervision.weight > 0
 
 
 @dataclass(kw_only=True)
 class ValueCurriculum:
-    """Attention first mixes the tokens' embeddings and at last each layer's own input, as model.values=hidden says.
+    """A curriculum of what attention mixes: first the token embeddings, at the end each layer's own input.
 
-    In between, what it mixes is the norm of (1 - share) embedding + share hidden, with a share that rises linearly.
+    In between, it mixes norm((1 - share) * embedding + share * hidden), with a share that rises linearly from 0 to 1.
     """
 
-    start: float = 0.0  # share of the steps after which hidden states come in
-    end: float = 0.0  # share of the steps after which there is nothing else, at most 2/3; 0: no curriculum
+    start: float = 0.0  # share of the steps after which hidden states are mixed in
+    end: float = 0.0  # share of the steps after which only hidden states are mixed, at most 2/3; 0: no curriculum
 
     def __post_init__(self) -> None:
         between("optimizer.value_curriculum.start", self.start, 0, 1)
@@ -93,7 +93,7 @@ class ValueCurriculum:
             )
 
     def hidden_share(self, step: int, steps: int) -> float:
-        """Return the share of hidden states in the values at a step, from 0 to exactly 1 from `end` on."""
+        """Return the share of hidden states in the values at a step, from 0 to 1; it is exactly 1 from `end` on."""
         start, end = self.start * steps, self.end * steps
         if step >= end:
             return 1.0
@@ -146,7 +146,7 @@ class Validation:
     """How often the model is validated on the development split, and when training stops early."""
 
     every: int = 100  # steps between two validations
-    patience: int = 0  # stop after so many validations without a lower loss; 0: never stop early
+    patience: int = 0  # stop after this many validations without a lower loss; 0: never stop early
     keep: str = "best"  # which weights to keep: those of the lowest validation loss (best) or those at the end (last)
     items: int = 2000  # most items of the development split to use, evenly spread; a head is always chosen on all
 
@@ -163,14 +163,14 @@ class Validation:
 
 
 DECIDE_RESULTS = ("precision", "compile", "limit_steps", "limit_items")
-"""The settings of `trainer` that a resumed run keeps; the others change no result beyond rounding."""
+"""The settings of `trainer` that a resumed run keeps; the others change results only by rounding."""
 
 
 @dataclass(kw_only=True)
 class Trainer:
-    """Where a run is trained. Only the precision, compilation and the limits change results beyond rounding.
+    """Device, precision, logging and limits. Only precision, compilation and limits change results beyond rounding.
 
-    A compiled encoder draws other dropout masks.
+    A compiled encoder draws different dropout masks.
     """
 
     device: str = "auto"  # `auto` (the first of cuda, mps and cpu that is available), `cpu`, `cuda` or `mps`
@@ -179,13 +179,13 @@ class Trainer:
     progress: bool = True  # show a progress bar
     loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # `tensorboard`, `csv`, `wandb`, `mlflow`
     pictures: int = 8  # number of steps at which TensorBoard gets pictures and answers for sentences; 0: none
-    limit_steps: int | None = None  # for smoke runs: stop after so many steps
-    limit_items: int | None = None  # for smoke runs: use only so many items of each split
+    limit_steps: int | None = None  # for smoke runs: stop after this many steps
+    limit_items: int | None = None  # for smoke runs: use only this many items of each split
 
     def __post_init__(self) -> None:
         one_of("trainer.device", self.device, DEVICES)
         if self.precision is None:
-            # By the setting, not by what the machine has; and settled now, so that a run's file holds it.
+            # This depends on the setting, not on the machine, and is resolved now, so that a run's file records it.
             self.precision = "bf16-mixed" if self.device == "cuda" else "32"
         one_of("trainer.precision", self.precision, ("32", "bf16-mixed"))
         for name in self.loggers:

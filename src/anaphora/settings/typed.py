@@ -1,7 +1,7 @@
-"""The tree of typed settings: registered for Hydra, checked before anything heavy, Hydra included, is imported.
+"""Construction and checks of typed settings from plain values; no heavy imports, not even Hydra.
 
-A slot with variants (a position encoding, a corpus, a prediction head) takes a dataclass with a `kind`, which chooses
-it; `variants.register` adds one from outside the package.
+In a slot with variants (position encoding, corpus, prediction head), `kind` chooses the settings class;
+`variants.register` adds a variant from outside the package.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ PATHS = (
     *("data.path", "data.also", "data.without", "data.seen_in"),
     *("resume_data.path", "resume_data.also", "resume_data.without"),
 )
-"""The settings that name files or folders, one or a list of them."""
+"""The settings that hold a path or a list of paths."""
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 
 
 def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
-    """Return a composed configuration as typed, checked settings.
+    """Convert a composed configuration to typed, checked settings.
 
     Raises:
-        UserError: an unknown, missing or impossible setting, named by its path.
+        UserError: a setting is unknown, missing or invalid; the message names its path.
     """
     try:
         plain = OmegaConf.to_container(composed, resolve=True)
@@ -47,10 +47,10 @@ def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
 
 
 def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> Setting:
-    """Return the settings of one dataclass from plain values; variants are chosen by their `kind`.
+    """Construct a settings class, or a variant of it chosen by `kind`, from plain values.
 
     Raises:
-        UserError: naming the path, the value and what is allowed.
+        UserError: a setting is unknown, missing or invalid; the message names its path, its value and what is allowed.
     """
     chosen: type[Any] = settings
     if settings in VARIANTS:
@@ -90,9 +90,9 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
 
 
 def _from_home(value: Any) -> Any:
-    """Return a path or list of paths with a leading ~ replaced by the user's home; the shell does not always do so.
+    """Expand a leading ~ of a path or of a list of paths, which the shell does not always do.
 
-    Other users' homes (~name) stay as they are typed.
+    Other users' homes (~name) are not expanded.
     """
     if isinstance(value, list):
         return [_from_home(one) for one in value]
@@ -136,7 +136,7 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
 
 
 _NOTHING = object()
-"""What is of no type."""
+"""A value that has none of the allowed types."""
 
 
 def _is_of(hint: Any, value: Any) -> bool:
@@ -149,7 +149,7 @@ def _is_of(hint: Any, value: Any) -> bool:
 
 
 def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
-    """Reject texts that are invalid for every setting, and lists with duplicates other than numbers."""
+    """Check that texts have no invalid characters and are not blank, and that a list has no duplicates."""
     words = value if isinstance(value, list) else [value]
     for word in words:
         if not isinstance(word, str):
@@ -175,11 +175,11 @@ def _is_text(word: str) -> bool:
 
 
 MOST = 10**9
-"""The largest whole number of a setting, such as of steps or items; a seed may have 63 bits."""
+"""The largest integer setting, such as a number of steps or items; a seed may have 63 bits."""
 
 
 def _check_number(number: Any, path: str) -> None:
-    """Reject numbers that are invalid for every setting: infinities, NaN, and huge whole numbers."""
+    """Check that a number is finite, and that an integer is not too large for any setting."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         return
     if isinstance(number, float):
@@ -202,7 +202,7 @@ def _type_name(hint: Any) -> str:
 
 
 def leaf_settings(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every leaf of nested settings with its dotted path."""
+    """Yield the dotted path and the value of every leaf of nested settings."""
     for name, value in plain.items():
         leaf = f"{before}.{name}" if before else name
         if isinstance(value, Mapping):
@@ -212,7 +212,7 @@ def leaf_settings(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[
 
 
 def error_message(error: BaseException) -> str:
-    """Return an error about a setting in one line, with the allowed values if they are known."""
+    """Return a one-line message for an error about a setting, with the allowed values if they are known."""
     message = one_line(error)
     if type(error).__name__ == "OverrideParseException" or message.startswith("Ambiguous value"):
         message = re.sub("^Lexer\\w+: (.*)", r"Error parsing override '\1'", message)
@@ -238,7 +238,7 @@ def error_message(error: BaseException) -> str:
 
 
 def _allowed_values(error: BaseException) -> list[str]:
-    """Return the valid alternatives, if the error lists them."""
+    """Return the allowed values that an error lists; empty if it lists none."""
     _, listed, options = str(error).partition("Available options")
     if listed:
         return [line.strip() for line in options.splitlines()[1:] if line.strip() and ":" not in line]

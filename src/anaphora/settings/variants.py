@@ -1,7 +1,7 @@
-"""The variants of every slot, and how one is registered from outside the package.
+"""The variants of every slot, and the registration of variants from outside the package.
 
-A variant's settings build it: `settings.build(...)` imports the module late, so that a wrong setting is reported before
-torch is imported. No file can add a variant: a stored run names those that it needs and imports nothing.
+`settings.build(...)` of a variant imports its module late, so that an invalid setting is reported before torch is
+imported. Files cannot add variants: a stored run names its variants, and loading it imports no code.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class RecipeSlot:
     """A replaceable part of a recipe.
 
     Attributes:
-        settings: the class that the settings of its variants subclass; its method `build` has the slot's arguments.
-        result: the class of what `build` returns, as "module:name"; "" if it returns nothing.
-        methods: methods that the result must have beyond its class.
+        settings: base class of the variants' settings; its method `build` declares the slot's arguments.
+        result: class of the return value of `build`, as "module:name"; "" if it returns nothing.
+        methods: names of methods that the return value needs in addition to those of its class.
     """
 
     settings: type[Any]
@@ -43,7 +43,7 @@ class RecipeSlot:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of a function that builds a variant, the settings first."""
+        """Return the names of the arguments of a function that builds a variant, the settings first."""
         return ("settings", *list(inspect.signature(self.settings.build).parameters)[1:])
 
 
@@ -57,16 +57,16 @@ SLOTS: dict[str, RecipeSlot] = {
     "model/initialisation": RecipeSlot(model_settings.Initialisation, ""),
     "task/prediction": RecipeSlot(prediction_settings.Prediction, "anaphora.model.prediction:PredictionHead"),
 }
-"""Every slot by its group in configurations."""
+"""The slots by config group."""
 
 _UNCHOSEN = (data_settings.NoData,)
-"""Settings with a kind of their own that no option chooses."""
+"""Settings classes with a kind that no option chooses."""
 
 
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
-    """Return the settings of a slot by their kind: the classes below `base` in its module.
+    """Return the settings classes of a slot by kind: the subclasses of `base` in its module.
 
-    A class without a kind of its own is a base of others.
+    A class that does not define its own `kind` is an abstract base class, and is left out.
     """
     module = vars(sys.modules[base.__module__]).values()
     below: list[type[Any]] = [
@@ -83,14 +83,14 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
 
 @dataclass(frozen=True)
 class Registration:
-    """A variant from outside: its option, as in "model/position=decay", and the function that builds it."""
+    """A variant from outside the package: its option, as in "model/position=decay", and its build function."""
 
     option: str
     build: Callable[..., Any]
 
 
 REGISTERED: dict[type[Any], Registration] = {}
-"""The registered variants by their settings."""
+"""The registered variants by settings class."""
 
 
 def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any] | None = None) -> None:
@@ -152,7 +152,7 @@ def _qualified_name(settings: type[Any]) -> tuple[str, str]:
 
 
 def _checked(build: Callable[..., Any], option: str, slot: RecipeSlot) -> Callable[..., Any]:
-    """Wrap a builder from outside so that a result of another class is an error that names the option."""
+    """Wrap a build function so that a return value of the wrong class raises an error that names the option."""
 
     @functools.wraps(build)
     def checked(*arguments: Any, **named: Any) -> Any:
@@ -179,10 +179,10 @@ def _type_name(kind: type[Any]) -> str:
 
 
 def source_of(settings: object) -> str:
-    """Return the text of the file (or notebook cell) that builds a variant from outside; "" for the package's own.
+    """Return the source of the file or notebook cell that builds a registered variant; "" for the package's own.
 
     Raises:
-        UserError: no source can be read.
+        UserError: the source cannot be read.
     """
     registration = REGISTERED.get(type(settings))
     if registration is None:

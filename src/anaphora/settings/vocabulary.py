@@ -26,14 +26,14 @@ class Vocabulary:
 
         Args:
             texts: the training texts.
-            words: words known beforehand, such as the corpus's own Chinese segmentation.
+            words: words known in advance, such as those of the corpus's Chinese segmentation.
         """
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 
 
 @dataclass(kw_only=True)
 class WordVocabulary(Vocabulary):
-    """Whole words, and known subwords for the rare ones; Chinese is split into known words."""
+    """Whole words, and known subwords for rare words; Chinese is split into known words."""
 
     kind: str = "word"
     min_count: int = 2  # words that occur less often are split into known subwords
@@ -69,11 +69,11 @@ class CharacterVocabulary(Vocabulary):
 
 @dataclass(kw_only=True)
 class SubwordVocabulary(Vocabulary):
-    """A given number of subwords; at most half of them single characters, the most frequent ones."""
+    """A fixed number of subwords, of which at most half are single characters, the most frequent ones."""
 
-    size: int = 8000  # number of tokens, special ones included; fewer if the texts do not yield so many
+    size: int = 8000  # number of tokens, special ones included; fewer if the texts do not yield as many
     # Share of all characters of the texts that become tokens, the most frequent ones first (Kudo and Richardson 2018);
-    # the places of rare Chinese characters then go to frequent words.
+    # below 1, frequent words replace rare Chinese characters.
     coverage: float = 1.0
 
     def __post_init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Help on settings: the help of a command, and suggestions for a wrong argument."""
+"""Help on settings: the help of a command, and suggestions for an invalid argument."""

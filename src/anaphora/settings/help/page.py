@@ -21,12 +21,12 @@ from anaphora.settings.variants import SLOTS, VARIANTS
 
 _WIDTH = 100
 _COLUMN = 30
-"""Where the meaning of a setting begins."""
+"""The column at which the meaning of a setting begins."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Entry:
-    """A setting of a command: its key, its field, the class that has the field, and its type."""
+    """A setting of a command: its dotted key, its field, the class that declares the field, and its type."""
 
     key: str
     field: dataclasses.Field[Any]
@@ -35,7 +35,7 @@ class _Entry:
 
     @property
     def lines(self) -> list[str]:
-        """Return the setting's lines in the help."""
+        """Return the lines of the setting in the help."""
         default = default_text(self.field)
         kind = "name" if self.hint in VARIANTS else _type_in_words(self.hint)
         kind += "" if default else ", required"
@@ -51,12 +51,12 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
     """Return the help of a command.
 
     Args:
-        name: of the command.
-        about: what it does.
-        example: the command with settings.
-        schema: its settings.
-        groups: what Hydra chooses beside them, with its defaults; the page then shows the settings that are used most.
-            None if Hydra does not compose the settings; the page then shows all.
+        name: name of the command.
+        about: description of the command.
+        example: example call.
+        schema: settings class.
+        groups: config groups with their default options; the page then shows only the settings used most. None if
+            Hydra does not compose the settings; the page then shows all.
     """
     usage = f"usage:   anaphora {name} [setting=value ...]\nexample: {example}"
     if groups is None:
@@ -76,18 +76,18 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
 
 
 def listed_settings(schema: type[Any]) -> str:
-    """Return the settings of a command or program, each with its type, default and meaning."""
+    """Return the help on the settings of a command or program, each with its type, default and meaning."""
     return "\n".join(line for entry in _entries(schema) for line in entry.lines)
 
 
 def most_used_settings(schema: type[Any]) -> str:
-    """Return the settings that are named most often, as `most_used` of the class of settings lists them."""
+    """Return the help on the settings used most, which `most_used` of the settings class lists."""
     entries = {entry.key: entry for entry in _entries(schema)}
     return "\n".join(line for key in schema.most_used for line in entries[key].lines)
 
 
 def listed_groups(groups: Mapping[str, str | None]) -> str:
-    """Return a table of groups, each with its default option and all options."""
+    """Return a table of config groups, each with its default option and all options."""
     lines: list[str] = []
     for group, default in groups.items():
         left = group if default is None else f"{group}={'...' if default == '???' else default}"
@@ -96,13 +96,13 @@ def listed_groups(groups: Mapping[str, str | None]) -> str:
 
 
 def options_of(group: str) -> list[str]:
-    """Return the options of a group: the variants of a slot, and the files of `configs`."""
+    """Return the options of a config group: the variants of a slot, and the files in `configs`."""
     variants = VARIANTS[SLOTS[group].settings] if group in SLOTS else ()
     return list(dict.fromkeys([*variants, *sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))]))
 
 
 def settings_below(schema: type[Any], topic: str) -> str:
-    """Return the settings of one group (`optimizer`), of a slot with its variants (`model/position`), or all (`all`).
+    """Return the help on a group (`optimizer`), on a slot and its variants (`model/position`), or on all (`all`).
 
     Raises:
         UserError: the command has no such group.
@@ -124,7 +124,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """Return the variants of a slot, and each of their settings once."""
+    """Return the help on the variants of a slot, and on each of their settings once."""
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
@@ -152,7 +152,7 @@ def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
 
 
 def _columns(left: str, right: str) -> list[str]:
-    """Return an entry with its explanation to the right, or below if it is long."""
+    """Return the lines of an entry, with its explanation to the right, or below if the entry is long."""
     first = f"  {left}".ljust(_COLUMN)
     wrapped = textwrap.wrap(
         right, _WIDTH, initial_indent=" " * _COLUMN, subsequent_indent=" " * _COLUMN, break_on_hyphens=False
@@ -187,7 +187,7 @@ def default_text(one: dataclasses.Field[Any]) -> str:
 
 
 def comment_on(settings: type[Any], name: str) -> str:
-    """Return the meaning of a setting: the comment behind its field or above it, in the class that declares it."""
+    """Return the comment that explains a setting, after or above its field in the class that declares it."""
     for declaring in settings.__mro__:
         if name in inspect.get_annotations(declaring):
             return _comments(declaring).get(name, "")
@@ -196,7 +196,7 @@ def comment_on(settings: type[Any], name: str) -> str:
 
 @functools.cache
 def _comments(declaring: type[Any]) -> dict[str, str]:
-    """Return the comment of every field that has one: behind it, else above it."""
+    """Return the comments of a class's fields by name: the comment after the field, else the one above it."""
     source = inspect.getsource(declaring)
     behind: dict[int, str] = {}
     above: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Suggestions for an argument that is no setting: the full key of a short one, the nearest name of a wrong one."""
+"""Suggestions for unknown settings: the full key of a short one, the nearest name of a misspelt one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS_OF_HYDRA = {
     **dict.fromkeys(("--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn"), 1),
     **dict.fromkeys(("--config-dir", "-cd", "--experimental-rerun", "--info", "-i"), 1),
 }
-"""The options of `train`, `demo` and `study`, each with the number of values that it must have."""
+"""The options of `train`, `demo` and `study`, each with the number of values that it takes."""
 _CLOSE = 0.65
 _MOST_NAMED = 4
 
@@ -28,16 +28,16 @@ _MOST_NAMED = 4
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:
     """Check that every argument is a setting.
 
-    What is wrong in a way that suggests nothing is left to what reads the arguments.
+    An invalid argument for which there is no suggestion is left to the parser.
 
     Args:
-        arguments: of the command line, the command's name aside.
-        schema: the settings of the command.
-        groups: what Hydra chooses beside them, if it composes the settings; None if it does not.
+        arguments: command-line arguments after the command's name.
+        schema: settings class of the command.
+        groups: config groups; None if Hydra does not compose the settings.
 
     Raises:
-        UserError: an argument is an option or a word (`--steps 10`, `steps 10`), or its key is nearly a setting; the
-            message names what to write.
+        UserError: an argument is an option or a word (`--steps 10`, `steps 10`), or its key resembles a setting; the
+            message says what to write.
     """
     keys = list(dict.fromkeys([*setting_keys(schema), *(groups or ())]))
     waiting = list(arguments)
@@ -53,10 +53,10 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Reject `model=` as the name of a model: elsewhere it describes the parts of an encoder.
+    """Check that no model is named by `model=`, which describes the parts of an encoder.
 
     Raises:
-        UserError: a command that reads models of any kind gets one under that name.
+        UserError: a command that opens any model has an argument `model=`.
     """
     for argument in arguments:
         if argument.startswith("model=") and getattr(schema, "any_model", False):
@@ -66,7 +66,7 @@ def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
-    """Return every key of some settings: of groups, of slots (`model/position`), and of each variant's settings."""
+    """Yield every key of a settings class: groups, slots (`model/position`), and each variant's settings."""
     for one in dataclasses.fields(schema):
         hint, key = inner_type(schema, one.name), f"{before}{one.name}"
         if hint in VARIANTS:
@@ -80,7 +80,7 @@ def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
 
 
 def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
-    """Return the settings that a user may have meant: those with this ending, else those with a similar name."""
+    """Return the keys that a user may have meant: those that end with `typed`, else those with a similar name."""
     typed = typed.replace("-", "_")
     last = _last(typed)
     by_last: dict[str, list[str]] = {}
@@ -101,7 +101,7 @@ def nearest(name: str, names: Collection[str]) -> str | None:
 
 
 def _check_option(option: str, following: Sequence[str], keys: Sequence[str], is_composed: bool) -> None:
-    """Check an option or a word: `--steps 10`, `--steps=10`, `--steps`, `steps 10` or `steps`."""
+    """Raise a UserError with suggestions for `--steps 10`, `--steps=10`, `--steps`, `steps 10` or `steps`."""
     name, equals, value = option.lstrip("-").partition("=")
     has_value = following and not following[0].startswith("--") and following[0].partition("=")[0] not in keys
     if not equals and has_value:

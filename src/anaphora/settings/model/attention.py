@@ -1,4 +1,4 @@
-"""Settings of the token mixing of a layer: kinds of attention, and recurrent networks."""
+"""Settings of token mixing: kinds of attention, and recurrent networks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anaphora.model.mixer import Mixer
 
 PROJECTIONS = ("query", "key", "value", "output")
-"""The linear maps of a layer of attention."""
+"""The linear projections of an attention layer."""
 
 
 @dataclass(kw_only=True)
@@ -22,20 +22,20 @@ class Attention:
     """How tokens exchange information; the variants are the subclasses.
 
     Attributes:
-        projections: the linear maps that a layer of this kind trains.
+        projections: names of the linear projections that a layer of this kind trains.
     """
 
     kind: str = MISSING
     projections: ClassVar[tuple[str, ...]] = PROJECTIONS
 
     def build(self, width: int) -> Mixer:
-        """Build the layer's attention, or the network in its place."""
+        """Build the attention of a layer, or the recurrent network that replaces it."""
         raise UserError(f"model.attention.kind ({self.kind!r}) is not one that this encoder can build")
 
 
 @dataclass(kw_only=True)
 class MultiHead(Attention):
-    """Heads of equal width with projections of their own (Vaswani et al. 2017, section 3.2.2)."""
+    """Several heads of equal width, each with its own projections (Vaswani et al. 2017, section 3.2.2)."""
 
     kind: str = "multi_head"
     heads: int = 2  # number of heads in each layer
@@ -72,7 +72,7 @@ class SingleHead(Attention):
 
 @dataclass(kw_only=True)
 class SharedQueryKey(MultiHead):
-    """Multi-head attention whose queries and keys are one projection (Kitaev et al. 2020, section 2)."""
+    """Multi-head attention with one projection for queries and keys (Kitaev et al. 2020, section 2)."""
 
     kind: str = "shared_query_key"
     projections: ClassVar[tuple[str, ...]] = ("query", "value", "output")
@@ -85,7 +85,7 @@ class SharedQueryKey(MultiHead):
 
 @dataclass(kw_only=True)
 class Uniform(Attention):
-    """Every token attends equally to all tokens of its sentence: the control in which no map can show anything."""
+    """Equal attention to all tokens of the sentence: a control whose maps carry no information."""
 
     kind: str = "uniform"
     heads: int = 2  # number of heads in each layer
@@ -102,7 +102,7 @@ class Uniform(Attention):
 
 @dataclass(kw_only=True)
 class ParameterFree(Attention):
-    """softmax(X X^T / sqrt(D)) X on the heads' slices of the features: attention without trainable weights."""
+    """Attention without trained weights: softmax(X X^T / sqrt(D)) X on each head's slice of the features."""
 
     kind: str = "parameter_free"
     heads: int = 2  # number of heads in each layer
@@ -119,14 +119,14 @@ class ParameterFree(Attention):
 
 @dataclass(kw_only=True)
 class Recurrent(Attention):
-    """A recurrent network in attention's place, in both directions; the variants are the subclasses."""
+    """A bidirectional recurrent network in place of attention; the variants are the subclasses."""
 
     projections: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(kw_only=True)
 class Gru(Recurrent):
-    """Gated recurrent units (Cho et al. 2014), half of the width in each direction, instead of attention: no maps."""
+    """Bidirectional gated recurrent units (Cho et al. 2014) in place of attention; they have no attention maps."""
 
     kind: str = "gru"
 
@@ -138,7 +138,7 @@ class Gru(Recurrent):
 
 @dataclass(kw_only=True)
 class Lstm(Recurrent):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997), half of the width in each direction: no maps."""
+    """Bidirectional LSTM (Hochreiter and Schmidhuber 1997) in place of attention; it has no attention maps."""
 
     kind: str = "lstm"
 
@@ -149,5 +149,5 @@ class Lstm(Recurrent):
 
 
 def heads_of(attention: Attention) -> int:
-    """How many heads a layer of this kind has."""
+    """Return the number of heads in a layer of this kind."""
     return int(getattr(attention, "heads", 1))

@@ -1,4 +1,4 @@
-"""Settings of the encoder. Imports nothing heavy, so that a wrong setting is reported at once."""
+"""Settings of the encoder; no heavy imports, so that an invalid setting is reported at once."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class FeedForward:
         at_least("model.feed_forward.expansion", self.expansion, 0.25)
 
     def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
-        """Build the network; its method `inside` gives its hidden features, (B, T, W) -> (B, T, hidden)."""
+        """Build the network; its method `inside` returns the hidden features, (B, T, W) -> (B, T, hidden)."""
         raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
 
     def hidden_features(self, width: int) -> int:
-        """Return the number of hidden features in an encoder of this width."""
+        """Return the number of hidden features for an encoder of this width."""
         return max(1, round(width * self.expansion))
 
 
 @dataclass(kw_only=True)
 class Relu(FeedForward):
-    """Two linear maps with a ReLU between (Vaswani et al. 2017, section 3.3)."""
+    """Two linear layers with a ReLU in between (Vaswani et al. 2017, section 3.3)."""
 
     kind: str = "relu"
 
@@ -54,7 +54,7 @@ class Relu(FeedForward):
 
 @dataclass(kw_only=True)
 class Gelu(FeedForward):
-    """Two linear maps with a GELU between (Hendrycks and Gimpel 2016)."""
+    """Two linear layers with a GELU in between (Hendrycks and Gimpel 2016)."""
 
     kind: str = "gelu"
 
@@ -68,7 +68,7 @@ class Gelu(FeedForward):
 
 @dataclass(kw_only=True)
 class SwiGlu(FeedForward):
-    """A gated pair of linear maps, SiLU on the gate (Shazeer 2020)."""
+    """Two linear layers, the first gated by a SiLU (Shazeer 2020)."""
 
     kind: str = "swiglu"
 
@@ -80,7 +80,7 @@ class SwiGlu(FeedForward):
 
 @dataclass(kw_only=True)
 class Norm:
-    """Normalisation of a token's features, and its place in the block; the variants are the subclasses."""
+    """Normalisation of a token's features, and its position in the block; the variants are the subclasses."""
 
     kind: str = MISSING
     placement: str = "pre"  # pre: at the start of the residual branch; post: after the sum
@@ -93,7 +93,7 @@ class Norm:
             raise ValueError(f"model.norm.epsilon ({self.epsilon}) must be positive")
 
     def build(self, width: int) -> nn.Module:
-        """Build the norm of the last axis: (..., W) -> (..., W)."""
+        """Build the normalisation over the last axis: (..., W) -> (..., W)."""
         raise UserError(f"model.norm.kind ({self.kind!r}) is not one that this encoder can build")
 
 
@@ -128,13 +128,13 @@ class Initialisation:
     kind: str = MISSING
 
     def build(self, weight: Tensor) -> None:
-        """Fill a matrix of weights in place."""
+        """Initialise a weight matrix in place."""
         raise UserError(f"model.initialisation.kind ({self.kind!r}) is not one that this encoder can build")
 
 
 @dataclass(kw_only=True)
 class Normal(Initialisation):
-    """All weights are drawn from one normal distribution (Devlin et al. 2019)."""
+    """Weights from a normal distribution (Devlin et al. 2019)."""
 
     kind: str = "normal"
     deviation: float = 0.02  # standard deviation of the weights
@@ -151,7 +151,7 @@ class Normal(Initialisation):
 
 @dataclass(kw_only=True)
 class Xavier(Initialisation):
-    """Uniform weights whose variance depends on both sides' sizes (Glorot and Bengio 2010)."""
+    """Weights from a uniform distribution scaled by fan-in and fan-out (Glorot and Bengio 2010)."""
 
     kind: str = "xavier"
 
@@ -201,7 +201,7 @@ class Model:
 
 
 def check_length(chosen: Model, longest: int) -> None:
-    """Reject texts of more tokens than the model has positions.
+    """Check that the model has positions for a text of `longest` tokens.
 
     Raises:
         UserError: `longest` is above `model.position.max_length`.
@@ -213,6 +213,6 @@ def check_length(chosen: Model, longest: int) -> None:
 
 
 def about_weights(model: Model) -> float:
-    """Return the approximate number of an encoder's weights without its vocabulary."""
+    """Return the approximate number of weights of an encoder, without the embeddings."""
     width = float(model.width)
     return model.layers * width * width * (4 + 2 * model.feed_forward.expansion)

@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Position:
-    """Where the order of the tokens enters; the variants are the subclasses."""
+    """How the positions of tokens are encoded; the variants are the subclasses."""
 
     kind: str = MISSING
 
     def build(self, width: int, heads: int) -> modules.Position:
-        """Build the encoding of an encoder of this width and number of heads."""
+        """Build the position encoding for an encoder of this width and number of heads."""
         raise UserError(f"model.position.kind ({self.kind!r}) is not one that this encoder can build")
 
     def check_shape(self, width: int, heads: int) -> None:
         """Check that the encoding fits an encoder of this width and number of heads.
 
         Raises:
-            ValueError: it does not; the message names the setting.
+            ValueError: the encoding does not fit; the message names the setting.
         """
 
     @property
     def longest_text(self) -> int | None:
-        """The number of tokens of the longest text, or None if there is no limit."""
+        """Return the largest possible number of tokens in a text, or None if there is no limit."""
         return None
 
 
 @dataclass(kw_only=True)
 class NoPosition(Position):
-    """No position at all: the encoder sees a bag of tokens."""
+    """No position encoding: the encoder sees a bag of tokens."""
 
     kind: str = "none"
 
@@ -51,7 +51,7 @@ class NoPosition(Position):
 
 @dataclass(kw_only=True)
 class Sinusoidal(Position):
-    """Fixed waves added to the embedding (Vaswani et al. 2017, section 3.5)."""
+    """Fixed sinusoids added to the embedding (Vaswani et al. 2017, section 3.5)."""
 
     kind: str = "sinusoidal"
     base: float = 10_000.0  # the wavelengths grow up to 2 pi times this number
@@ -91,7 +91,7 @@ class Learned(Position):
 
 @dataclass(kw_only=True)
 class Rotary(Position):
-    """Queries and keys turned by an angle that grows with the position (Su et al. 2021)."""
+    """Rotation of queries and keys by an angle proportional to the position (Su et al. 2021)."""
 
     kind: str = "rotary"
     base: float = 10_000.0  # the wavelengths grow up to 2 pi times this number
@@ -113,7 +113,7 @@ class Rotary(Position):
 
 @dataclass(kw_only=True)
 class Alibi(Position):
-    """A penalty on the score that grows with the distance (Press et al. 2022), the same in both directions."""
+    """A score penalty proportional to the distance (Press et al. 2022), the same in both directions."""
 
     kind: str = "alibi"
 
@@ -125,11 +125,11 @@ class Alibi(Position):
 
 @dataclass(kw_only=True)
 class T5Relative(Position):
-    """A trained score for each bucket of distances (Raffel et al. 2020, section 2.1)."""
+    """A trained score bias for each distance bucket (Raffel et al. 2020, section 2.1)."""
 
     kind: str = "t5_relative"
-    buckets: int = 32  # number of buckets of distances, half of them for each direction
-    max_distance: int = 128  # all distances from here on share the last bucket
+    buckets: int = 32  # number of distance buckets, half of them for each direction
+    max_distance: int = 128  # distance from which on all distances share the last bucket
 
     def __post_init__(self) -> None:
         if self.buckets < 4 or self.buckets % 4:

@@ -48,7 +48,7 @@ class NoPrediction(Prediction):
 
 @dataclass(kw_only=True)
 class Word(Prediction):
-    """The antecedent's word, predicted at the pronoun's vector over the whole vocabulary."""
+    """The antecedent's word, predicted from the pronoun's vector over the whole vocabulary."""
 
     kind: str = "word"
 
@@ -60,7 +60,7 @@ class Word(Prediction):
 
 @dataclass(kw_only=True)
 class Slot(Prediction):
-    """The antecedent's slot: vectors of random slots mark the candidates, and the pronoun's vector names a slot."""
+    """The antecedent's slot, predicted from the pronoun's vector; embeddings of random slots mark the candidates."""
 
     kind: str = "slot"
     slots: int = 8  # most candidates that an item may have
@@ -76,11 +76,11 @@ class Slot(Prediction):
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
-    """One attention row is the answer, so the label trains that row: it counts as supervised."""
+    """An answer read from one attention row; the label trains that row, which therefore counts as supervised."""
 
     kind: str = "pointer"
-    layer: int = -1  # layer of this row; negative numbers count from the last
-    head: int = 0  # head of this layer, from 0
+    layer: int = -1  # layer of the row; negative numbers count from the last layer
+    head: int = 0  # head of the row in its layer, from 0
 
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
         from anaphora.model import prediction as modules
@@ -90,7 +90,7 @@ class Pointer(Prediction):
 
 @dataclass(kw_only=True)
 class Bilinear(Prediction):
-    """A score for each pair of pronoun vector and candidate vector."""
+    """A bilinear score of each pair of pronoun vector and candidate vector."""
 
     kind: str = "bilinear"
 
@@ -102,7 +102,7 @@ class Bilinear(Prediction):
 
 @dataclass(kw_only=True)
 class Pair(Prediction):
-    """A small network scores each pair of pronoun vector and candidate vector, together with their product."""
+    """A score from a small network on each pair of pronoun vector and candidate vector, and on their product."""
 
     kind: str = "pair"
     attention: bool = False  # also read the pronoun's weights on the candidate in all heads; the label then trains them
@@ -142,10 +142,10 @@ class Label(Prediction):
 
 
 def slots_of(prediction: Prediction) -> int:
-    """How many slots mark candidates in the input; 0 where the prediction head marks none."""
+    """Return the number of slots that mark candidates in the input; 0 if the prediction head marks none."""
     return prediction.slots if isinstance(prediction, Slot) else 0
 
 
 def reads_candidates(prediction: Prediction) -> bool:
-    """Whether answers are read from the candidates' states, which needs no attention from the query to them."""
+    """Return whether answers are read from the candidates' states, which needs no attention from the query to them."""
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)
