@@ -1,4 +1,4 @@
-"""Count a corpus and measure every shortcut on it: python scripts/corpus.py data=controlled."""
+"""Describe a corpus and evaluate every shortcut on it: python scripts/corpus.py data=controlled."""
 
 from anaphora.cli import run_command
 

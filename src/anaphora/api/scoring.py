@@ -267,7 +267,9 @@ def _subject(
     if reason := why_untested(model):
         return None, reason.translated()
     try:
-        testable = _testable_quads(examples, most)
+        testable = sample_quads(testable_items(examples), most)
+        if not testable:
+            return None, UserError(NOTHING_TO_ASK).translated()
         if isinstance(model, OpenRun):
             return run_subject(model.run, testable), None
         from anaphora.hf.language_model import TransformersLanguageModel
@@ -275,13 +277,6 @@ def _subject(
         return LanguageModelSubject(TransformersLanguageModel(model), testable), None
     except UserError as error:
         return None, error.translated()
-
-
-def _testable_quads(examples: Sequence[Example], most: int) -> list[Example]:
-    testable = sample_quads(testable_items(examples), most)
-    if not testable:
-        raise UserError(NOTHING_TO_ASK)
-    return testable
 
 
 def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> UnreadMentions | None:

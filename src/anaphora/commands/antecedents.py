@@ -44,7 +44,7 @@ class AntecedentSelection:
 
 
 def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
-    """Choose heads on the development documents, measure them on `split`, and print and write tables and a figure.
+    """Choose heads on the development documents, evaluate them on `split`, and print and save the results.
 
     Returns:
         Contents of `antecedents.json`: "source", "run", "settings", "split", "passages", "development_items",

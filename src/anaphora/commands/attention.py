@@ -51,7 +51,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
     # The text with spaces between its words, as in "小红 推 了 小明", to merge tokens into these words; by default
     # words end at spaces and punctuation, and in Chinese where the tokenizer divides. For a page or a table.
     words: str | None = None
-    special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is scaled up
+    special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is rescaled
     # Language of a page or of pictures: `en`, `zh`, or for pictures `both` (one file for each); texts keep their own.
     interface_language: str = field(default_factory=environment_language)
     # File to write. With a text: .html for a page of all layers and heads (the default, named after the text), .parquet
@@ -244,7 +244,7 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     """Return a function that draws the pronoun's row in one right and one wrong sentence of each language.
 
-    They are the first sentences where the head is right and wrong. For the right one, the whole map is drawn too.
+    These are the first sentences in which the head is right or wrong. For the right one, the whole map is drawn too.
     """
     from anaphora.analysis.evidence.exhibits import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

@@ -1,6 +1,6 @@
 """Score coreference clusters in JSON lines against a key: MUC, B3, CEAF and LEA, as the reference scorer does.
 
-With `run`, a model first predicts the clusters from the mentions of the key, and they are written as the response.
+With `run`, a model first predicts clusters of the mentions in the key and writes them to `response`.
 
 Example: anaphora coreference key=gold.jsonlines response=predicted.jsonlines
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,11 +19,16 @@ from omegaconf import MISSING
 from anaphora.base.checks import at_least, file_ending, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
+from anaphora.base.language import language_of
 from anaphora.base.locale.translation import _, in_language_of_messages, pgettext
 
 if TYPE_CHECKING:
     from anaphora.analysis.scores.coreference import Clusters, CoreferenceScores
+    from anaphora.api.runs import OpenRun
     from anaphora.data.corpora.clusters import ClusterDocument
+    from anaphora.data.corpora.coreference import Mention
+    from anaphora.data.example import Span
+    from anaphora.hf.reader import TransformersModel
 
 _ENDS = ("inclusive", "exclusive")
 _FORMS = ("pronoun", "proper", "nominal", "unknown")
@@ -33,7 +38,7 @@ _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-
 
 @dataclass(kw_only=True)
 class ClusterFiles:
-    """Settings of `anaphora coreference`: two files with the same documents, one document a line."""
+    """Settings of `anaphora coreference`: two files with the same documents, one per line."""
 
     any_model: ClassVar[bool] = True  # a language model of transformers has no config.yaml
     key: str = MISSING  # file with the gold clusters, .jsonl or .jsonlines, in a form that data=clusters reads
@@ -41,7 +46,7 @@ class ClusterFiles:
     # in the form of the key.
     response: str = MISSING
     # A run directory or a language model (a folder, hf://owner/name): each pronoun among the mentions of the key is
-    # linked to the mention before it that the model names, and linked mentions are a cluster.
+    # linked to the earlier mention that the model chooses, and linked mentions form a cluster.
     run: str | None = None
     # With `run`, the kinds of mentions to link, by head word: `pronoun`, `proper`, `nominal`, `unknown`.
     forms: list[str] = field(default_factory=lambda: ["pronoun"])
@@ -115,7 +120,6 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
 
     from anaphora.base.console import say
     from anaphora.base.files import check_writable, write_text
-    from anaphora.commands.parts.clusters import predicted_clusters
     from anaphora.commands.parts.shared import open_run_or_model
 
     path = Path(settings.response)
@@ -124,12 +128,54 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
         raise UserError(f"response ({path}) is the key, which would be overwritten; name another file")
     model = open_run_or_model(name, settings.trainer)
     documents = [
-        document.with_clusters(predicted_clusters(model, document, settings.forms, settings.words))
+        document.with_clusters(_predicted_clusters(model, document, settings.forms, settings.words))
         for document in tqdm(key, unit=pgettext("unit of progress", "text"), mininterval=1)
     ]
     write_text(path, "".join(json.dumps(one.row, ensure_ascii=False) + "\n" for one in documents))
     say(_("clusters {path}").format(path=path))
     return documents
+
+
+def _predicted_clusters(
+    model: OpenRun | TransformersModel, document: ClusterDocument, forms: Collection[str], words: int
+) -> list[list[Span]]:
+    """Predict the clusters of a document with gold mentions.
+
+    Each mention of one of the forms is linked to the earlier mention in its passage that the model chooses, if any.
+    Linked mentions form a cluster; a mention without links is a cluster of its own.
+
+    Args:
+        model: a run with a prediction head, or a language model.
+        document: document whose clusters define the mentions; their grouping is not used.
+        forms: forms of the mentions to link, from `word_classes.FORMS`.
+        words: largest number of words in a passage, which is one input of the model.
+
+    Returns:
+        Clusters in the order of their first mentions, each mention as (first word, last word + 1).
+
+    Raises:
+        UserError: the model does not answer pronoun questions, or a passage is too long for it.
+    """
+    from anaphora.api.pronoun_answers import answers
+    from anaphora.data.corpora.clusters import coreference_document
+    from anaphora.data.corpora.coreference import mention_questions
+
+    read = coreference_document(document, language_of("".join(document.words)))
+    questions = [one for one in mention_questions(read, words) if one[0].form in forms]
+    clusters = {_span(mention): [_span(mention)] for mention in read.mentions}
+    answered = answers(model, [example for _, _, example in questions])  # type: ignore[arg-type]
+    for (mention, earlier, example), answer in zip(questions, answered, strict=True):
+        if answer.chosen is not None:
+            named = earlier[example.candidates.index((answer.chosen.span,))]
+            merged, added = clusters[_span(named)], clusters[_span(mention)]
+            if merged is not added:
+                merged += added
+                clusters |= dict.fromkeys(added, merged)
+    return sorted({id(one): sorted(one) for one in clusters.values()}.values())
+
+
+def _span(mention: Mention) -> Span:
+    return mention.first, mention.end
 
 
 def _matched(
@@ -138,7 +184,7 @@ def _matched(
     """Yield each document of the key with the document of the response that has the same words.
 
     Raises:
-        UserError: a document of one file is missing in the other.
+        UserError: a document of one file is missing from the other.
     """
     waiting: defaultdict[tuple[str, ...], list[ClusterDocument]] = defaultdict(list)
     for document in reversed(response):

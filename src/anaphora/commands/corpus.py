@@ -211,7 +211,7 @@ def _check_folder(output: str) -> None:
     """Check that the output folder holds no file that this command would overwrite, except its own.
 
     Raises:
-        UserError: it holds one.
+        UserError: a file would be overwritten.
     """
     from anaphora.report.cards import CARD, is_corpus_card
 

@@ -278,7 +278,8 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
         raise UserError(f"data={source.kind} has no pronoun questions; name other data, for instance data=knowref")
     with working(_("reading the data")) as progress:
         examples = load_corpus(source).examples(settings.split)
-        corpora = {_training_split_key(run): corpus_of(run) for run in runs}
+        # Runs of one recipe have the same data settings, except for the fold.
+        corpora = {getattr(run.config.data, "fold", 0): corpus_of(run) for run in runs}
         training = [corpus.examples("train") for corpus in corpora.values()]
         # A run's own test split is unseen as well: nothing was learned or chosen on it.
         splits = [corpus.examples(part) for corpus in corpora.values() for part in ("train", "dev")]
@@ -301,11 +302,6 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
             data=trained_on,
         )
     return rows
-
-
-def _training_split_key(run: Run) -> tuple[str, int]:
-    """Return the data settings that may differ between runs of one recipe."""
-    return run.config.data.kind, int(getattr(run.config.data, "fold", 0))
 
 
 def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:

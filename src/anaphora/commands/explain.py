@@ -41,8 +41,8 @@ class Explanation:
     candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; the run then answers
     layer: int | None = None  # layer of the run; by default that of the head chosen on the development split
     head: int | None = None  # head of this layer; by default the chosen one, or the first of your own matrices
-    row: str | None = None  # the token to follow through all steps: a word, or its number from 0
-    interface_language: str | None = None  # `en` or `zh`; by default what ANAPHORA_LANGUAGE names, else the text's
+    row: str | None = None  # the token to follow through all steps: a word, or its index from 0
+    interface_language: str | None = None  # `en` or `zh`; by default that of ANAPHORA_LANGUAGE, else the text's
     form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` for a text, else `terminal`
     digits: int = 4  # digits after the decimal point; JSON has all digits
     output: str | None = None  # file for a page or JSON; by default in `outputs/explain`
@@ -131,10 +131,10 @@ def _name(settings: Explanation, walk: Walkthrough) -> str:
 
 
 def build_walkthrough(settings: Explanation) -> Walkthrough:
-    """Build the walk-through of the settings.
+    """Build the walk-through that the settings describe.
 
     Raises:
-        UserError: a file, a run, a head or a word does not exist or does not fit.
+        UserError: a file, a run, a head or a word is missing or invalid.
     """
     otherwise = language_of(settings.text) if settings.text is not None else "en"
     language = settings.interface_language or environment_language(otherwise)

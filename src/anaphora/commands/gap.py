@@ -32,7 +32,7 @@ DEFAULT_FOLDS = 10
 
 @dataclass(kw_only=True)
 class NameDecisions:
-    """Settings of `anaphora gap`: for each of an item's two names, does the pronoun refer to it?"""
+    """Settings of `anaphora gap`: decisions on whether a pronoun refers to each of two names."""
 
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
     weights: str | None = None  # pretrained weights, or a run, to measure without fine-tuning
@@ -69,7 +69,8 @@ class GapEvaluation:
 
     Attributes:
         scores: score of each run and of all runs together, by row of the table.
-        decisions: (S, W, N, M). W is 1, or 2 if names were also exchanged: original names, then the mean of both ways.
+        decisions: (S, W, N, M). W is 1, or 2 with exchanged names: decisions from the original names, then from the
+            mean over original and exchanged names.
         examples: the N items.
     """
 
@@ -173,7 +174,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Score the decisions of S runs, (S, W, N, M), for each of the W ways, by row of the table."""
+    """Score the decisions of S runs, (S, W, N, M), with a row of the table for each of the W ways."""
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {
@@ -241,9 +242,9 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's decisions, (W, N, 2): on the original names and, if `exchanged`, on the mean of both ways.
+    """Return a run's decisions, (W, N, 2), from the original names and, if `exchanged`, from the mean of both ways.
 
-    The names themselves are no cue to the antecedent; the mean of the log-probabilities does not depend on them.
+    A model may prefer one of the two names; the mean over original and exchanged names removes such a preference.
     """
     import numpy as np
 
@@ -267,7 +268,7 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score shortcuts, the best head and a probe over all heads; head and probe are selected on the other folds."""
+    """Score shortcuts, the best head and a probe over all heads, chosen or fitted on the other folds."""
     import numpy as np
 
     from anaphora.analysis.maps.capture import capture

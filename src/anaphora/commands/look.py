@@ -32,7 +32,7 @@ class LivePage:
     text: str | None = None  # a sentence whose attention row and answer are printed, without a page
     # A word of the text ("it:2" for the second "it"), or its characters; by default its last third-person pronoun.
     pronoun: str | None = None
-    candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
+    candidates: list[str] = field(default_factory=list)  # possible antecedents: words of the text, or "start:end"
     port: int = 8765  # port of the page on localhost; 0 for any free port
     interface_language: str = field(default_factory=environment_language)  # `en` or `zh`; the page has a switch
     trainer: Device = field(default_factory=Device)  # device to compute on

@@ -65,6 +65,11 @@ class Report(EvidencePlan):
         """Return the names of the runs or models, with patterns expanded."""
         return run_directories(self.runs) or [self.run]
 
+    @property
+    def atlas_folder(self) -> Path:
+        """Return the folder of an atlas and of its measurements, which the next atlas reuses."""
+        return Path(self.output or "outputs/atlas")
+
     def sources(self) -> dict[str, Data]:
         """Return the settings of each corpus of an atlas by name: `data` first, then `corpora`."""
         own = self.data or ControlledCorpus()
@@ -88,7 +93,7 @@ class Report(EvidencePlan):
                 raise UserError(f"{name} ({value}) has no effect on {what}; leave it out")
 
     def check_atlas(self) -> None:
-        """Check the settings of an atlas."""
+        """Check that split, language and corpora are valid for an atlas."""
         one_of("split", self.split, ("train", "test"))
         one_of("interface_language", self.interface_language, LANGUAGES)
         self.sources()
@@ -121,8 +126,11 @@ def report(settings: Report) -> list[Path]:
         settings.check_unused("a table", *_OF_PAGES, *_OF_ATLASES, "items", "untrained", "interface_language")
         return [compare(run_directories(settings.runs), settings.output, settings.split)]
     if settings.data or settings.corpora or any(is_of_transformers(name) for name in settings.models):
+        from anaphora.commands.parts.atlas import draw_atlas
+
         settings.check_unused("an atlas", *_OF_PAGES)
-        return [atlas(settings)]
+        settings.check_atlas()
+        return [draw_atlas(settings)]
     settings.check_unused("the page of a run", *_OF_ATLASES)
     # Measuring takes minutes, so runs that cannot be reported are refused first.
     runs = [load(directory, settings.trainer) for directory in settings.models]
@@ -170,25 +178,6 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
     print_comparison(rows)
     table.write([row.to_row() for row in rows])
     return Path(output)
-
-
-def atlas(settings: Report) -> Path:
-    """Compare the heads of models of any kind on the same items, write one page, and return its path."""
-    from anaphora.commands.parts.atlas import AtlasPlan, draw_atlas
-
-    settings.check_atlas()
-    plan = AtlasPlan(
-        models=settings.models,
-        sources=settings.sources(),
-        split=settings.split,
-        items=settings.items,
-        causal_items=settings.causal_items,
-        untrained=settings.untrained,
-        folder=Path(settings.output or "outputs/atlas"),
-        language=settings.interface_language,
-        trainer=settings.trainer,
-    )
-    return draw_atlas(plan)
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:

@@ -14,7 +14,7 @@ def study(plan: StudyPlan) -> None:
     """Run the study's jobs, composed from the configuration of the running command, and write its page.
 
     Raises:
-        FailedRunsError: runs have failed, of the cells in `only` if it is set; the page is written before.
+        FailedRunsError: a run has failed (of the cells in `only`, if it is set). The page is written first.
     """
     from anaphora.studies.run import run_study
 

@@ -17,7 +17,7 @@ def train(config: Config) -> float | None:
     """Train an encoder; a job of a sweep reuses its finished run, or resumes an unfinished one.
 
     Returns:
-        The run's objective, which the sampler minimises, in a job of a sweep; None otherwise.
+        In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
     """
     from anaphora.base.console import say
     from anaphora.runs.directory import objective

@@ -18,7 +18,7 @@ _STUDY_SETTINGS = ("name", "output", "seed", "resume")
 
 @dataclass(frozen=True)
 class StudyCell:
-    """Recipe of a study.
+    """Cell of a study: a recipe that is run with each seed.
 
     Attributes:
         name: name of the cell and of its folder.

@@ -118,9 +118,7 @@ class StudyPlan:
     slurm: Slurm = field(default_factory=Slurm)  # resources of these jobs
     # Number of runs at a time, each in its own process if greater than 1; on a cluster, number of jobs at a time.
     side_by_side: int = 1
-    threads: int | None = (
-        None  # threads of each run; by default the choice of torch, or an equal share of cores; 1 on a cluster
-    )
+    threads: int | None = None  # threads of each run; by default torch decides, or runs share the cores; 1 on a cluster
     only: list[str] = field(default_factory=list)  # cells to train and measure; by default all
     train: bool = True  # false: train nothing, but measure and show finished runs
     more: list[str] = field(default_factory=list)  # overrides after those of each cell, for instance ['trainer=smoke']

@@ -69,7 +69,7 @@ class RunRecord:
     Attributes:
         cell, seed: cell and seed of the run.
         status: "finished", "failed", "unfinished" or "not begun".
-        error: reason of a failure.
+        error: reason for a failure; empty otherwise.
         groups: measures; empty unless the run is finished.
         head: layer and head chosen on the development split; None if heads were not scored.
         seconds: training time; None if the run was not trained.
@@ -156,7 +156,7 @@ def group_means(
 
 
 def merge(groups: GroupMeasures, measured: GroupMeasures) -> None:
-    """Merge measures into those of the same languages and groups, in place."""
+    """Merge `measured` into `groups` in place."""
     for language, of_language in measured.items():
         for group, values in of_language.items():
             groups.setdefault(language, {}).setdefault(group, {}).update(values)

@@ -155,10 +155,10 @@ def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
 
 
 def _check_directories(jobs: Sequence[Job]) -> None:
-    """Check that no directory holds a run with other settings, before any run starts.
+    """Check, before any run starts, that the directories are new or hold runs with the same settings.
 
     Raises:
-        UserError: a directory holds one.
+        UserError: a directory holds a run with other settings.
     """
     for job in jobs:
         layout = RunFiles(job.directory)

@@ -98,7 +98,7 @@ class PoolSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Interaction(SeedDifference):
-    """The joint effect of two changes beyond the sum of their single effects."""
+    """Effect of two changes together beyond the sum of their single effects."""
 
     cell: str
     language: str

@@ -293,7 +293,7 @@ def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSumma
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Return whether a rule holds whatever the values of unmeasured seeds; None if the outcome depends on them.
+    """Return whether a rule holds for any values of the unmeasured seeds; None if the outcome depends on them.
 
     For alignment, also None if a cell does not solve the task.
     """

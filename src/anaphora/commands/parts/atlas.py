@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from anaphora.api.name_decisions import name_decisions
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
 from anaphora.base.console import say, working
-from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, spoken_in
@@ -33,59 +32,35 @@ from anaphora.runs.directory import locked_run
 from anaphora.runs.items import EvaluationSplits
 from anaphora.settings.data import CoreferenceCorpus, Data, Gap
 
+if TYPE_CHECKING:
+    from anaphora.commands.report import Report
+
 Model = OpenRun | TransformersModel
 Heads = dict[str, NDArray[np.float64]]
 
 
-@dataclass(frozen=True)
-class AtlasPlan:
-    """Settings of an atlas.
-
-    Attributes:
-        models: runs, folders with models of `transformers`, or hf://owner/name.
-        sources: data settings of each corpus by name.
-        split: split of every corpus to measure, "train" or "test".
-        items: approximate number of items of each split, in whole quads or passages.
-        causal_items: approximate number of main items in the causal tests of models that answer; 0 for no tests.
-        untrained: number of untrained models to measure as a control of each model.
-        folder: folder of atlas.html and of the measurements, which the next atlas reuses.
-        language: language of the page, "en" or "zh".
-        trainer: device to compute on.
-    """
-
-    models: Sequence[str]
-    sources: Mapping[str, Data]
-    split: str
-    items: int
-    causal_items: int
-    untrained: int
-    folder: Path
-    language: str
-    trainer: Device
-
-
-def draw_atlas(plan: AtlasPlan) -> Path:
+def draw_atlas(settings: Report) -> Path:
     """Measure what is missing, write the page and its table, print a row for each model, and return the page's path.
 
     Raises:
         UserError: a model or a corpus cannot be read.
     """
     # Measuring takes minutes, so models and corpora that cannot be read are refused first.
-    models = open_models(plan.models, plan.trainer)
-    folder = plan.folder
+    models = open_models(settings.models, settings.trainer)
+    folder, sources = settings.atlas_folder, settings.sources()
     with locked_run(folder), working(_("reading the data")) as progress:
-        splits = {name: read_splits(source, plan.split, plan.items) for name, source in plan.sources.items()}
+        splits = {name: read_splits(source, settings.split, settings.items) for name, source in sources.items()}
         entries = []
         for corpus, items in splits.items():
             for name, model in models.items():
-                entry = atlas_entry(model, name, corpus, items, plan, progress)
-                entries.append(with_tasks(entry, model, items, plan, progress))
+                entry = atlas_entry(model, name, corpus, items, settings, progress)
+                entries.append(with_tasks(entry, model, sources[corpus], items, settings, progress))
         progress(_("drawing the atlas"))
         page = folder / "atlas.html"
-        with spoken_in(plan.language):
+        with spoken_in(settings.interface_language):
             rows = atlas_rows(entries)
             write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
-            write_atlas(page, entries, plan.split)
+            write_atlas(page, entries, settings.split)
     print_models(entries)
     for entry in entries:
         if entry.untested:
@@ -101,19 +76,21 @@ def print_models(entries: Sequence[AtlasEntry]) -> None:
 
 
 def atlas_entry(
-    model: Model, name: str, corpus: str, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
+    model: Model, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
     """Return a model's scores on one corpus: stored ones if they are current, newly measured ones otherwise."""
-    folder = _folder(plan, name, corpus)
-    provenance = _provenance(model, splits, plan)
+    folder = _folder(settings, name, corpus)
+    provenance = _provenance(model, splits, settings)
     stored = _stored_evidence(model, folder, splits, provenance)
     if stored is None:
-        scores = score_on(model, splits, causal_items=plan.causal_items, untrained=plan.untrained, progress=progress)
+        scores = score_on(
+            model, splits, causal_items=settings.causal_items, untrained=settings.untrained, progress=progress
+        )
         write_measurement(scores.measurement, folder, replace(scores.evidence, provenance=provenance))
         stored = _read_evidence(folder, splits, provenance)
         assert stored is not None  # it has just been written
     evidence, heads = stored
-    reason = why_untested(model) if plan.causal_items and evidence.causal is None else None
+    reason = why_untested(model) if settings.causal_items and evidence.causal is None else None
     return AtlasEntry(
         model=name,
         is_decoder=isinstance(model, TransformersModel) and model.is_decoder,
@@ -126,11 +103,10 @@ def atlas_entry(
 
 
 def with_tasks(
-    entry: AtlasEntry, model: Model, splits: EvaluationSplits, plan: AtlasPlan, progress: Progress
+    entry: AtlasEntry, model: Model, source: Data, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
     """Return the entry with the measures of its corpus: antecedent selection on documents, name decisions on GAP."""
-    source = plan.sources[entry.corpus]
-    folder, about = _folder(plan, entry.model, entry.corpus), _provenance(model, splits, plan)
+    folder, about = _folder(settings, entry.model, entry.corpus), _provenance(model, splits, settings)
     if isinstance(source, CoreferenceCorpus):
         if reads_one_pronoun(model):
             return replace(entry, unselected=True)
@@ -139,7 +115,7 @@ def with_tasks(
         rows = _stored_rows(
             folder / "antecedents.json",
             about,
-            lambda: select_antecedents(model, development, measured, plan.untrained, progress=progress).rows,
+            lambda: select_antecedents(model, development, measured, settings.untrained, progress=progress).rows,
         )
         return replace(entry, antecedents=rows)
     if isinstance(source, Gap):
@@ -147,7 +123,9 @@ def with_tasks(
         rows = _stored_rows(
             folder / "names.json",
             about,
-            lambda: name_decisions(model, splits.development, splits.measured, head, plan.untrained, progress=progress),
+            lambda: name_decisions(
+                model, splits.development, splits.measured, head, settings.untrained, progress=progress
+            ),
         )
         return replace(entry, names=rows)
     return entry
@@ -169,15 +147,15 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
     return rows
 
 
-def _folder(plan: AtlasPlan, model: str, corpus: str) -> Path:
+def _folder(settings: Report, model: str, corpus: str) -> Path:
     """Return the folder of a model's measurements on a corpus."""
-    return plan.folder / model.strip("/").replace("/", "--") / corpus
+    return settings.atlas_folder / model.strip("/").replace("/", "--") / corpus
 
 
-def _provenance(model: Model, splits: EvaluationSplits, plan: AtlasPlan) -> Provenance:
+def _provenance(model: Model, splits: EvaluationSplits, settings: Report) -> Provenance:
     return Provenance(
-        items=plan.causal_items,
-        untrained=plan.untrained,
+        items=settings.causal_items,
+        untrained=settings.untrained,
         weights=weights_digest(model.run) if isinstance(model, OpenRun) else model.weights_digest(),
         data=items_digest(splits),
         code=analysis_code_digest("anaphora.hf", "anaphora.api"),
@@ -187,7 +165,7 @@ def _provenance(model: Model, splits: EvaluationSplits, plan: AtlasPlan) -> Prov
 def _stored_evidence(
     model: Model, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return stored evidence of the same weights, items and code, and every head's accuracy; None without."""
+    """Return stored evidence and the accuracy of every head; None if weights, items or code have changed."""
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
         if own is not None and (heads := read_heads(model.run.directory, own)) is not None:

@@ -48,9 +48,9 @@ class SentenceOrItems(RunItems):
 
     text: str | None = None  # a sentence of your own instead of data
     pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
-    candidates: list[str] = field(default_factory=list)  # what the pronoun may refer to: words, or "start:end"
+    candidates: list[str] = field(default_factory=list)  # possible antecedents: words of the text, or "start:end"
     antecedent: str | None = None  # the correct candidate, if it is known
-    language: str | None = None  # language of the text; by default its characters decide
+    language: str | None = None  # language of the text; by default inferred from its characters
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,7 +79,7 @@ def check_sentence(
         language: language of the text; None to infer it from the characters.
 
     Raises:
-        ValueError: a setting is given without another that it needs, or is not allowed.
+        ValueError: a setting is invalid, or lacks another setting that it needs.
     """
     for name, value in (("pronoun", pronoun), ("candidates", candidates or None), ("language", language)):
         if value is not None and text is None:

@@ -220,7 +220,7 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
 
 
 def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
-    """Measure the head in the settings, or the one chosen on the development split, on the split in the settings.
+    """Measure the head in the settings, or the head chosen on the development split, on the requested split.
 
     Args:
         run: the run to measure.
@@ -263,9 +263,9 @@ def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
 
 
 def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | TransformersModel]:
-    """Open models, and return them by their names on a page.
+    """Open models and return them by name.
 
-    Such a name is the last part of the argument, or the whole argument if two models share the last part.
+    The name is the last part of the path, or the whole argument if two models share the last part.
 
     Raises:
         UserError: a model does not exist or is named twice.

@@ -79,7 +79,7 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
-    """Print the perplexity and the number of masked tokens behind it."""
+    """Print the perplexity and the number of masked tokens."""
     print_phrase(
         N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
         run=run,

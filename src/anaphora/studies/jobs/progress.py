@@ -28,7 +28,7 @@ _USUAL_VOCABULARY = 5_000  # tokens of a vocabulary whose size depends on the te
 
 
 class StudyProgress:
-    """Progress report of a study, which stops a study that would take too long.
+    """Reporter of a study's progress, which also stops a study that would take too long.
 
     The time left is estimated from the remaining training steps and the speed of the runs trained from the start.
 
@@ -69,7 +69,7 @@ class StudyProgress:
 
         Args:
             job: the run.
-            error: reason of a failure if the run has not stored one itself.
+            error: reason for a failure if the run has not stored one itself.
 
         Raises:
             UserError: after the first run, if the study would take longer than `minutes`.
@@ -118,7 +118,7 @@ class StudyProgress:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished", groups={})
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether a run is to be trained or, if only settings are measured, to be measured."""
+        """Return whether a run has yet to be trained (or measured, in a study without training)."""
         if not self.plan.train:
             return False
         if self.query.of_runs:

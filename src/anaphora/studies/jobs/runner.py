@@ -27,13 +27,13 @@ class StartedRun(Protocol):
     """Interface of a started run, a process or a job on a cluster."""
 
     def is_running(self) -> bool:
-        """Return whether the run is running, not queued."""
+        """Return whether the run has started, not just been queued."""
 
     def has_ended(self) -> bool:
         """Return whether the run has ended."""
 
     def failure(self) -> str:
-        """Return the reason of a failure that the run could not store itself; empty without failure."""
+        """Return the reason for a failure that the run could not store itself; empty without failure."""
 
     def cancel(self) -> None:
         """Stop the run."""

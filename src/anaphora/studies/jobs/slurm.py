@@ -64,7 +64,7 @@ class ClusterRun:
     train: bool
 
     def is_running(self) -> bool:
-        """Return whether the run is running, not queued."""
+        """Return whether the run has started, not just been queued."""
         return bool(self.job.state == "RUNNING")
 
     def has_ended(self) -> bool:

@@ -36,7 +36,7 @@ def answer_sentence(study: Study) -> str:
 
 
 def conclusions(study: Study) -> list[str]:
-    """Return conclusions from a study's results, some sentences per language and kind of cue."""
+    """Return conclusions from a study's results, a few sentences per language and kind of cue."""
     sentences: list[str] = []
     cells = study.cells
     for language in study.measured_languages:

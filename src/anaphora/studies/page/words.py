@@ -26,7 +26,7 @@ from anaphora.studies.summary import rule_condition
 
 
 def own_words(text: str, chinese: str | None) -> str:
-    """Return a study's own text, on a Chinese page the Chinese version if there is one."""
+    """Return a study's own text; on a Chinese page, its Chinese version if there is one."""
     return chinese if chinese and spoken_language() == "zh" else text
 
 
@@ -100,7 +100,7 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether a measure is one of `accuracy_by_route`."""
+    """Return whether a measure is a column of `accuracy_by_route`."""
     return measure.startswith(("without_", "layer_"))
 
 
@@ -190,7 +190,7 @@ def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
 
 
 def status_text(status: str, error: str) -> str:
-    """Return the status of a run as text, with the reason of a failure."""
+    """Return the status of a run as text, with the reason for a failure."""
     states = {
         "failed": _("failed: {error}").format(error=error),
         "finished": _("finished"),
