@@ -1,4 +1,4 @@
-"""The scores of a run by language, kind of cue, type, stratum and template.
+"""Scores of a run by language, kind of cue, type, stratum and template.
 
 N items, L layers, H heads, R untrained models.
 """
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Summary:
-    """The scores of one head by language, and of its other items by language and stratum."""
+    """Scores of one head: on main items by language, and on other items by language and stratum."""
 
     languages: dict[str, LanguageScores]
     strata: Groups[Cell]
@@ -38,7 +38,7 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateRow:
-    """The scores of one head on the items of one template; a row of tables/templates_<split>.csv."""
+    """Scores of one head on the items of one template; a row of tables/templates_<split>.csv."""
 
     language: str
     stratum: str
@@ -56,24 +56,23 @@ def summarise(
     baselines: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
 ) -> Summary:
-    """Return the scores of one head that was chosen on other items, the model's answers, and chance.
+    """Return the scores of a head that was chosen on other items, with the model's answers and baselines.
 
     Args:
         test: N scored items.
-        head: the head that the development split chose.
-        task_correct: (N,) whether the model's own answer is right, in the order of `test.examples`; where
-            `test.dropped` counts items left out, select the rest by `test.kept`. NaN for a model that answers
-            nothing makes the task accuracy None.
-        baselines: for each policy (N,) whether it is right; fractions for ties.
-        random_init: (R, N) whether the development-chosen head of each untrained model is right, NaN for an
-            item that it was not measured on; R may be 0.
+        head: the head chosen on the development split.
+        task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,). NaN, for a model
+            without answers, makes the task accuracy None.
+        baselines: correctness of each baseline by name, (N,); fractions for ties.
+        random_init: correctness of the head that each of R untrained models chose on development items, (R, N); NaN
+            on items that were not measured. R may be 0.
 
     Returns:
-        The scores by language, of main items only, and by stratum. Intervals are over templates, or groups, or else
-        items. Numbers have 6 digits; what cannot be computed is None.
+        Scores on main items by language, and on other items by stratum. Intervals resample templates, or groups or
+        items without templates. Values have 6 decimal places; None marks what cannot be computed.
 
     Raises:
-        ValueError: a shape does not fit N.
+        ValueError: the shape of an array does not match N.
     """
     table = _ItemValues(test, head, task_correct, baselines, random_init)
     main = is_main(test.examples)
@@ -90,7 +89,7 @@ def summarise(
 
 
 def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[TemplateRow]:
-    """Return one row per language, stratum and template: items, task and candidate accuracy, antecedent mass."""
+    """Return the scores of a head for each language, stratum and template; items without a template are left out."""
     table = _ItemValues(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
     rows: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
     for item, example in enumerate(test.examples):
@@ -113,10 +112,10 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
 
 
 def heads_frame(scores: HeadScores) -> pandas.DataFrame:
-    """Return one row per language, layer and head: the number of main items and their mean measures.
+    """Return a table with a row per language, layer and head: number of main items and means of the measures.
 
-    "macro_candidate_accuracy" has every type of cue count the same, as the choice of a head does. Layers without
-    attention have no rows.
+    "macro_candidate_accuracy" is the macro mean over types of cue, by which heads are chosen. Layers without attention
+    have no rows.
     """
     import pandas
 
@@ -155,15 +154,15 @@ SCORE_COLUMNS = {
     "share": "that weight over the weight on all candidates",
     "reciprocal_rank": "1 / rank of the best antecedent among the distractors",
 }
-"""What the columns of the table of scores mean; stored in the file too."""
+"""Descriptions of the columns in the table of scores, also stored in its file."""
 
 
 def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
-    """Return a row for each item, layer with attention and head, in this order; columns as in `SCORE_COLUMNS`.
+    """Return a table with a row per item, layer with attention and head, in this order; columns `SCORE_COLUMNS`.
 
     Args:
-        scores: of N items.
-        task_correct: (N,), NaN where the model answers nothing.
+        scores: scores of N items.
+        task_correct: correctness of the model's answers, (N,); NaN without answers.
     """
     import pyarrow
 
@@ -182,7 +181,7 @@ def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyar
 
 
 def scores_schema() -> pyarrow.Schema:
-    """Return the types of `SCORE_COLUMNS`."""
+    """Return the schema of a table with `SCORE_COLUMNS`."""
     import pyarrow
 
     types = {"item": pyarrow.int32(), "language": pyarrow.string(), "layer": pyarrow.int16(), "head": pyarrow.int16()}
@@ -191,14 +190,14 @@ def scores_schema() -> pyarrow.Schema:
 
 @dataclass(frozen=True)
 class _SetValues:
-    """Values of whole sets of items, with the item at which each begins."""
+    """Values of sets of items, with the index of each set's first item."""
 
     values: Floats
     first: NDArray[np.int64]
 
 
 class _ItemValues:
-    """The values averaged in a cell, one number per item, minimal pair or quad."""
+    """Values of items, minimal pairs and quads, which are averaged in cells."""
 
     def __init__(
         self,
@@ -230,7 +229,7 @@ class _ItemValues:
         self.baselines, self.random_init = baselines, random_init
 
     def cell(self, items: NDArray[np.bool_]) -> Cell:
-        """Return the metrics of some items with those of the baselines."""
+        """Return the scores of the selected items, with baselines."""
         measured = self.random_init[:, items]
         measured = measured[:, ~np.isnan(measured).all(axis=0)]
         per_model = measured.mean(axis=1, dtype=np.float64) if measured.size else np.zeros(0)
@@ -242,7 +241,7 @@ class _ItemValues:
         return replace(self.cell_alone(items), baselines=baselines | untrained)
 
     def cell_alone(self, items: NDArray[np.bool_]) -> Cell:
-        """Return the metrics of some items."""
+        """Return the scores of the selected items, without baselines."""
         means: dict[str, float | None] = {}
         intervals: dict[str, Interval | None] = {}
         numbers = np.flatnonzero(items)
@@ -291,7 +290,7 @@ def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
 
 
 def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTemplate | None:
-    """Return the template at which the head finds the antecedent least often, then the task is solved least often."""
+    """Return the template with the lowest candidate accuracy, in a tie the one with the lowest task accuracy."""
     names = _factor(table.examples, "template")
     rows = []
     for name in dict.fromkeys(name for name in names[items] if name):

@@ -1,4 +1,4 @@
-"""The accuracy of every shortcut by item, kind of cue and factor."""
+"""Accuracy of shortcut baselines by item, kind of cue and factor; N items."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.data.example import Example
 
-MAX_FACTOR_VALUES = 20  # of a factor, at most
+MAX_FACTOR_VALUES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShortcutAccuracy:
-    """The accuracy of one shortcut on the test items of one language and kind of cue."""
+    """Accuracy of one shortcut on the test items of one language and kind of cue."""
 
     name: str
     language: str
-    kind: str  # "set" or "role"; "" where the examples have no kind
+    kind: str  # "set" or "role"; "" for examples without a kind
     items: int
     accuracy: float
-    low: float | None  # the 95 % interval over templates; None if they do not show how the accuracy varies
+    low: float | None  # end of the 95 % interval over templates; None if they do not determine one
     high: float | None
 
 
 def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
     """Return the correctness of each shortcut on each test item, among the focal candidates: name -> (N,).
 
-    A learned one is fitted on the training items of the same language and kind. Items without an antecedent count as
-    wrong for all; leave them out if that is not intended. NaN where a shortcut does not apply: a learned one that has
-    nothing to learn from, `bag_by_place` is for items without a kind of cue, `words` for those of few candidates too.
+    Learned shortcuts are fitted on the training items of the same language and kind. Items without an antecedent count
+    as wrong. NaN if a shortcut does not apply: learned shortcuts need training items, `bag_by_place` needs items
+    without a kind of cue, and `words` also needs items with few candidates.
     """
     results = unfitted_correctness(test)
     for cell, items in _cells(test).items():
@@ -47,14 +47,14 @@ def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> d
 
 
 def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of the shortcuts that need no training split: name -> (N,)."""
+    """Return the correctness of the shortcuts that are not fitted, among the focal candidates: name -> (N,)."""
     return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
 
 
 def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
-    """Return the accuracy of each shortcut by language and kind, with an interval over templates (else groups, items).
+    """Return the accuracy of each shortcut by language and kind; cells to which it does not apply are left out.
 
-    A cell to which a shortcut does not apply is left out.
+    Intervals resample templates, or groups or items without templates.
     """
     labels = clusters(test)
     cells = _cells(test)
@@ -82,10 +82,10 @@ def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> 
 def accuracy_by_factor(
     results: Mapping[str, Floats], test: Sequence[Example]
 ) -> list[dict[str, str | int | float | None]]:
-    """Return the mean correctness of each shortcut by every value of the factors of natural text.
+    """Return the accuracy of each shortcut for every value of the factors of natural text; None if it does not apply.
 
-    A factor with more values than `MAX_FACTOR_VALUES` identifies single items and is left out; so are
-    items with a kind of cue, which `accuracy_by_kind` has. None if a shortcut does not apply.
+    Factors with more than `MAX_FACTOR_VALUES` values, which identify single items, are left out. So are items with a
+    kind of cue, for which `accuracy_by_kind` exists.
     """
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(test):
@@ -113,7 +113,7 @@ def _cell(example: Example) -> tuple[str, str]:
 
 
 def _cells(examples: Sequence[Example]) -> dict[tuple[str, str], list[int]]:
-    """Return the numbers of the examples of each language and kind."""
+    """Return the indices of the examples by language and kind."""
     cells: dict[tuple[str, str], list[int]] = {}
     for item, example in enumerate(examples):
         cells.setdefault(_cell(example), []).append(item)

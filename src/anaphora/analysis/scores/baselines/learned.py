@@ -1,4 +1,4 @@
-"""Shortcuts learned on the training split: frequencies, bags of words, linear models."""
+"""Shortcuts fitted on the training split: frequencies, bags of words, linear models."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from anaphora.analysis.scores.baselines.policies import (
 from anaphora.data.corpora.division import group_key
 from anaphora.data.example import Example
 
-_HASH_BUCKETS = 2**18  # of hashed features
-_MAX_RANKER_ITEMS = 20_000  # training items of one language and kind from which a linear ranker learns
+_HASH_BUCKETS = 2**18  # buckets of hashed features
+_MAX_RANKER_ITEMS = 20_000  # maximum number of training items of a linear ranker
 _MAX_FEW_CANDIDATES = 10  # candidates
-_MIN_ITEMS_FOR_WORD_CUTOFF = 100  # items, from which on a word must stand in two of them to count
-_MAX_ORDER_ITEMS = 5_000  # the same for the logistic regression of orders, which is fitted for each penalty and fold
-_INNER_FOLDS = 4  # folds by group in which its penalty is chosen
+_MIN_ITEMS_FOR_WORD_CUTOFF = 100  # training items from which a word must occur in two items to count
+_MAX_ORDER_ITEMS = 5_000  # maximum number of training items of an order classifier, fitted for each penalty and fold
+_INNER_FOLDS = 4  # folds by group that choose its penalty
 _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
-    """Return the most accurate rank in training: the k-th candidate, or the nearest to a fixed token offset.
+    """Return the positional policy that is most accurate in training: a rank of candidate or a token offset.
 
-    Ranks are counted from the first candidate, from the last one, and outwards from the pronoun; offsets are -40 to
-    40 tokens from the pronoun.
+    Ranks count from the first candidate, from the last candidate and outwards from the pronoun. Offsets are -40 to 40
+    tokens from the pronoun; the candidate nearest to the offset is chosen.
     """
     sample = _evenly_spaced(train, 2000)
     shares = np.stack([focal_shares(positional_scores(example), example) for example in sample], axis=1)
@@ -43,15 +43,15 @@ def best_offset(train: Sequence[Example]) -> Policy:
 
 
 def most_frequent(train: Sequence[Example]) -> Policy:
-    """Return the candidate whose words were the antecedent most often in training."""
+    """Return the policy that picks the candidate whose words were the antecedent most often in training."""
     counts = Counter(_name(example, index) for example in train for index in example.antecedents)
     return lambda example: np.array([counts[_name(example, index)] for index in range(len(example.candidates))], float)
 
 
 def entity_cue(train: Sequence[Example]) -> Policy:
-    """Return a memoriser: the share of training cases in which these words with this cue were the antecedent.
+    """Return a memoriser, which scores a candidate by how often its words were the antecedent with this cue.
 
-    Without a factor `cue` the pronoun is the cue. A pair that training never showed is rated one half.
+    Without a factor `cue` the pronoun is the cue. Pairs that did not occur in training get the score 0.5.
     """
     counts: Counter[tuple[str, str]] = Counter()
     right: Counter[tuple[str, str]] = Counter()
@@ -69,7 +69,7 @@ def entity_cue(train: Sequence[Example]) -> Policy:
 
 
 def odd_one_out(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker that sees only the candidates, without pronoun and context: words, order, neighbours."""
+    """Return a linear ranker of the candidates' words and order alone, without pronoun and context."""
 
     def features(example: Example) -> Iterator[list[str]]:
         names = [_name(example, other) for other in range(len(example.candidates))]
@@ -88,7 +88,7 @@ def odd_one_out(train: Sequence[Example]) -> Policy:
 def bag_of_words(train: Sequence[Example]) -> Policy:
     """Return a linear ranker over the candidate's words and the text's words, without order or interactions.
 
-    The text is the same for all candidates of an item, so that their own words alone decide between them.
+    The text is the same for all candidates of an item, so that only their own words decide between them.
     """
 
     def features(example: Example) -> Iterator[list[str]]:
@@ -100,7 +100,7 @@ def bag_of_words(train: Sequence[Example]) -> Policy:
 
 
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
-    """Return the bag of words plus each pair of a candidate's word and a word of the text."""
+    """Return the ranker of `bag_of_words` with features for each pair of a candidate's word and a word of the text."""
 
     def features(example: Example) -> Iterator[list[str]]:
         context = _context(example)
@@ -113,10 +113,10 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return the bag of words with a weight for each word of the text and rank of the candidate: first, second, ...
+    """Return the ranker of `bag_of_words` with a feature for each pair of a word of the text and the candidate's rank.
 
-    For natural text. In the controlled corpus's role items the cue's word and the order are the rule itself, which this
-    would learn, so that it is not a shortcut there.
+    It is meant for natural text. In role items of the controlled corpus, the cue's word and the order are the rule
+    itself, so that learning them is not a shortcut.
     """
 
     def features(example: Example) -> Iterator[list[str]]:
@@ -128,12 +128,12 @@ def bag_by_order(train: Sequence[Example]) -> Policy:
 
 
 def words(train: Sequence[Example]) -> Policy:
-    """Return the predicted rank of the answer from the words of the text; see `_order_classifier`."""
+    """Return a classifier of the answer's rank by the words of the text (`_order_classifier`)."""
     return _order_classifier(train, longest=1)
 
 
 def words_and_pairs(train: Sequence[Example]) -> Policy:
-    """Return the same prediction from words and pairs of neighbours."""
+    """Return a classifier of the answer's rank by the words and bigrams of the text (`_order_classifier`)."""
     return _order_classifier(train, longest=2)
 
 
@@ -145,20 +145,20 @@ LEARNED: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
     "bag_of_words": bag_of_words,
     "bag_with_interactions": bag_with_interactions,
 }
-"""The shortcuts that are fitted on the training split."""
+"""Shortcuts fitted on the training split, for items with a kind of cue."""
 
 LEARNED_FROM_NATURAL_TEXT: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
     **LEARNED,
     "bag_by_place": bag_by_order,
 }
-"""The same for items without a kind of cue, which no quad balances."""
+"""Shortcuts for items without a kind of cue, which are not balanced in quads."""
 
 LEARNED_FROM_FEW_CANDIDATES: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
     **LEARNED_FROM_NATURAL_TEXT,
     "words": words,
     "words_and_pairs": words_and_pairs,
 }
-"""The same where items have few candidates, so that "the first" and "the second" are something to learn."""
+"""Shortcuts for such items with few candidates, whose ranks can be learned."""
 
 
 def _evenly_spaced(examples: Sequence[Example], most: int) -> list[Example]:
@@ -181,7 +181,7 @@ def _all_own_words(example: Example) -> list[list[str]]:
 
 
 def _context(example: Example) -> list[str]:
-    """Return the pronoun and the distinct words outside the candidates; for Chinese, characters and their bigrams.
+    """Return the pronoun and the distinct words outside the candidates, for Chinese characters and their bigrams.
 
     The pronoun is never split: 他的 is one word.
     """
@@ -201,11 +201,11 @@ def _context(example: Example) -> list[str]:
 
 
 def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
-    """Return a logistic regression that tells antecedents from other focal candidates, from hashed features.
+    """Return a logistic regression on hashed features that separates antecedents from other focal candidates.
 
     Args:
-        train: of these at most `_MAX_RANKER_ITEMS`, evenly spread.
-        features: those of each candidate of an example.
+        train: training items, of which at most `_MAX_RANKER_ITEMS` are used, evenly spaced.
+        features: function that yields the features of each candidate of an example.
     """
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.linear_model import SGDClassifier
@@ -227,7 +227,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 
     def scores(examples: Sequence[Example]) -> Floats:
         matrix = hasher.transform(row for example in examples for row in features(example))
-        # What candidates share may differ in the last digit by the order of the sum; it must not break a tie.
+        # Rounding keeps ties between candidates with the same features, whose sums may differ in the last digit.
         rounded: Floats = np.round(matrix @ weights, 6)
         return rounded
 
@@ -235,7 +235,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 
 
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
-    """Return the learned shortcuts for items of a kind of cue, or of none."""
+    """Return the learned shortcuts that apply to items of a kind of cue, or without one if `kind` is empty."""
     if kind:
         return LEARNED
     few = all(len(example.candidates) <= _MAX_FEW_CANDIDATES for example in known)
@@ -243,16 +243,16 @@ def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callabl
 
 
 def _order_classifier(train: Sequence[Example], longest: int) -> Policy:
-    """Return the predicted rank of the answer (first, second, ...): a logistic regression on the text.
+    """Return a logistic regression that predicts the rank of the answer (first, second, ...) from the text.
 
-    It sees each text once and does not know which words are the candidates'; its penalty is chosen by folds by group
-    inside training. On items of two candidates that is stronger than a ranker of candidates, which sees every text
-    twice. Of Chinese, characters are the words. An item of several answers teaches the first of them; ranks too rare
-    to be in every fold are not taught.
+    It gets each text once, without marks of the candidates, and chooses its penalty by cross-validation over groups.
+    On items with two candidates this is stronger than a ranker of candidates, which gets every text twice. Chinese
+    texts are split into characters. An item with more than one antecedent has the rank of the first; ranks too rare to
+    occur in every fold are left out.
 
     Args:
-        train: of these at most `_MAX_ORDER_ITEMS`, evenly spread.
-        longest: stretches of neighbouring words up to so many.
+        train: training items, of which at most `_MAX_ORDER_ITEMS` are used, evenly spaced.
+        longest: maximum n of the word n-grams.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
@@ -271,7 +271,7 @@ def _order_classifier(train: Sequence[Example], longest: int) -> Policy:
     least = 2 if len(sample) >= _MIN_ITEMS_FOR_WORD_CUTOFF else 1
     counter = CountVectorizer(token_pattern=WORDS.pattern, ngram_range=(1, longest), binary=True, min_df=least)
     counted = counter.fit_transform(example.text for example in sample)
-    if known != often:  # too few items to choose by
+    if known != often:  # too few items for cross-validation
         model = LogisticRegression(C=_INVERSE_PENALTIES[0])
     else:
         model = LogisticRegressionCV(

@@ -1,9 +1,8 @@
-"""Shortcuts that predict which of two names is meant, first or second, learned on the whole training split.
+"""Shortcuts that predict whether the first or the second of two names is meant, fitted on the whole training split.
 
-A closed list, fixed here: a table of the wordings seen, logistic regression on words, pairs and triples of words, each
-with and without their places, and boosted trees. Names are left out of what they read. They learn one language and kind
-of cue at a time. A model of the rule itself, low-rank in predicate, state and voice, is learned next to them: it is not
-reported as a shortcut.
+The list is fixed: a table of the wordings seen; logistic regressions on words, pairs and triples of words, each with
+and without positions; and boosted trees. Names are not among the features, and each language has its own fit. A model
+of the rule itself, low-rank in predicate, state and voice, is fitted too but does not count as a shortcut.
 """
 
 from __future__ import annotations
@@ -23,33 +22,33 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 Floats = NDArray[np.float64]
 
 RULE = ("predicate", "cue", "voice")
-"""The factors of a wording: a table of them has memorised what training shows, the model of the rule understands it."""
+"""Factors of a composition's wording, as keys of the table of wordings and inputs of the rule model."""
 WORDING = ("type", "scenario", "cue", "voice")
-"""The factors of a wording in a corpus of quads and octads: what is told, and what decides."""
+"""Factors of a wording in a corpus of quads and octads."""
 TABLE_OF_WORDINGS = "table_of_wordings"
 RULE_MODEL = "rule_model"
-"""What knows the factors of the corpus by name and learns how they act together."""
-_ZONES = 4  # before the names, between them, up to the pronoun, behind it
-_CHUNK = 2_000  # items of a step of the logistic regressions
-_RATE, _UPDATES, _MOST_EPOCHS = 1.0, 200_000, 60  # of the logistic regressions, whose rows have length 1
+"""Name of the model that gets the corpus's factors and learns how they interact."""
+_ZONES = 4  # before the names, between them, up to the pronoun, after it
+_CHUNK = 2_000  # items per step of the logistic regressions
+_RATE, _UPDATES, _MOST_EPOCHS = 1.0, 200_000, 60  # settings of the logistic regressions, whose rows have length 1
 _LEAST_ITEMS_OF_A_TREE_FEATURE = 20
 _WITH_PLACES = "_with_places"
-_LONGEST_FIRST = ("boosted_trees", "triples", "pairs", "words")  # some ten seconds to less than one, of 40,000 items
-_LEAST_ITEMS_SIDE_BY_SIDE = 10_000  # below, starting processes takes longer than they save
-# A word is there or not, so two bins hold as much as 255.
+_LONGEST_FIRST = ("boosted_trees", "triples", "pairs", "words")  # from ten seconds to less than one for 40,000 items
+_LEAST_ITEMS_SIDE_BY_SIDE = 10_000  # with fewer items, starting processes costs more time than it saves
+# Features are binary, so two bins suffice.
 _TREE_SETTINGS = {"max_iter": 100, "learning_rate": 0.2, "max_leaf_nodes": 31, "max_bins": 2, "early_stopping": False}
 _RANK, _RULE_STEPS, _RULE_RATE = 8, 400, 0.05
 
 
 @dataclass(frozen=True)
 class OrderItems:
-    """The items as the shortcuts read them.
+    """Features and labels of the items.
 
     Attributes:
-        words: of each item its different words, names left out: token numbers, sorted.
-        placed_words: the same, each with the zone that it stands in.
-        second: (N,) whether the second focal candidate is meant; in a short text that which the event names second.
-        examples: N.
+        words: sorted token ids of each item's distinct words, without names.
+        placed_words: sorted codes of each item's words with their zones (`_placed_words`).
+        second: whether the second focal candidate is meant, (N,); in a short text, the second name in the event.
+        examples: the N items.
     """
 
     words: list[Ints]
@@ -59,21 +58,20 @@ class OrderItems:
 
 
 Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
-"""A call that joblib makes: function, arguments and named arguments."""
+"""A delayed call of joblib: function, arguments and keyword arguments."""
 
 
 def order_shortcuts(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """Return the correctness of each shortcut of the list, and of the rule model, in several languages in parallel.
+    """Return the correctness of each shortcut and of the rule model, for all languages in parallel.
 
     Args:
-        splits: of each language its training and its N test items, each item with two focal candidates of which one is
-            meant.
-        tokenizer: what a word is.
+        splits: training items and N test items of each language; each item has two focal candidates and one antecedent.
+        tokenizer: tokenizer whose tokens are the words.
 
     Returns:
-        For each language name -> (N,) in [0, 1], a tie 1/2.
+        name -> (N,) for each language, in [0, 1]; 0.5 in a tie.
     """
     from sklearn.utils.parallel import Parallel
 
@@ -97,7 +95,7 @@ def order_shortcuts(
 
 
 def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
-    """Return functions that learn on the training items and predict whether the second name is meant, by name."""
+    """Return by name the delayed calls that fit each shortcut and predict whether the second name is meant."""
     from sklearn.utils.parallel import delayed
 
     readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
@@ -110,10 +108,10 @@ def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
 
 
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
-    """Return the correctness of a table that looks up the order of the answer by training wordings: (N,).
+    """Return the correctness of a table of the answer's order for each wording in training: (N,).
 
-    NaN for items that are no role cues of two candidates, which do not ask for the first or the second, and for all
-    where training names no cue: without it the table has no wording to look up.
+    NaN for items other than role cues with two candidates, and for all items if the training items have no factor
+    `cue`, which the wording needs.
     """
     right = np.full(len(test), np.nan)
     if not any("cue" in example.factors for example in filter(_is_role_of_two, train)):
@@ -125,7 +123,7 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
 
 
 def is_of_two(example: Example) -> bool:
-    """Check whether exactly one of two candidates is meant."""
+    """Return whether an item has two focal candidates and one antecedent."""
     return len(example.focal) == 2 and len(example.antecedents) == 1
 
 
@@ -139,7 +137,7 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _named(example: Example) -> dict[int, int]:
-    """Return the mention of each focal candidate: in the event if a short text repeats names, else the first one."""
+    """Return where each focal candidate is named: in the event of a short text, else at its first mention."""
     in_event = example.factors.get("event_names", "").split(",")
     starts = {index: [start for start, _ in example.candidates[index]] for index in example.focal}
     return {
@@ -160,7 +158,7 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
 
 
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
-    """Return the different words outside candidates with their zones: token * 4 + zone, sorted."""
+    """Return the sorted codes of the distinct words outside candidates and their zones: token id * 4 + zone."""
     names = [span for spans in example.candidates for span in spans]
     bounds = [*sorted(_named(example).values()), example.pronoun[0]]
     zones = (
@@ -176,13 +174,13 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """Return the correctness of answers that are above 0 for the second name and below for the first."""
+    """Return the correctness of answers that are positive for the second name and negative for the first; (N,)."""
     right = np.where(second, says_second > 0, says_second < 0).astype(np.float64)
     return np.where(says_second == 0, 0.5, right)
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Return the more frequent answer in training with the same wording: (N,), above 0 for the second name."""
+    """Return the more frequent answer in training for each wording: (N,), positive for the second name."""
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
         counts[_wording(example, factors)] += 1 if _second_is_meant(example) else -1
@@ -194,7 +192,7 @@ def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_], count: int) -> Floats:
-    """Fit a logistic regression on all sets of at most `count` words of a text: (N,), above 0 for the second name."""
+    """Fit a logistic regression on sets of up to `count` words and predict: (N,), positive for the second name."""
     from sklearn.linear_model import SGDClassifier
 
     epochs = min(_MOST_EPOCHS, -(-_UPDATES // len(known_words)))
@@ -218,7 +216,7 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words and their zones: (N,), above 0 for the second name."""
+    """Fit boosted trees on words with zones and predict: (N,), positive for the second name."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     words, counts = np.unique(np.concatenate(known_words), return_counts=True)
@@ -226,7 +224,7 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
     if not len(often):
         return np.zeros(len(test_words))
     present = _presence(known_words, often)
-    # Of words that always occur together trees use the first; the others only cost time.
+    # Of words that always occur together, only the first is kept, to save time.
     first: dict[bytes, int] = {}
     for number, column in enumerate(np.packbits(present.astype(np.bool_), axis=0).T):
         first.setdefault(column.tobytes(), number)
@@ -239,7 +237,7 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Return whether each text has each of some sorted words: (N, F) of 0 and 1, column-major for trees."""
+    """Return 1 if a text contains a word of the sorted `features`, else 0: (N, F), column-major for the trees."""
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
     column = np.minimum(np.searchsorted(features, flat), len(features) - 1)
@@ -250,7 +248,7 @@ def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
 
 
 def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
-    """Fit a model of the rule, low-rank in predicate, state and voice: a sum of products of their vectors."""
+    """Fit a low-rank model of the rule, a sum of products of the factors' vectors, and return its correctness: (N,)."""
     import torch
     from torch.nn import functional
 
@@ -273,7 +271,7 @@ def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
     columns, labels = codes(known), torch.tensor(known.second, dtype=torch.float32)
 
     def logits(rows: torch.Tensor) -> torch.Tensor:
-        # Not by indexing: with several threads that adds gradients up in another order each time.
+        # Indexing would add gradients up in a random order with more than one thread.
         vectors = [functional.embedding(column, table) for table, column in zip(tables, rows.T, strict=True)]
         return (vectors[0] * vectors[1] * vectors[2]).sum(dim=1)
 

@@ -1,7 +1,7 @@
-"""Policies that use only the example: they answer by position, length or mention.
+"""Policies that use only the example: position, length or number of mentions.
 
-A policy gives every candidate of an example a score, (M,) for M candidates; the highest is its answer, a tie among k
-counts 1 / k.
+A policy scores the M candidates of an example, (M,). Its answer is the candidate with the highest score; in a tie among
+k, each counts 1 / k.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Floats = NDArray[np.float64]
 Policy = Callable[[Example], Floats]
 
 WORDS = re.compile(rf"[{CHINESE_RANGES}]|[^\W_]+(?:['’-][^\W_]+)*")
-_MAX_OFFSET = 40  # tokens; a fixed offset beyond it is not tried
+_MAX_OFFSET = 40  # tokens; largest fixed offset tried
 _AT_ONCE = 50  # examples
 
 
 @dataclass(frozen=True)
 class PolicyOfMany:
-    """A policy that takes less time for many examples at once.
+    """A policy that is faster on many examples at once.
 
     Attributes:
-        scores: those of the candidates of several examples, one after the other.
+        scores: function that returns the concatenated scores of the candidates of many examples.
     """
 
     scores: Callable[[Sequence[Example]], Floats]
@@ -40,7 +40,7 @@ class PolicyOfMany:
 
 
 def scores_of_each(policy: Policy, examples: Sequence[Example]) -> Iterator[Floats]:
-    """Yield the scores that a policy gives the candidates of each example."""
+    """Yield a policy's scores for each example."""
     if not isinstance(policy, PolicyOfMany):
         yield from map(policy, examples)
         return
@@ -51,27 +51,27 @@ def scores_of_each(policy: Policy, examples: Sequence[Example]) -> Iterator[Floa
 
 
 def nearest(example: Example) -> Floats:
-    """Return the mention with the fewest characters between it and the pronoun."""
+    """Score candidates by the distance of their nearest mention from the pronoun, in characters; the nearest wins."""
     return np.array([-min(_gap(span, example.pronoun) for span in spans) for spans in example.candidates], dtype=float)
 
 
 def first(example: Example) -> Floats:
-    """Return the candidate that is mentioned first."""
+    """Score candidates by their order; the first wins."""
     return -np.arange(len(example.candidates), dtype=float)
 
 
 def longest(example: Example) -> Floats:
-    """Return the candidate whose longest mention has most characters."""
+    """Score candidates by the length of their longest mention, in characters."""
     return np.array([max(end - start for start, end in spans) for spans in example.candidates], dtype=float)
 
 
 def most_mentioned(example: Example) -> Floats:
-    """Return the candidate with most mentions."""
+    """Score candidates by their number of mentions."""
     return np.array([len(spans) for spans in example.candidates], dtype=float)
 
 
 def subject(example: Example) -> Floats:
-    """Return the grammatical subject if the factor `subject` names it; otherwise all candidates are equal."""
+    """Score the grammatical subject 1 if the factor `subject` gives its index, and all other candidates 0."""
     scores = np.zeros(len(example.candidates))
     if "subject" in example.factors:
         scores[int(example.factors["subject"])] = 1
@@ -85,22 +85,22 @@ POLICIES: Mapping[str, Policy] = {
     "longest": longest,
     "most_mentioned": most_mentioned,
 }
-"""The policies that need no training split."""
+"""Policies that are not fitted, except `random_choice`."""
 
 
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
-    """Return the correctness of a policy among the focal candidates: (N,), a tie among k counting 1 / k."""
+    """Return the correctness of a policy among the focal candidates: (N,), fractions for ties."""
     scored = zip(scores_of_each(policy, examples), examples, strict=True)
     return np.array([_right(scores, example) for scores, example in scored])
 
 
 def random_choice(example: Example) -> Floats:
-    """Return equal scores for every candidate, as a random choice."""
+    """Score all candidates equally, which amounts to a random choice."""
     return np.zeros(len(example.candidates))
 
 
 def _right(scores: Floats, example: Example) -> float:
-    """Return the share of the highest scores among the focal candidates that are antecedents."""
+    """Return the share of antecedents among the focal candidates with the highest score."""
     best = max(scores[index] for index in example.focal)
     picked = [index for index in example.focal if scores[index] == best]
     return sum(index in example.antecedents for index in picked) / len(picked)
@@ -111,10 +111,10 @@ def _gap(span: Span, pronoun: Span) -> int:
 
 
 def positional_scores(example: Example) -> Floats:
-    """Return the scores of every policy that chooses by rank among the candidates: (P, M).
+    """Return the scores of all policies by rank or by offset: (P, M).
 
-    Ranks 0 to 5, each counted from the first candidate, from the last one and outwards from the pronoun; then the
-    offsets from the pronoun, from the most tokens before it to the most behind it.
+    First ranks 0 to 5, counted from the first candidate, then from the last, then outwards from the pronoun. Then
+    offsets from the pronoun, -40 to 40 tokens.
     """
     place = np.arange(len(example.candidates), dtype=float)
     outwards = np.argsort(np.argsort(-nearest(example), kind="stable")).astype(np.float64)
@@ -124,7 +124,7 @@ def positional_scores(example: Example) -> Floats:
 
 
 def focal_shares(scores: Floats, example: Example) -> Floats:
-    """Return for each of P policies the share of antecedents among its top-scored focal candidates: (P, M) -> (P,)."""
+    """Return the share of antecedents among each policy's top-scored focal candidates: (P, M) -> (P,)."""
     focal = example.focal
     scores = scores[:, list(focal)]
     picked = scores == scores.max(axis=1, keepdims=True)
@@ -134,12 +134,12 @@ def focal_shares(scores: Floats, example: Example) -> Floats:
 
 
 def token_starts(text: str) -> list[int]:
-    """Return the start of each word of a text."""
+    """Return the character index of the start of each word in a text."""
     return [match.start() for match in WORDS.finditer(text)]
 
 
 def token_offsets(example: Example) -> Floats:
-    """Return the tokens between pronoun and each candidate's first mention; negative before the pronoun."""
+    """Return the offset of each candidate's first mention from the pronoun in words, negative before it: (M,)."""
     starts = token_starts(example.text)
     pronoun = bisect_left(starts, example.pronoun[0])
     return np.array([bisect_left(starts, spans[0][0]) - pronoun for spans in example.candidates], dtype=float)

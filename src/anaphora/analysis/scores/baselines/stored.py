@@ -1,8 +1,8 @@
-"""Learned shortcuts with their correctness on each item cached as JSON, once per corpus.
+"""Cache of the shortcuts' correctness on each item, as JSON files.
 
-They do not depend on a model's weights, and fitting them may take longer than all other measurements of a run. A
-file is named after a digest of everything that decides its numbers: the items, the code and the libraries. A damaged or
-unrelated file is ignored and rewritten. Two processes that start at the same time both fit and write the same.
+Shortcuts do not depend on a model's weights, and fitting them may take longer than all other measurements of a run. A
+file is named after a digest of the items, the code and the library versions. A damaged or unrelated file is ignored and
+rewritten. Two processes that start at the same time both fit the shortcuts and write the same content.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from anaphora.data.store import cache_folder
 from anaphora.data.tokens.tokenizer import Tokenizer
 
 Split = tuple[Sequence[Example], Sequence[Example]]
-"""The training items, and those that are answered."""
+"""Training items and test items."""
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
 _SHAPE = {"key": str, "digest": str, "shortcuts": {str: list}}
 
 
 def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the result of `accuracy.shortcut_correctness`, from the cache if possible."""
+    """Return the result of `accuracy.shortcut_correctness`, cached."""
     [results] = _learned_once(
         accuracy.__name__, "", [(train, test)], lambda splits: [accuracy.shortcut_correctness(*one) for one in splits]
     )
@@ -54,13 +54,13 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 def _learned_once(
     module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
-    """Return the results for each split.
+    """Return the results for each split from its cache file, and compute missing ones.
 
     Args:
-        module: where the code is that learns; a change in it, or in what it imports, is another key.
-        settings: what else decides the numbers.
-        splits: each has a file of its own.
-        learn: called with the splits of which nothing is stored, if there are any.
+        module: name of the module that fits the shortcuts; its code and its imports are part of the key.
+        settings: other settings that are part of the key.
+        splits: the splits, each with its own file.
+        learn: function that computes the results of the splits without a file.
     """
     keys = [_key(module, settings, split) for split in splits]
     results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
@@ -70,13 +70,13 @@ def _learned_once(
         results[number] = shortcuts
         try:
             _write(keys[number], shortcuts)
-        except UserError as error:  # the numbers are there, and nothing else needs the file
+        except UserError as error:  # the results are complete without the file
             say(_("{error}; the shortcuts will be learned again the next time").format(error=error))
     return [stored for stored in results if stored is not None]
 
 
 def _key(module: str, settings: str, split: Split) -> str:
-    """Return a digest of everything that decides the numbers: about half a second for 50,000 items."""
+    """Return a digest of all inputs of the results; takes half a second for 50,000 items."""
     libraries = [version(name) for name in _LIBRARIES]
     about = [module, code_digest(module), libraries, settings, *map(len, split)]
     total = hashlib.sha256(json.dumps(about).encode())
@@ -100,7 +100,7 @@ def _write(key: str, shortcuts: Mapping[str, Floats]) -> None:
 
 
 def _read(key: str, items: int) -> dict[str, Floats] | None:
-    """Return what is stored under a key; None if there is no file, or another than `_write` left for so many items."""
+    """Return the results stored under a key; None if the file is missing, damaged or of another number of items."""
     try:
         content = read_json(_path(key), _SHAPE)
     except (FileNotFoundError, UserError):

@@ -1,7 +1,6 @@
-"""Sets of a few words of each text as features of a linear model, hashed once and cached.
+"""Sets of words in a text as hashed features of a linear model, hashed once per distinct text.
 
-A model goes through its texts several times, and texts that differ only in names are alike here, so that most of the
-hashing would be done again and again.
+Training takes many epochs, and texts that differ only in names have the same features, so caching saves most hashing.
 """
 
 from __future__ import annotations
@@ -16,25 +15,24 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Columns = NDArray[np.int32]
 
-_BUCKETS = 2**22  # of hashed features; a power of two
+_BUCKETS = 2**22  # buckets of hashed features; a power of two
 _TEXTS_AT_ONCE = 2_000
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 
 
 class WordSets:
-    """Every set of at most `count` words of the training texts, as rows of a sparse matrix.
+    """Sets of up to `count` words in the training texts, as rows of a sparse matrix.
 
-    Only buckets that these texts reach have a column: a step of the model goes over all its weights, and of single
-    words they fill a few hundred buckets of four million. The other buckets share column 0, whose weight stays 0 as
-    theirs would.
+    Only buckets that occur in these texts have a column, because each step of the model updates all weights, and single
+    words fill only a few hundred of four million buckets. All other buckets share column 0, whose weight stays 0.
     """
 
     def __init__(self, texts: Sequence[Ints], count: int) -> None:
         """Hash the texts.
 
         Args:
-            texts: of each its different words, sorted.
-            count: words of a set at most, 1 to 3.
+            texts: sorted ids of the distinct words in each text.
+            count: maximum number of words in a set, 1 to 3.
         """
         self._count = count
         numbers: dict[bytes, int] = {}
@@ -49,11 +47,11 @@ class WordSets:
             row[:] = self._column_of[row]
 
     def matrix(self, items: Sequence[int] | Ints):  # type: ignore[no-untyped-def]  # scipy has no types
-        """Return a row of unit length for each of these training texts."""
+        """Return the rows of the given training texts, scaled to unit length: a sparse (items, columns) matrix."""
         return _sparse([self._rows[self._row_of[item]] for item in items], self._columns)
 
     def matrix_of(self, texts: Sequence[Ints]):  # type: ignore[no-untyped-def]
-        """Return a row of unit length for each of some other texts."""
+        """Return the rows of other texts, scaled to unit length: a sparse (texts, columns) matrix."""
         return _sparse([self._column_of[row] for row in _buckets_of_sets(texts, self._count)], self._columns)
 
 
@@ -63,13 +61,13 @@ def _sparse(rows: Sequence[Columns], columns: int):  # type: ignore[no-untyped-d
     lengths = np.array([len(row) for row in rows])
     values = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths)
     starts = np.concatenate(([0], np.cumsum(lengths)))
-    # Of one type, or scipy would copy the columns into another.
+    # Both index arrays need the same type, otherwise scipy copies the columns.
     starts = starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
     return csr_matrix((values, np.concatenate(rows), starts), shape=(len(rows), columns))
 
 
 def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
-    """Return for each text the hash bucket of every subset of 1 to `count` words, ordered by the size of the set."""
+    """Return the hash buckets of all sets of 1 to `count` words in each text, ordered by size of the set."""
     rows: list[Columns] = [np.zeros(0, np.int32)] * len(texts)
     by_length: dict[int, list[int]] = {}
     for number, words in enumerate(texts):
@@ -86,7 +84,7 @@ def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
 
 
 def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
-    """Return the bucket of every set of a given number of words of each text: (N, W) -> (N, S)."""
+    """Return the hash buckets of all sets of `size` words in each text: (N, W) -> (N, S)."""
     places = _sets_of(words.shape[1], size)
     mixed = np.zeros((len(words), len(places)), dtype=np.uint64)
     for column, factor in zip(places.T, _FACTORS, strict=False):
@@ -98,5 +96,5 @@ def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
 
 @lru_cache(maxsize=256)
 def _sets_of(count: int, size: int) -> Ints:
-    """Return every set of a given size of the numbers below `count`, one per row."""
+    """Return all combinations of `size` indices below `count`, one per row."""
     return np.array(list(combinations(range(count), size)))

@@ -1,4 +1,4 @@
-"""Effects of meaning, order and identity of the candidates on a head's weights."""
+"""Effects of the candidates' meaning, order and identity on a head's weights, as contrasts within quads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EFFECTS = ("meaning", "position", "entity")
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """A contrast of the four cells of a quad: the mean over quads."""
+    """Mean over quads of one contrast of a quad's four cells."""
 
     value: float | None
     interval: Interval | None
@@ -28,7 +28,7 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """The effects of the right answer, the first-mentioned candidate and a fixed candidate on the head's weight."""
+    """Effects on the head's weight of the right answer, of the first-mentioned candidate and of one fixed candidate."""
 
     meaning: Effect
     position: Effect
@@ -36,26 +36,25 @@ class Effects:
 
 
 def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
-    """Return the effects of meaning, position and entity on one head's row, from quads: two cues by two orders.
+    """Return the effects of meaning, position and entity on one head's row, from quads (two cues by two orders).
 
-    With d = mass on A - mass on B in each sentence of a quad, A and B its two focal candidates:
+    Let d = mass on A - mass on B in each sentence of a quad with the focal candidates A and B:
 
-    - meaning is the mean of d with the sign of the right answer (+ where A is the antecedent),
-    - position is the mean of d with the sign of who comes first (+ where A does),
-    - entity is the mean of d. Which of the two is called A says nothing, so that signed values of many quads would
-      cancel whatever each of them prefers: A is the one with more mass in its quad, and the value is 0 or more.
+    - meaning is the mean of d times +1 if A is the antecedent, else -1,
+    - position is the mean of d times +1 if A comes first, else -1,
+    - entity is the absolute mean of d, because the names A and B are arbitrary and signed values would cancel over
+      quads.
 
-    In a quad each right answer meets each order equally often, so that the three do not mix: they are the contrasts
-    of a 2 x 2 design. All lie in [-1, 1], in shares of the pronoun's attention.
+    In a quad each antecedent occurs in each order equally often, so the three are orthogonal contrasts of a 2 x 2
+    design. All lie in [-1, 1], in shares of the pronoun's attention.
 
     Args:
-        scores: the scored items; main items count.
-        head: the head that development chose.
+        scores: the scored items, of which only main items count.
+        head: the head chosen on the development split.
 
     Returns:
-        By language and kind of cue: the mean over quads, its 95 % bootstrap interval over templates, and the number of
-        quads. A quad counts if it is complete, it has two focal candidates, and these have the same words in every
-        sentence; sets of three or more cues are no quads.
+        The effects by language and kind of cue: mean over quads, 95 % bootstrap interval over templates, and number of
+        quads. A quad counts if it is complete and has two focal candidates with the same words in every sentence.
     """
     quads = _quad_effects(scores, head)
     labels = clusters(scores.examples)
@@ -78,7 +77,7 @@ def _effect(values: list[float], quad_clusters: list[tuple[str, str]]) -> Effect
 
 @dataclass(frozen=True)
 class _QuadEffects:
-    """The effects in one quad, with the number of its first item."""
+    """Effects in one quad, with the index of its first item."""
 
     first: int
     meaning: float

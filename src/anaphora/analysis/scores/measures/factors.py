@@ -1,4 +1,4 @@
-"""The accuracy of one head by factor: type of cue, gender, number, distance, candidates, distractor, template."""
+"""Accuracy of one head by factor: type of cue, gender, number, distance, candidates, distractor and template."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.data.example import Example
 
 DISTANCE_BINS = (0, 3, 6, 9, 12)
-"""Where bins of the distance begin, in words between antecedent and pronoun; the last has no end."""
+"""Lower ends of the distance bins, in words between antecedent and pronoun; the last bin is open."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactorValue(AccuracyCell):
-    """The accuracies on the items of one value of a factor."""
+    """Accuracies on the items with one value of a factor."""
 
     value: str
     items: int
@@ -32,14 +32,14 @@ def factors(
     """Return the head's and the model's accuracy for every value of every factor.
 
     Args:
-        scores: N scored items; main items count.
-        head: the head that development chose.
-        task_correct: (N,) whether the model's own answer is right, NaN where it gives none.
+        scores: N scored items, of which only main items count.
+        head: the head chosen on the development split.
+        task_correct: correctness of the model's answers, (N,); NaN without answers.
 
     Returns:
-        {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (if there is a third
-        person) and template. The interval is over templates, or over groups if the rows are single templates. Items
-        that do not carry a factor are left out of its rows; rows are in the order of the values.
+        {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (a third person) and
+        template, with rows sorted by value. Items without a factor are left out of its rows. Intervals resample
+        templates, or groups in the rows of templates.
     """
     if task_correct.shape != (len(scores.examples),):
         raise ValueError(f"task_correct: the shape is {task_correct.shape}; expected ({len(scores.examples)},)")
@@ -75,7 +75,7 @@ def factors(
 def _items_by_value(
     examples: Sequence[Example], read: Callable[[Example], str | None]
 ) -> dict[str, dict[str, list[int]]]:
-    """Return the items of every language and value."""
+    """Return the indices of the items by language and value."""
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(examples):
         value = read(example)
@@ -87,7 +87,7 @@ def _items_by_value(
 def value_order(value: str) -> tuple[float, bool, list[str]]:
     """Return a sorting key for the values of a factor.
 
-    Numbers by size and before words, "9 or more" after "9-11", words by the alphabet, en/gender/9 before en/gender/10.
+    Numbers sort by size and before words, "9 or more" after "9-11", and "en/gender/9" before "en/gender/10".
     """
     head, _, more = value.split("-")[0].partition(" ")
     number = float(head) if head.isdecimal() else float("inf")

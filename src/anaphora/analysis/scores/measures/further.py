@@ -1,6 +1,6 @@
-"""Further measures of the head chosen on development items.
+"""Further measures of the chosen head: reciprocal rank, MAS, mass per token, agreement and the reverse direction.
 
-N items, L layers, H heads, M candidates at most.
+N items, L layers, H heads, up to M candidates.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from anaphora.analysis.scores.heads import HeadScores, strongest_candidates
 Floats = NDArray[np.float64]
 
 _TIED = NO_CANDIDATE - 1
-"""What a head that weighs two candidates alike picks: nothing, which no answer of a model agrees with."""
+"""Pick of a head with tied candidates, which agrees with no answer of a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Cohen's kappa between the head's candidate and the model's answer."""
+    """Cohen's kappa of the head's strongest candidate and the model's answer."""
 
     kappa: float | None
     interval: Interval | None
@@ -34,7 +34,7 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class FurtherScores:
-    """Measures next to the headline."""
+    """Measures reported in addition to the candidate accuracy; `further_measures` defines them."""
 
     mrr: float | None
     mas: float | None
@@ -50,26 +50,26 @@ def further_measures(
     answers: CandidateNumbers | None,
     reverse: NDArray[np.floating] | None = None,
 ) -> Groups[FurtherScores]:
-    """Return mean reciprocal rank, MAS, mass per token, agreement with the model's answer, and the other direction.
+    """Return mean reciprocal rank, MAS, mass per token, agreement with the model's answers, and reverse accuracy.
 
     Args:
-        scores: N scored items; main items count.
-        records: what was scored; `scores.kept` says which of them the items are.
-        head: the head that development chose.
-        answers: (N,) the candidate that the model itself names, or `NO_CANDIDATE`; None without a prediction head.
-        reverse: (N, L, H, M) the weight from each candidate to the pronoun, its tokens averaged, the pronoun's summed.
+        scores: N scored items, of which only main items count.
+        records: records that were scored, to which `scores.kept` refers.
+        head: the head chosen on the development split.
+        answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None without a prediction head.
+        reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
         By language and kind of cue:
 
-        - "mrr": the mean of 1 / rank of the antecedent among the candidates by weight.
-        - "mas": how often the antecedent has the highest maximum attention score, `maximum_attention_scores`; it reads
-          all layers and heads, the chosen one has no part in it.
-        - "mass_per_token": the mean weight on one token of the antecedent; sums favour long and frequent mentions.
-        - "agreement": Cohen's kappa between the rank of the candidate that the head picks and of the one that the
-          model names; 1 is always the same, 0 what the two would share by chance. None without a prediction head.
-        - "reverse_candidate_accuracy": how often, of all candidates, the antecedent gives the pronoun most weight at
-          the same head; None where `reverse` is not given.
+        - "mrr": mean of 1 / rank of the antecedent among the candidates by weight.
+        - "mas": share of items in which the antecedent has the highest maximum attention score
+          (`maximum_attention_scores`), which depends on all layers and heads.
+        - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
+        - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates: 1 for perfect
+          agreement, 0 for chance. None without a prediction head.
+        - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
+          most weight in the head; None without `reverse`.
     """
     count = len(scores.examples)
     if answers is not None and answers.shape != (count,):
@@ -82,7 +82,7 @@ def further_measures(
     columns: dict[str, Floats] = {
         "mrr": scores.reciprocal_rank[at_head].astype(np.float64),
         "mas": _candidate_accuracy(scores, maximum_attention_scores(scores)[:, None, None])[:, 0, 0],
-        # The lift is the weight over the antecedent's share of the tokens, (tokens of it) / length.
+        # The lift is the antecedent's mass over its share of the tokens.
         "mass_per_token": scores.lift[at_head].astype(np.float64) / lengths,
     }
     if reverse is not None:
@@ -100,10 +100,10 @@ def further_measures(
 
 
 def maximum_attention_scores(scores: HeadScores) -> Floats:
-    """Return the MAS of every candidate, Klein and Nabi 2019, section 2: (N, M), rows summing to 1 over the candidates.
+    """Return the maximum attention score (MAS) of each candidate, Klein and Nabi 2019, section 2: (N, M).
 
-    In every layer and head only the candidate with the most weight keeps it (all of a tie do); what a candidate keeps
-    over all layers and heads is divided by what all candidates keep.
+    In each layer and head, only the candidate with the largest weight keeps its weight (in a tie all tied candidates).
+    A candidate's score is its share of all kept weight; the scores of an item sum to 1.
     """
     kept = (scores.candidate_mass * (strongest_candidates(scores) > 0)).sum(axis=(1, 2), dtype=np.float64)
     total = kept.sum(axis=1, keepdims=True)
@@ -113,7 +113,7 @@ def maximum_attention_scores(scores: HeadScores) -> Floats:
 
 
 def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Floats:
-    """Return the correctness of the heaviest candidate by other weights: (N, L, H), a tie among k counting 1 / k."""
+    """Return the correctness of the candidate with the largest `mass`: (N, L, H); 1 / k in a tie among k."""
     chosen = strongest_candidates(replace(scores, candidate_mass=mass.astype(np.float32)))
     right: Floats = (chosen * scores.gold[:, None, None]).sum(axis=-1, dtype=np.float64)
     return right
@@ -122,10 +122,10 @@ def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Float
 def _agreement(
     attended: NDArray[np.int64], answers: CandidateNumbers | None, item_clusters: Sequence[tuple[str, str]]
 ) -> Agreement:
-    """Return Cohen's kappa with its interval: Cohen 1960; (1 - kappa) is the disagreement over that expected by chance.
+    """Return Cohen's kappa (Cohen 1960) with its interval: 1 - (observed disagreement / disagreement by chance).
 
-    The interval is the cluster bootstrap of kappa's linearisation, an item's influence on the observed and the expected
-    agreement, since kappa itself is no mean.
+    Kappa is not a mean, so the interval is a cluster bootstrap of its linearisation: each item's influence on the
+    observed and the expected agreement.
     """
     if answers is None:
         return Agreement(kappa=None, interval=None)

@@ -1,8 +1,6 @@
-"""Scores on compositions by how much of each training showed: set cues, levels L0, L1 and L2, unseen names.
+"""Scores on compositions of predicate, state and voice, by how much of each occurred in training.
 
-Compositions in short texts have levels of their own.
-
-N items.
+Cells are set cues, levels L0, L1 and L2, unseen names, and the levels of compositions in short texts; N items.
 """
 
 from __future__ import annotations
@@ -32,12 +30,12 @@ Floats = NDArray[np.float64]
 COMPOSITION_LEVELS = ("L0", "L1", "L2")
 UNSEEN_NAMES = "unseen_names"
 SHORT_TEXT = "short_text"
-"""The type, and the beginning of the cells' names, of compositions in texts of a few sentences."""
+"""Type of compositions in texts of a few sentences, and prefix of their cells' names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LevelIntervals:
-    """The intervals of a level's measures; None if the clusters do not show how a measure varies."""
+    """Intervals of a level's measures; None if the clusters do not determine an interval."""
 
     task_accuracy: Interval | None
     candidate_accuracy: Interval | None
@@ -46,13 +44,14 @@ class LevelIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The scores of set cues, of one level of compositions, or of compositions with unseen names.
+    """Scores on set cues, on one level of compositions, or on compositions with unseen names.
 
     Attributes:
-        octad_accuracy: the share of whole groups in which the head is right.
-        best_shortcut: the best of `shortcuts`, the closed list; of set cues the best baseline.
-        rule_model: the accuracy of a model that is given the factors and learns the rule, which is no shortcut.
-        random_init: the mean of the heads that untrained models choose.
+        octad_accuracy: share of octads and quads in which the head is right on every item.
+        best_shortcut: best of `shortcuts`.
+        shortcuts: accuracy of each learned shortcut, or of each baseline for set cues.
+        rule_model: accuracy of a model that gets the factors and learns the rule, which is not a shortcut.
+        random_init: mean accuracy of the heads chosen in untrained models.
     """
 
     items: int
@@ -70,10 +69,10 @@ class Level:
 def composition_shortcuts(
     train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of each shortcut on the test compositions, learned on all training compositions.
+    """Return the correctness of each shortcut on the test compositions, fitted on all training compositions.
 
     Returns:
-        name -> (N,), NaN for an item that is no composition; empty if there is none.
+        name -> (N,), NaN for items other than compositions; empty without compositions.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
@@ -99,15 +98,15 @@ def level_scores(
     shortcuts: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
 ) -> dict[str, dict[str, Level]]:
-    """Return the levels of each language that has compositions.
+    """Return the scores by level for each language with compositions.
 
     Args:
         test: N scored items.
-        head: the head that the development split chose.
-        task_correct: (N,) whether the model's own answer is right.
-        baselines: for each policy (N,) whether it is right: what set cues are compared with.
-        shortcuts: what `composition_shortcuts` gives.
-        random_init: (R, N) whether the development-chosen head of each untrained model is right, NaN where unmeasured.
+        head: the head chosen on the development split.
+        task_correct: correctness of the model's answers, (N,).
+        baselines: correctness of each baseline by name, (N,); compared with set cues.
+        shortcuts: result of `composition_shortcuts`; compared with compositions.
+        random_init: correctness of the head that each of R untrained models chose, (R, N); NaN on items not measured.
 
     Returns:
         {language: {"set", "L0", "L1", "L2", "unseen_names", "short_text_L0", ...: level}}.
@@ -126,7 +125,7 @@ def level_scores(
         compared = baselines if name == "set" else shortcuts
         means = {each: float(right[items].mean()) for each, right in compared.items()}
         rule = means.pop(RULE_MODEL, None)
-        # A policy that does not apply to every item has no accuracy here.
+        # A shortcut that does not apply to every item has no accuracy here.
         listed = {each: round(value, 6) for each, value in means.items() if not np.isnan(value)}
         best = max(listed, key=lambda each: listed[each], default=None)
         untrained = random_init[:, items]
@@ -151,7 +150,7 @@ def level_scores(
 
 
 def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield set cues, levels and unseen names of each language with compositions: language, name, and a mask (N,)."""
+    """Yield the cells of each language with compositions: language, name of the cell and a mask (N,)."""
     main = is_main(examples)
     kinds, levels, strata = (_factor(examples, name) for name in ("kind", "level", "stratum"))
     languages = np.array([example.language for example in examples], dtype=object)

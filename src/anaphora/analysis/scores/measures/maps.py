@@ -1,4 +1,4 @@
-"""The candidate accuracy of each kind of map, at the head or layer that development items chose for it."""
+"""Candidate accuracy of each kind of map, at the head or layer chosen for it on development items."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MapCell:
-    """One kind of map at the unit that development chose for it; the interval is that of the candidate accuracy."""
+    """Scores of one kind of map at its chosen head or layer; the interval is that of the candidate accuracy."""
 
     candidate_accuracy: float | None
     antecedent_mass: float | None
@@ -28,7 +28,14 @@ class MapCell:
 
 @dataclass(frozen=True, kw_only=True)
 class MapScores:
-    """One kind of map: what it has a row for ("head", "layer" or "model"), the unit chosen, and the languages."""
+    """Scores of one kind of map.
+
+    Attributes:
+        granularity: "head", "layer" or "model": the unit that has a row.
+        head: the chosen head or layer; None for a map of the model.
+        items: number of scored items.
+        skipped: number of items that are too long for this map.
+    """
 
     granularity: str
     head: HeadPosition | None
@@ -38,12 +45,12 @@ class MapScores:
 
 
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
-    """Return the accuracy of each map, at the head or layer that development items chose for it.
+    """Return the scores of each map, at the head or layer chosen for it on development items.
 
     Args:
-        development: every map's rows on development items.
-        measured: the same maps on the items to report.
-        head: of the raw weights, chosen on the whole development split.
+        development: rows of each map on development items.
+        measured: rows of each map on the items to report.
+        head: head for the raw weights, chosen on the whole development split.
     """
     by_map: dict[str, MapScores] = {}
     for name, rows in measured.items():

@@ -19,20 +19,20 @@ from anaphora.analysis.scores.heads import TIE, HeadScores, is_main
 from anaphora.data.example import Example, Span, overlapping
 
 POSITIONAL_FROM = 0.9
-"""Of the argmaxes at one offset (Voita et al. 2019, section 5.1)."""
+"""Smallest share of argmaxes at one offset (Voita et al. 2019, section 5.1)."""
 SPECIAL_FROM = 0.5
-"""Of the weight on special tokens."""
+"""Smallest mean weight on special tokens."""
 CUE_FROM = 0.5
-"""Of the argmaxes on the cue's words."""
+"""Smallest share of argmaxes on the cue's words."""
 ANTECEDENT_FROM = 0.1
-"""Candidate accuracy above the best baseline."""
+"""Smallest lead of the candidate accuracy over the best baseline."""
 
 _TIED = -1
 
 
 @dataclass(frozen=True, kw_only=True)
 class PositionalShare:
-    """The offset from the pronoun at which most of the row's largest weights lie, and their share."""
+    """The most frequent offset of the largest weight from the pronoun, in tokens, and its share."""
 
     offset: int | None
     share: float | None
@@ -40,14 +40,14 @@ class PositionalShare:
 
 @dataclass(frozen=True, kw_only=True)
 class AntecedentLead:
-    """The candidate accuracy above the best baseline's."""
+    """The candidate accuracy minus the best baseline's accuracy."""
 
     accuracy_over_best_baseline: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRoles:
-    """The roles of one head by its pronoun row."""
+    """Roles of one head and the measures that decide them; `head_roles` defines them."""
 
     layer: int
     head: int
@@ -61,27 +61,26 @@ class HeadRoles:
 def head_roles(
     scores: HeadScores, records: Sequence[AttentionRecord], baselines: Mapping[str, NDArray[np.floating]]
 ) -> tuple[HeadRoles, ...]:
-    """Return the roles of every head, by the pronoun's rows of the main items alone.
+    """Return the roles of every head, from the pronoun's rows on main items.
 
     Args:
         scores: N scored items.
-        records: what was scored; `scores.kept` says which of them the items are.
-        baselines: for each policy (N,) whether it is right; one that does not apply to every item (NaN) is left out.
+        records: records that were scored, to which `scores.kept` refers.
+        baselines: correctness of each baseline by name, (N,); a baseline with NaN is left out.
 
     Returns:
-        One entry a head, layer by layer; layers without attention have none:
+        One entry per head, layer by layer; layers without attention have none:
 
-        - "positional": the offset from the pronoun, in tokens, at which most of the row's largest weights lie, and
-          their share; the role from 90 % on. A pronoun of several tokens is at offset 0, its neighbours at -1 and 1.
-        - "special": the mean weight on special tokens such as [CLS]; the role from one half on.
-        - "cue": how often the largest weight lies on a word of the cue; the role from one half on. The corpus writes
-          down the cue's words, not their positions: they are the words in which an item differs from its minimal pair,
-          pronoun and candidates aside. Items whose cue is the pronoun itself have none and do not count; None if no
-          item has any.
-        - "antecedent": the candidate accuracy above the best baseline's, 1 being 100 points; the role from 10 points
-          on. None without baselines.
+        - "positional": most frequent offset of the largest weight from the pronoun, in tokens, and its share. The role
+          needs a share of 0.9. All tokens of the pronoun are at offset 0, its neighbours at -1 and 1.
+        - "special": mean weight on special tokens such as [CLS]; the role needs 0.5.
+        - "cue": share of items with the largest weight on a word of the cue; the role needs 0.5. The cue's words are
+          those in which an item differs from its minimal pair, except pronoun and candidates. Items whose cue is the
+          pronoun do not count; None if no item counts.
+        - "antecedent": candidate accuracy minus the best baseline's accuracy; the role needs 0.1, which is 10
+          percentage points. None without baselines.
 
-        "roles" lists those that apply. A row with a tie for the largest weight counts for none.
+        "roles" lists the roles of the head. A row with a tie for the largest weight supports no role.
     """
     main = np.flatnonzero(is_main(scores.examples))
     if not len(main):
@@ -109,7 +108,7 @@ def _role_entry(
 ) -> HeadRoles:
     values, counts = np.unique(offsets[~np.isnan(offsets)], return_counts=True)
     share = counts.max() / len(offsets) if len(counts) else 0.0
-    # A comparison with NaN, what could not be measured, is false.
+    # Comparisons with NaN, for what could not be measured, are false.
     roles = {
         "positional": share >= POSITIONAL_FROM,
         "special": special >= SPECIAL_FROM,
@@ -128,11 +127,14 @@ def _role_entry(
 
 
 def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:
-    """Return the tokens of each item's cue, N of (T,), which differ within its minimal pair; none without one.
+    """Return a mask of each item's cue: the tokens that differ within its minimal pair; all False without a pair.
 
     Args:
-        examples: N items, minimal pairs among them.
-        spans: the characters of each item's tokens, (0, 0) for special ones.
+        examples: N items with their minimal pairs.
+        spans: character spans of each item's T tokens, (0, 0) for special tokens.
+
+    Returns:
+        N masks, (T,) each.
     """
     pairs: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):
@@ -150,7 +152,7 @@ def _differing(example: Example, spans: Sequence[Span], other: Example, its: Seq
     tokens = np.zeros(len(spans), dtype=np.bool_)
     start, end = example.pronoun
     if example.factors.get("cue", "").lower() == example.text[start:end].lower():
-        return tokens  # another pronoun is the whole difference, or stands for it a second time
+        return tokens  # the pronoun is the cue
     own = [example.text[left:right] for left, right in spans]
     others = [other.text[left:right] for left, right in its]
     for tag, first, last, _, _ in SequenceMatcher(None, own, others, autojunk=False).get_opcodes():
@@ -161,14 +163,14 @@ def _differing(example: Example, spans: Sequence[Span], other: Example, its: Seq
 
 
 def _argmax(record: AttentionRecord) -> NDArray[np.int64]:
-    """Return the token with the largest weight in each head's row, (L, H); -1 where several share it."""
+    """Return the index of the token with the largest weight in each head's row, (L, H); -1 in a tie."""
     largest = record.weights.max(axis=2, keepdims=True)
     tied = (record.weights >= largest * np.float32(1 - TIE)).sum(axis=2)
     return np.where(tied == 1, record.weights.argmax(axis=2), _TIED)
 
 
 def _offsets(record: AttentionRecord) -> NDArray[np.int64]:
-    """Return how many tokens each token stands behind the pronoun's last (+) or before its first (-): (T,)."""
+    """Return each token's offset from the pronoun, (T,): positive after its last token, negative before its first."""
     own = overlapping(record.spans, record.example.pronoun)
     token = np.arange(len(record.spans))
     behind: NDArray[np.int64] = np.maximum(token - own[-1], 0) + np.minimum(token - own[0], 0)

@@ -1,4 +1,4 @@
-"""Significance of a head against chance, on the reported items and on those on which heads are chosen."""
+"""Significance of heads against chance, on the reported items and on the development split."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anaphora.analysis.scores.statistics import holm, permutation_p, permutation
 
 @dataclass(frozen=True, kw_only=True)
 class Significance:
-    """The permutation p of the candidate accuracy, alone and after Holm's correction."""
+    """Permutation p-value of the candidate accuracy, without and with Holm's correction."""
 
     p: float | None
     p_holm: float | None
@@ -20,7 +20,7 @@ class Significance:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadsOnDevelopment:
-    """The p of every head on the development split, (L, H), corrected for being able to pick the best of all.
+    """P-values of all heads on the development split, (L, H), corrected for the number of heads.
 
     None in layers without attention.
     """
@@ -32,13 +32,13 @@ def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 
     """Return the permutation p-values of a head that was chosen on other items.
 
     Args:
-        scores: of the split that is reported; main items count.
-        head: the one that the development split chose. Chosen on these items, its p would mean nothing.
-        draws: relabellings of the antecedents; no p is below 1 / (draws + 1).
-        seed: of the draws.
+        scores: scores on the reported split, of which only main items count.
+        head: the head chosen on the development split; p-values are invalid for a head chosen on the same items.
+        draws: number of relabellings of the antecedents; the smallest possible p-value is 1 / (draws + 1).
+        seed: seed of the relabellings.
 
     Returns:
-        By language and kind of cue, corrected for all languages and kinds together.
+        P-values by language and kind of cue, corrected over all languages and kinds together.
     """
     claims = claim_cells(scores.examples)
     raw = [permutation_p(scores.select(items), head, draws, seed) for _, _, items in claims]
@@ -50,5 +50,5 @@ def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 
 
 
 def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
-    """Return the p of every head on the split on which one of them was chosen, with 6 digits."""
+    """Return the corrected p-values of all heads on the development split, rounded to 6 decimal places."""
     return HeadsOnDevelopment(p=tuple(tuple(map(rounded, row)) for row in permutation_p_max(development)))

@@ -1,4 +1,4 @@
-"""Specificity: whether a head attends to the antecedent only from the pronoun, or from other words too.
+"""Specificity: a head's weight on the antecedent from the pronoun, compared with its weight from other words.
 
 L layers, H heads, T tokens.
 """
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Specificity:
-    """The head's weight on the antecedent, from the pronoun and from the other word that gives it most.
+    """The head's mean weight on the antecedent, from the pronoun and from the best other word of each item.
 
     Attributes:
-        ratio: of the two means; None if the other words give nothing.
-        difference: their mean difference, with its interval.
+        ratio: pronoun mass / best other mass; None if the latter is 0.
+        difference: mean difference of the two masses.
+        interval: 95 % bootstrap interval of the difference.
     """
 
     items: int
@@ -39,21 +40,21 @@ class Specificity:
 
 
 class QueryMasses(NamedTuple):
-    """The weight on the pronoun's antecedent, from the pronoun and from the other word that gives it most."""
+    """Weight on the antecedent from the pronoun, and from the other word with the largest such weight."""
 
     pronoun: float
     best_other: float
 
 
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> QueryMasses:
-    """Return the weights on the antecedent in one head's whole map of one item.
+    """Return the weights on the antecedent in one head's map of one item.
 
     A word's row is the mean over its tokens. The antecedent's own words and special tokens are left out.
 
     Args:
-        example: with an antecedent.
-        tokens: its T tokens.
-        weights: (T, T), attending token first.
+        example: the item, with an antecedent.
+        tokens: the item's T tokens.
+        weights: attention map of the head, (T, T), queries before keys.
     """
     gold = {
         token for index in example.antecedents for span in example.candidates[index] for token in tokens.covering(span)
@@ -74,16 +75,16 @@ def pronoun_specificity(
     head: Head,
     by: Cells = cells,
 ) -> Groups[Specificity]:
-    """Compare the head's weight on the antecedent from the pronoun with that from any other word.
+    """Compare the head's weight on the antecedent from the pronoun with the weight from the best other word.
 
     Args:
         examples: items, each with an antecedent.
-        maps: for each its tokens and (L, H, T, T).
-        head: the head.
-        by: what the items are grouped by; else main items by kind of cue.
+        maps: tokens and attention maps (L, H, T, T) of each item.
+        head: the head under test.
+        by: function that groups the items; by default main items by language and kind of cue.
 
     Returns:
-        By language and cell; the ratio is that of the means, the interval that of the mean difference.
+        The results by language and cell.
     """
     masses = np.array(
         [
