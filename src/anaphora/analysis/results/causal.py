@@ -1,4 +1,4 @@
-"""The causal tests as a part of the evidence. A *drop* is the loss of task accuracy: 0.3 is 30 percentage points."""
+"""Results of the causal tests. A *drop* is the loss of task accuracy: 0.3 is 30 percentage points."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 @dataclass(frozen=True, kw_only=True)
 class KnockoutLoss:
-    """The task accuracy lost when one edge is knocked out, and the attention mass that was on it.
+    """Task accuracy lost by knockout of one kind of edge, and the attention mass removed.
 
     Attributes:
-        items: those that have such an edge, over which the rest is; None in files of earlier versions, where an item
-            without one counted as one that lost nothing.
+        items: number of items with such an edge, over which the means are taken. None in files of earlier versions,
+            in which items without such an edge counted as a loss of 0.
     """
 
     drop: float | None
@@ -25,7 +25,7 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference between the cost of the gold edge and of the most costly matched edge."""
+    """Loss from knockout of the gold edge minus the loss from the most costly matched edge."""
 
     value: float | None
     interval: Interval | None
@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Knockout:
-    """The edges knocked out in one scope: "gold", "distractor", "cue", "matched_*" and "value_zeroing"."""
+    """Results in one scope by kind of edge: "gold", "distractor", "cue", "matched_*" and "value_zeroing"."""
 
     gold_minus_matched: Difference
     edges: dict[str, KnockoutLoss] = field(default_factory=dict, metadata=OTHER_KEYS)
@@ -41,7 +41,7 @@ class Knockout:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleAblation:
-    """The loss of task accuracy when one head is ablated, and the mode of ablation."""
+    """Task accuracy lost when one head is ablated, with the mode of ablation."""
 
     layer: int
     head: int
@@ -52,7 +52,7 @@ class SingleAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeAblation:
-    """The task accuracy lost when the best k heads are ablated, next to as many random heads of the same layers."""
+    """Task accuracy lost when the best k heads are ablated, and by random sets of as many heads in the same layers."""
 
     k: int
     heads: tuple[tuple[int, int], ...]
@@ -62,7 +62,7 @@ class CumulativeAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadAblation:
-    """Accuracy lost if heads are ablated one at a time, and cumulatively from the best head down."""
+    """Task accuracy lost when heads are ablated one at a time, and cumulatively from the best head down."""
 
     single: tuple[SingleAblation, ...]
     cumulative: tuple[CumulativeAblation, ...]
@@ -70,7 +70,7 @@ class HeadAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flipped:
-    """The share of right answers that flip to those of the minimal pair's other sentence."""
+    """Share of right answers that flip to the answer of the minimal pair's other sentence, with its interval."""
 
     flipped: float | None
     interval: Interval | None
@@ -78,7 +78,7 @@ class Flipped:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedByCount:
-    """The same share with the best k heads patched."""
+    """Share of right answers that flip when the best k heads are patched."""
 
     k: int
     flipped: float | None
@@ -86,7 +86,7 @@ class FlippedByCount:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedPatching:
-    """Patching of the pronoun's rows between sentences of any lengths, aligned token by token."""
+    """Results of patching the pronoun's rows between sentences of any lengths, aligned token by token."""
 
     pairs: int
     head: Flipped
@@ -95,12 +95,12 @@ class AlignedPatching:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternPatching:
-    """Patching of the pronoun's rows with those of the other sentence of the minimal pair.
+    """Results of patching the pronoun's rows with those of the minimal pair's other sentence.
 
     Attributes:
-        pairs: items whose minimal pair has equally many tokens and differs in one word.
-        skipped: the others.
-        aligned: all of them, whatever their lengths.
+        pairs: number of items whose minimal pair has equal lengths and differs in one word.
+        skipped: number of items with another minimal pair.
+        aligned: results for minimal pairs of any lengths.
     """
 
     pairs: int
@@ -113,33 +113,33 @@ class PatternPatching:
 
     @property
     def of_layer(self) -> Flipped:
-        """Return the flips by patching the layer, for pairs that differ in one word or, if there are none, for all."""
+        """Return the flips when the layer is patched, on pairs that differ in one word or else on all pairs."""
         return self.aligned.layer if self.uses_aligned and self.aligned else self.layer
 
     @property
     def of_head(self) -> Flipped:
-        """Return the flips by patching the head alone."""
+        """Return the flips when the head alone is patched, on the pairs of `of_layer`."""
         return self.aligned.head if self.uses_aligned and self.aligned else self.head
 
     @property
     def pairs_used(self) -> int:
-        """Return the number of items behind these two."""
+        """Return the number of items in `of_layer` and `of_head`."""
         return self.aligned.pairs if self.uses_aligned and self.aligned else self.pairs
 
     @property
     def uses_aligned(self) -> bool:
-        """Check whether they include all pairs because none differs in one word (cues of two Chinese characters)."""
+        """Return whether no pair differs in one word, as with cues of two Chinese characters, so that all are used."""
         return self.layer.flipped is None and self.aligned is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedMass:
-    """Equal weight removed from the head's edge to the antecedent, and from all its other edges together.
+    """Effects of removing equal weight from the head's edge to the antecedent, or from all its other edges together.
 
     Attributes:
-        mass: the weight.
-        items: those of which either side has as much.
-        antecedent_points, other_edges_points: of task accuracy lost.
+        mass: removed weight.
+        items: number of items with at least this weight on both sides.
+        antecedent_points, other_edges_points: percentage points of task accuracy lost.
     """
 
     mass: float
@@ -152,19 +152,20 @@ class RemovedMass:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadLevel:
-    """The effects of the chosen head alone.
+    """Effects of the chosen head alone.
 
     Attributes:
-        antecedent_points: of task accuracy lost when nothing is taken along its edge from pronoun to antecedent.
-        other_edges_points: lost when nothing is taken along all its other edges from the pronoun together.
-        pairs: items of minimal pairs, of any lengths, of which both sentences are answered rightly.
-        patch_flips: the share of their answers that follow the other sentence's row.
-        exchange_items: items that are answered rightly and have a distractor.
-        exchange_flips: the share of their answers that become the distractor when it and the antecedent take each
-            other's weight.
-        doses: equal weights removed on either side.
-        freed_mass: shares of the weight that a knockout of the antecedent's edge frees: "distractors", "cue",
-            "pronoun", "special", "other_words".
+        antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to
+            antecedent are zeroed.
+        other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
+        pairs: number of items in minimal pairs of any lengths with right answers to both sentences.
+        patch_flips: share of these items whose answer follows the other sentence's row.
+        exchange_items: number of items with a right answer and a distractor.
+        exchange_flips: share of these items whose answer becomes the distractor when the weights of antecedent and
+            distractor are exchanged.
+        doses: effects of removing equal weights on either side.
+        freed_mass: share of the weight freed by a knockout of the antecedent's edge that goes to "distractors", "cue",
+            "pronoun", "special" and "other_words".
     """
 
     items: int
@@ -184,7 +185,7 @@ class HeadLevel:
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation:
-    """Spearman's correlation of an edge's score with what knocking it out costs."""
+    """Spearman's correlation between an edge's score and the cost of its knockout."""
 
     rho: float | None
     interval: Interval | None
@@ -192,7 +193,7 @@ class Correlation:
 
 @dataclass(frozen=True, kw_only=True)
 class CausalCell:
-    """The causal tests on some items; knockout by scope ("head", "layer", "window", "all_layers")."""
+    """Causal tests on a group of items; knockout by scope ("head", "layer", "window", "all_layers")."""
 
     items: int
     task_accuracy: float | None
@@ -205,7 +206,7 @@ class CausalCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Causal:
-    """The causal tests of one head."""
+    """Causal tests of one head, by language and kind of cue."""
 
     items: int
     head: HeadPosition

@@ -1,4 +1,4 @@
-"""Results as the rows of a table."""
+"""Conversion of results to rows of a table."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Ends = tuple[float, float] | None
-"""The two ends of a 95 % interval; None where there is none."""
+"""The two ends of a 95 % interval; None if it could not be computed."""
 Entry = str | int | float | None
-"""What stands in one column of a row."""
+"""Value of one column in a row."""
 
 
 def table_row(result: DataclassInstance) -> dict[str, Entry]:
-    """Return the fields of a result as the columns of a row, in their order.
+    """Return the fields of a result as the columns of a row, in order.
 
-    The field "interval" becomes the columns "low" and "high", and "x_interval" becomes "x_low" and "x_high".
+    A field "interval" becomes the columns "low" and "high", and "x_interval" becomes "x_low" and "x_high".
     """
     row: dict[str, Entry] = {}
     for field in fields(result):

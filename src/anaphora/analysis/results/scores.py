@@ -1,6 +1,6 @@
-"""Heads, groups of items and their scores, shared by several measures.
+"""Heads, groups of items and their scores.
 
-Shares lie in [0, 1]; None is what could not be computed. Layers and heads are counted from 0.
+Shares lie in [0, 1]; None marks values that could not be computed. Layers and heads count from 0.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 KINDS = ("set", "role")
 ALL = "all"
-"""The cell of a language's items of every kind."""
+"""Name of the cell with a language's items of every kind."""
 
 Groups = dict[str, dict[str, T]]
 """A cell for each language and kind of cue: {language: {"all", "set" or "role": cell}}."""
 
 
 UNTRAINED = ("random_init", "random_init_95")
-"""The baselines that are untrained models and no shortcuts."""
+"""Baselines that are untrained models: the mean and the 95th percentile of their accuracies."""
 
 
 @dataclass(frozen=True, order=True)
@@ -35,15 +35,15 @@ class Head:
 
 
 def existing_head(head: Head, layers: Sequence[int], heads: int) -> Head:
-    """Return a head that exists.
+    """Return a head after checking that it exists.
 
     Args:
         head: the head.
-        layers: the numbers of the layers that have attention, in order.
-        heads: how many heads each of them has.
+        layers: indices of the layers with attention, in ascending order.
+        heads: number of heads per layer.
 
     Raises:
-        UserError: there is no such layer or head, or the layer has no attention.
+        UserError: the layer or head does not exist, or the layer has no attention.
     """
     for name, value, last in (("layer", head.layer, layers[-1]), ("head", head.head, heads - 1)):
         if not 0 <= value <= last:
@@ -55,7 +55,7 @@ def existing_head(head: Head, layers: Sequence[int], heads: int) -> Head:
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of a few numbers, with the lowest and highest."""
+    """Median, lowest and highest of a few values."""
 
     median: float
     lowest: float
@@ -64,7 +64,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadPosition:
-    """A head of a layer; no head where a map has one row a layer."""
+    """A head, or a layer if `head` is None because a map has one row per layer."""
 
     layer: int
     head: int | None = None
@@ -72,7 +72,7 @@ class HeadPosition:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreIntervals:
-    """The intervals of a cell's measures; None if the clusters do not show how a measure varies."""
+    """Intervals of a cell's measures; None if the clusters do not determine an interval."""
 
     task_accuracy: Interval | None
     candidate_accuracy: Interval | None
@@ -86,22 +86,21 @@ class ScoreIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """The scores of some items: the model's answers, the chosen head, chance and shortcuts.
+    """Scores of a group of items: the model's answers, the chosen head, chance and shortcuts.
 
     Attributes:
-        items: how many.
-        task_accuracy: of the model's own answers.
-        candidate_accuracy: how often the antecedent is the head's strongest candidate.
-        quad_accuracy: of whole quads; None without complete ones.
-        minimal_pair_accuracy: of whole minimal pairs.
-        open_accuracy: how often the antecedent is the strongest of all words.
-        focal_accuracy: how often it is the strongest of the focal candidates.
-        antecedent_mass: the head's weight on the antecedent.
-        lift: that weight over the antecedent's share of the tokens.
-        chance: the mean share of candidates that are right.
-        intervals: of the measures above.
-        baselines: the accuracy of each shortcut by name, with those of `UNTRAINED`, the mean and the 95th percentile of
-            untrained models; empty if a cell is not compared with any.
+        items: number of items.
+        task_accuracy: accuracy of the model's answers.
+        candidate_accuracy: share of items with the antecedent as the head's strongest candidate.
+        quad_accuracy: share of complete quads in which the head is right on every item; None without complete quads.
+        minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
+        open_accuracy: share of items with the antecedent as the strongest of all words.
+        focal_accuracy: share of items with the antecedent as the strongest focal candidate.
+        antecedent_mass: mean weight of the head on the antecedent.
+        lift: antecedent mass over the antecedent's share of the tokens.
+        chance: mean share of candidates that are antecedents.
+        intervals: 95 % intervals of the measures above.
+        baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty if the cell has no comparison.
     """
 
     items: int
@@ -119,19 +118,19 @@ class Cell:
 
     @property
     def best_shortcut(self) -> Shortcut | None:
-        """Return the best baseline other than untrained models; None if none was measured."""
+        """Return the best baseline other than untrained models; None without such a baseline."""
         known = [
             Shortcut(name=name, accuracy=accuracy)
             for name, accuracy in self.baselines.items()
             if accuracy is not None and name not in UNTRAINED
         ]
-        # A rule that gets no further than chance tells more than chance, whose number stands next to it already.
+        # In a tie a rule is more informative than chance, which is reported anyway.
         return max(known, key=lambda one: (one.accuracy, one.name != "chance"), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shortcut:
-    """A model without attention, and its accuracy."""
+    """Name and accuracy of a shortcut baseline."""
 
     name: str
     accuracy: float
@@ -139,7 +138,7 @@ class Shortcut:
 
 @dataclass(frozen=True, kw_only=True)
 class WorstTemplate:
-    """The template at which the head finds the antecedent least often."""
+    """Scores on the template with the head's lowest candidate accuracy."""
 
     template: str
     items: int
@@ -149,10 +148,10 @@ class WorstTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageScores(Cell):
-    """Scores on the main items of a language, of all, by kind and by type of cue.
+    """Scores on all main items of a language, and by kind and type of cue.
 
-    `items_digest` is a digest of these items: two runs with the same one were scored on the same. None in files of
-    earlier versions.
+    Attributes:
+        items_digest: digest of the items, equal for runs scored on the same items; None in files of earlier versions.
     """
 
     items_digest: str | None = None
@@ -163,13 +162,13 @@ class LanguageScores(Cell):
 
     @property
     def by_kind(self) -> dict[str, Cell]:
-        """Return the cells of the kinds of cue that occur."""
+        """Return the cells of the kinds of cue that occur, by name."""
         return {kind: cell for kind in KINDS if (cell := getattr(self, kind)) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyCell:
-    """The model's and the head's accuracy; the interval is that of the candidate accuracy."""
+    """Accuracies of the model and of the head; the interval is that of the candidate accuracy."""
 
     task_accuracy: float | None
     candidate_accuracy: float | None

@@ -1,7 +1,7 @@
-"""Frozen dataclasses as JSON and back.
+"""Conversion of frozen dataclasses to JSON and back.
 
-Fields may be numbers, texts, truth values, intervals, other dataclasses, tuples and dictionaries of these, or None.
-A field that holds its default is left out of the JSON. Numbers keep their digits.
+Fields may be numbers, strings, booleans, intervals, other dataclasses, tuples and dictionaries of these, or None.
+Fields with their default value are left out of the JSON. Numbers keep all digits.
 """
 
 from __future__ import annotations
@@ -24,14 +24,19 @@ class Interval(NamedTuple):
 
 
 OTHER_KEYS = {"other_keys": True}
-"""The metadata of a field that takes all keys of the JSON object that no other field has."""
+"""Metadata of the field that takes all keys of the JSON object without a field of their own."""
 
 
 def from_json(kind: type[T], content: Any, path: str = "") -> T:
-    """Return a dataclass from what `to_json` gave.
+    """Return a dataclass from the output of `to_json`.
+
+    Args:
+        kind: the dataclass.
+        content: parsed JSON.
+        path: dotted path of `content` in the file, for error messages.
 
     Raises:
-        UserError: a key is missing, unknown or of another type; the message names it.
+        UserError: a key is missing, unknown or of another type; the message names the key.
     """
     if not isinstance(content, Mapping):
         raise _wrong(path, content, "an object")
@@ -52,7 +57,7 @@ def from_json(kind: type[T], content: Any, path: str = "") -> T:
 
 
 def to_json(value: Any) -> Any:
-    """Return plain dictionaries, lists, numbers and texts."""
+    """Return a dataclass as plain dictionaries, lists, numbers and strings."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields, rest = fields_of(type(value))
         plain = {
@@ -94,7 +99,7 @@ def _read(hint: Any, value: Any, path: str) -> Any:
         kinds = [inner[0]] * len(value) if many else inner
         return tuple(_read(kinds[number], one, f"{path}.{number}") for number, one in enumerate(value))
     allowed = (int, float) if hint is float else hint
-    # A truth value is an int to Python, not to JSON.
+    # A bool is an int in Python, but not in JSON.
     if not isinstance(value, allowed) or (isinstance(value, bool) and hint is not bool):
         raise _wrong(path, value, _name(hint))
     return value
@@ -107,21 +112,21 @@ _HINTS: dict[type[Any], Mapping[str, Any]] = {}
 
 
 def hints_of(kind: type[Any]) -> Mapping[str, Any]:
-    """Return the types of the fields; cached for each class because it is slow."""
+    """Return the types of a dataclass's fields by name, cached because `get_type_hints` is slow."""
     if kind not in _HINTS:
         _HINTS[kind] = get_type_hints(kind)
     return _HINTS[kind]
 
 
 def fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str | None]:
-    """Return the fields with a key of their own, and the name of the one for all other keys."""
+    """Return the fields with their own JSON key, and the name of the field for all other keys or None."""
     every = dataclasses.fields(kind)
     rest = next((field.name for field in every if field.metadata == OTHER_KEYS), None)
     return {field.name: field for field in every if field.name != rest}, rest
 
 
 def has_default(field: dataclasses.Field[Any]) -> bool:
-    """Check whether a field may be left out."""
+    """Return whether a field has a default, so that its key may be missing."""
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
@@ -130,7 +135,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def options_of(hint: Any) -> tuple[Any, ...]:
-    """Return the types that a hint allows, as the two of `int | None`."""
+    """Return the types that a hint allows, for example both of `int | None`."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 

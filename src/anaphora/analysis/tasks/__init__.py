@@ -1,1 +1,1 @@
-"""Tasks beyond the headline: GAP, antecedent selection, labels, folds."""
+"""Evaluation tasks beyond the main result: GAP, antecedent selection, labels, cross-validation and transfer."""

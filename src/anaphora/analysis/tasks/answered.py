@@ -1,6 +1,6 @@
-"""The table of answers: runs and shortcuts on the same items, with paired intervals.
+"""Accuracy table of runs and shortcuts on the same items, with paired intervals.
 
-N items, S runs that answer all of them.
+N items, S runs.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from anaphora.runs.directory import Run
 from anaphora.settings.model.encoder import check_length
 
 MODEL = "model"
-"""The row of the runs themselves."""
+"""Name of the runs' row."""
 
 NONE_OF_THEM = "none_of_them"
-"""The policy that never names a candidate."""
+"""Name of the policy that never picks a candidate."""
 
 
 @dataclass(frozen=True)
 class ItemAnswers:
-    """Items with the answers of some runs, and the correctness of shortcuts on them.
+    """Items with the answers of runs and the correctness of shortcuts.
 
     Attributes:
-        examples: N items.
-        answers: of each of S runs, to the N items.
-        shortcuts: by name the correctness on each item, in [0, 1]; (N,), or (K, N) for a shortcut that was fitted K
-            times. NaN where it does not apply.
+        examples: the N items.
+        answers: answers of each of S runs to the N items.
+        shortcuts: correctness of each shortcut in [0, 1] by name, (N,), or (K, N) for a shortcut fitted K times; NaN
+            if it does not apply.
     """
 
     examples: list[Example]
@@ -46,25 +46,24 @@ class ItemAnswers:
     shortcuts: Mapping[str, Floats]
 
     def correctness(self) -> Floats:
-        """Return whether each run is right on each item: (S, N)."""
+        """Return the correctness of each run on each item: (S, N)."""
         return np.stack([answers.correct for answers in self.answers])
 
     def silent(self) -> Bools:
-        """Return whether each run names no candidate: (S, N)."""
+        """Return a mask of the answers "none of them": (S, N)."""
         return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
-        """Yield name, correctness on each item and number of right decisions of every policy, one row per run or fit.
+        """Yield the name, correctness and number of right decisions of every policy, (runs or fits, N) each.
 
-        An item with M candidates asks for M decisions: is it this one? A shortcut that does not apply to all items is
-        left out.
+        An item with M candidates has M decisions, whether each candidate is an antecedent. Shortcuts that do not apply
+        to all items are left out.
         """
         sizes = np.array([len(example.candidates) for example in self.examples])
         antecedents = np.array([len(example.antecedents) for example in self.examples])
         correct = self.correctness()
         named = ~self.silent()
-        # A wrong candidate is an error about it and about the antecedents; no answer is an error about the antecedents
-        # only.
+        # A wrong candidate makes the decisions on it and on the antecedents wrong; no answer only those on antecedents.
         hits = named * correct
         yield MODEL, correct, sizes - antecedents - named + 2 * hits
         for name, shortcut in self.shortcuts.items():
@@ -80,7 +79,7 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
     """Return a run's answers to some examples.
 
     Raises:
-        UserError: the run answers no pronoun question, or a text is too long for its model.
+        UserError: the run answers no pronoun questions, or a text is too long for its model.
     """
     require_pronoun_head(run)
     data = EncodedSplit(examples, run.tokenizer)
@@ -94,7 +93,7 @@ def require_pronoun_head(run: Run) -> None:
     """Check that a run answers pronoun questions.
 
     Raises:
-        UserError: it has no prediction head for one.
+        UserError: the run's prediction head does not predict candidates.
     """
     prediction = run.config.task.prediction
     if not answers_pronouns(prediction):
@@ -102,10 +101,10 @@ def require_pronoun_head(run: Run) -> None:
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Check that the items have the given factors, before anything is answered.
+    """Check that the factors `by` and `contrast` exist in the items, and that `contrast` has two values.
 
     Raises:
-        UserError: naming the factor and what is allowed.
+        UserError: a factor is unknown, or `contrast` has another number of values.
     """
     known = sorted({name for example in examples for name in example.factors})
     single = [("by", name) for crossed in by for name in crossed.split("+")]
@@ -120,17 +119,17 @@ def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyAccuracy:
-    """The accuracy of a policy on some items.
+    """Accuracy of a policy on a group of items.
 
-    Intervals of 95 % draw whole templates or groups (`clusters`); the runs stay as they are.
+    95 % intervals resample whole templates or groups (`clusters`), with the runs fixed.
 
     Attributes:
-        factor, value: of the items; "" for all items.
-        lowest, highest: accuracy of several runs or fits; None for a single one.
-        minimal_pair_accuracy: None if no item has a minimal pair.
-        decision_accuracy: of all candidates, is it this one?
-        silent: how often the answer is "none of them".
-        model_minus: the model's accuracy minus the policy's on the same items.
+        factor, value: factor and value that define the group; "" for all items.
+        lowest, highest: range of accuracies over runs or fits; None for a single run or fit.
+        minimal_pair_accuracy: share of minimal pairs with every item right; None without minimal pairs.
+        decision_accuracy: share of right decisions, one per candidate.
+        silent: share of answers "none of them".
+        model_minus: the model's accuracy minus the policy's accuracy on the same items.
     """
 
     factor: str
@@ -151,7 +150,7 @@ class PolicyAccuracy:
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastedAccuracy(PolicyAccuracy):
-    """The accuracy of a policy, and the difference between the first two values of a factor (alphabetically).
+    """Accuracy of a policy, with its difference between a factor's two values, first minus second alphabetically.
 
     `contrast` is None if the items have only one of the two values.
     """
@@ -163,12 +162,12 @@ class ContrastedAccuracy(PolicyAccuracy):
 def accuracy_table(
     items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None
 ) -> list[PolicyAccuracy] | list[ContrastedAccuracy]:
-    """Return the accuracy of each policy on all items, and on those of each value of the factors `by`.
+    """Return the accuracy of each policy on all items, and on the items with each value of the factors `by`.
 
     Args:
-        items: with the answers of the runs; a shortcut that does not apply to all items is left out.
-        by: factors; "a+b" crosses two.
-        contrast: a factor of two values.
+        items: items with the answers of runs; shortcuts that do not apply to all items are left out.
+        by: names of factors; "a+b" crosses two factors.
+        contrast: name of a factor with two values.
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
@@ -224,8 +223,8 @@ def _factor_contrast(
     kinds = sorted(set(values.tolist()))
     if len(kinds) < 2:
         return None, None
-    # Either mean varies with what it sums and with how many items of its value a sample has. To first order, their
-    # difference varies as the mean of these, whose mean it is.
+    # Each mean is a ratio of the sum to the number of items with its value. The influence values have the contrast as
+    # their mean, and to first order the contrast varies as their mean does.
     means = [float(correct[values == kind].mean()) for kind in kinds]
     contrast = means[0] - means[1]
     influence = np.full(len(values), contrast)

@@ -1,8 +1,7 @@
-"""Rules that pick a mention's antecedent from the earlier mentions, as baselines of attention heads.
+"""Rules that pick a mention's antecedent from the earlier mentions, as baselines for attention heads.
 
-After Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011. They see English words alone: no parse, no
-entity type, no speaker. Word lists and names decide gender and number; the names are
-those of the built-in corpus, and the lists stand here in full.
+They follow Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011, but use only English words: no parse,
+entity types or speakers. Gender and number come from the word lists below and from the names of the built-in corpus.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _PLURAL_WORDS = frozenset(_PLURAL.split())
 
 
 class AgreementFeatures(NamedTuple):
-    """Person (1 to 3), number and gender; None is unknown and agrees with anything."""
+    """Person (1 to 3), number and gender of a mention; None is unknown and agrees with any value."""
 
     person: int
     plural: bool | None
@@ -53,7 +52,7 @@ class AgreementFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class CandidateMention:
-    """A mention in its text: head word and whole, in characters, and the candidate that it belongs to."""
+    """A mention: character spans of its head word and of the whole mention, and the index of its candidate."""
 
     head: Span
     whole: Span
@@ -61,21 +60,22 @@ class CandidateMention:
 
 
 def nearest(_mention: CandidateMention, earlier: list[CandidateMention], _text: str) -> CandidateMention:
-    """Return the mention whose head word is the last one before."""
+    """Return the last of the earlier mentions."""
     return earlier[-1]
 
 
 def head_match(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """Return the nearest mention with the same head word in any case; if there is none, the nearest."""
+    """Return the nearest mention with the same head word, ignoring case; without one the nearest mention."""
     wanted = _casefolded(text, mention.head)
     return next((one for one in reversed(earlier) if _casefolded(text, one.head) == wanted), earlier[-1])
 
 
 def sieve(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """Return the nearest mention that passes the first of four sieves with any result.
+    """Return the nearest mention that passes the first sieve that any mention passes.
 
-    1. the same whole mention, word for word in any case; 2. the same head word; 3. person, number and gender agree
-    (`agreement_features`); 4. any. The first person agrees with the first person alone, whoever speaks.
+    The sieves are: 1. the same mention, ignoring case; 2. the same head word; 3. agreement in person, number and gender
+    (`agreement_features`); 4. any mention. First-person pronouns agree only with first-person pronouns, because
+    speakers are unknown.
     """
     whole, head, own = (
         _casefolded(text, mention.whole),
@@ -102,10 +102,10 @@ RULES: dict[str, Callable[[CandidateMention, list[CandidateMention], str], Candi
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
-    """Return whether each rule picks an antecedent; unlike heads, rules know the earlier mentions.
+    """Return whether each rule picks an antecedent; unlike heads, rules get the earlier mentions.
 
     Raises:
-        ValueError: no candidate stands before the mention.
+        ValueError: no candidate precedes the mention.
     """
     own, entities = extents_of(example)
     mentions = [
@@ -121,11 +121,12 @@ def rule_hits(example: Example) -> dict[str, bool]:
 
 
 def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
-    """Return person, number and gender of a mention by its words.
+    """Return the person, number and gender of a mention by its words.
 
-    A pronoun has its own. Of other mentions the person is 3; they are many where "and" joins words or a plural stands
-    in them ("these", "people") or the head word ends in s and has no capital; and the gender is that of the head word,
-    else of any word but a possessive's owner: a title, a word for a man or woman, a first name.
+    Pronouns have their own features. Other mentions are third person. They are plural if they contain "and", if the
+    head or the first word is a plural word ("these", "people"), or if the head is in lower case and ends in s. Their
+    gender is that of the head word, else of another word that is a title, a word for men or women or a first name,
+    except the owner in a possessive.
     """
     head_word = _casefolded(text, head)
     if head_word in _PRONOUN_FEATURES:
@@ -134,7 +135,7 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
     own = text[head[0] : head[1]]
     several = "and" in words or head_word in _PLURAL_WORDS or words[0] in _PLURAL_WORDS
     plural = own.islower() and own.endswith("s") and not own.endswith(("ss", "us", "is"))
-    # In "Tom's sister" and "the king 's maid" the owner does not count.
+    # The owner in "Tom's sister" and "the king 's maid" does not count.
     free = [
         word for word, after in zip(words, [*words[1:], ""], strict=True) if not (after in ("'s", "’s") or "'" in word)
     ]
@@ -143,7 +144,7 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
 
 
 def agree(one: AgreementFeatures, other: AgreementFeatures) -> bool:
-    """Check whether two mentions may be coreferent: no feature known for both differs."""
+    """Return whether two mentions agree: no feature known for both differs."""
     return all(left is None or right is None or left == right for left, right in zip(one, other, strict=True))
 
 

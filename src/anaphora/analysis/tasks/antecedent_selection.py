@@ -1,7 +1,7 @@
-"""Heads as antecedent selectors, Clark et al. 2019, section 4.3: a mention's head word attends to an antecedent's.
+"""Heads as antecedent selectors, Clark et al. 2019, section 4.3: does a mention's head word attend to an antecedent's?
 
-Weights to the subwords of a word are summed, those from them averaged; special tokens and the mention itself do not
-count. N items, F fields of choice, L layers, H heads.
+Weights are summed over a word's subwords as keys and averaged over them as queries. Special tokens and the mention
+itself are excluded. N items, F choice sets, L layers, H heads.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from anaphora.data.corpora.word_classes import FORMS
 from anaphora.data.example import Example, Span, overlap
 
 CHOICE_SETS = ("words", "preceding", "mentions")
-"""Where the heaviest word is chosen: among all words of the text, those before the mention, or the head words of
-the mentions before it. The first is the protocol of Clark et al.; the last is what the rules choose among."""
+"""Words among which a head's argmax is taken: all words of the text (the protocol of Clark et al.), the words before
+the mention, or the head words of earlier mentions (from which the rules choose)."""
 FORM_COLUMNS = ("all", *FORMS)
 
 Hits = NDArray[np.float32]
 
 
 def form_of(example: Example) -> str:
-    """Return the column of an example: its factor `form` if that is one of `FORMS`, else "pronoun"."""
+    """Return the mention form of an example: its factor `form` if that is one of `FORMS`, else "pronoun"."""
     form = example.factors.get("form", "")
     return form if form in FORMS else "pronoun"
 
 
 def has_preceding_antecedent(example: Example) -> bool:
-    """Check whether some antecedent precedes the mention."""
+    """Return whether an antecedent precedes the mention."""
     return any(example.candidates[index][0] < example.pronoun for index in example.antecedents)
 
 
 def selection_hits(record: AttentionRecord) -> Hits:
-    """Return the correctness of the heaviest word in each of `CHOICE_SETS`: (F, L, H), 1 / k for a tie among k.
+    """Return the correctness of each head's argmax in each of `CHOICE_SETS`: (F, L, H); 1 / k for each word in a tie.
 
-    The word is right if it holds a head word of an antecedent. In the field of mentions only those before count. Layers
-    without attention have NaN.
+    A word is right if it contains an antecedent's head word. Among "mentions" only earlier mentions count. NaN in
+    layers without attention.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
@@ -60,7 +60,7 @@ def selection_hits(record: AttentionRecord) -> Hits:
             continue
         heaviest = within == within.max(axis=2, keepdims=True)
         hits[number] = (heaviest & right[allowed]).sum(axis=2) / heaviest.sum(axis=2)
-    hits *= record.weights.any(axis=2)  # a head without weights picks nothing
+    hits *= record.weights.any(axis=2)  # a head without weights has no argmax
     hits[:, ~record.weights.any(axis=(1, 2))] = np.nan
     return hits
 
@@ -71,43 +71,43 @@ def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """The picks of every head of a model in a split.
+    """Correctness of every head of a model as an antecedent selector on a split.
 
     Attributes:
-        examples: N items.
-        hits: (N, F, L, H) the correctness of each head; NaN in layers without attention.
+        examples: the N items.
+        hits: correctness in each choice set, (N, F, L, H); NaN in layers without attention.
     """
 
     examples: Sequence[Example]
     hits: Hits
 
     def items(self, column: str) -> NDArray[np.int64]:
-        """Return the items of a column."""
+        """Return the indices of the items in one of `FORM_COLUMNS`."""
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Return every head's share of right picks, (L, H); NaN in layers without attention."""
+        """Return every head's accuracy, (L, H); NaN in layers without attention."""
         accuracy: NDArray[np.float64] = self.hits[self.items(column), CHOICE_SETS.index(field)].mean(
             axis=0, dtype=np.float64
         )
         return accuracy
 
     def best(self, field: str, column: str) -> Head:
-        """Return the head with the most right picks, the first one in a tie."""
+        """Return the head with the highest accuracy, the first in a tie."""
         accuracy = self.accuracy(field, column)
         layer, head = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
         return Head(int(layer), int(head))
 
     def head_hits(self, head: Head, field: str) -> NDArray[np.float64]:
-        """Return the correctness of one head: (N,)."""
+        """Return the correctness of one head in a choice set: (N,)."""
         return self.hits[:, CHOICE_SETS.index(field), head.layer, head.head].astype(np.float64)
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Collect selections from numbered records in any order, each once.
+    """Collect the selections of all heads from records in any order, each with the index of its example.
 
     Raises:
-        ValueError: there is no record.
+        ValueError: there are no records.
     """
     hits: Hits | None = None
     for number, record in records:
@@ -122,18 +122,18 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 
 @dataclass(frozen=True, kw_only=True)
 class SelectorAccuracy:
-    """How often a selector picks an antecedent, with 95 % bootstrap intervals over documents.
+    """Accuracy of an antecedent selector, with 95 % bootstrap intervals over documents.
 
     Attributes:
         subset: "all", or "factor=value".
-        selector: a rule; "best head", chosen for the column; "one head", chosen for all columns; or "untrained", the
-            mean over models of each one's best head for the column.
-        field: of `CHOICE_SETS`; "mentions" for rules.
-        column: of `FORM_COLUMNS`.
-        layer, head: of a head of the model, else None.
-        development: its accuracy where it was chosen.
-        interval: None if the documents do not show how the share varies, as one document alone.
-        over_nearest: the accuracy minus that of the nearest mention on the same items.
+        selector: name of a rule; "best head", chosen for the column; "one head", chosen for all columns; or
+            "untrained", the mean over untrained models of the best head for the column.
+        field: one of `CHOICE_SETS`; "mentions" for rules.
+        column: one of `FORM_COLUMNS`.
+        layer, head: indices of the head; None for rules and untrained models.
+        development: the head's accuracy on the items on which it was chosen.
+        interval: None if the documents do not determine an interval.
+        over_nearest: accuracy minus that of the nearest mention on the same items.
     """
 
     subset: str
@@ -153,7 +153,7 @@ class SelectorAccuracy:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadSelection:
-    """How often a head picks an antecedent on a split."""
+    """Accuracy of one head as an antecedent selector on a split."""
 
     split: str
     field: str
@@ -169,13 +169,13 @@ def selection_table(
     """Return the accuracy of every rule and every chosen head on the measured split.
 
     Args:
-        development: where heads are chosen.
-        measured: the same model on the split that is reported.
-        untrained: the two for models at their random start.
-        by: factors; for each value of each, the same rows once more on its items, with the same heads.
+        development: selections on the split on which heads are chosen.
+        measured: selections of the same model on the reported split.
+        untrained: pairs of such selections of untrained models.
+        by: names of factors; the rows are repeated on the items with each value, with the same heads.
 
     Returns:
-        One for every subset, selector, field and column; columns without items are left out.
+        One row per subset, selector, choice set and column; columns without items are left out.
     """
     rules = [rule_hits(example) for example in measured.examples]
     by_rule = {name: np.array([one[name] for one in rules], dtype=np.float64) for name in RULES}
@@ -211,7 +211,7 @@ def _subsets(examples: Sequence[Example], by: Sequence[str]) -> list[tuple[str, 
 
 
 class _Cell:
-    """The items averaged in a few rows."""
+    """Items of one subset and column, over which rows of the table are averaged."""
 
     def __init__(
         self, examples: Sequence[Example], items: NDArray[np.int64], nearest: NDArray[np.float64], names: dict[str, str]
@@ -246,7 +246,7 @@ class _Cell:
 
 
 def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
-    """Return how often every head picks an antecedent, by field and column; layers without attention have no rows."""
+    """Return the accuracy of every head by choice set and column; layers without attention have no rows."""
     return [
         HeadSelection(split=split, field=field, column=column, layer=layer, head=head, accuracy=rounded(float(value)))
         for field in CHOICE_SETS

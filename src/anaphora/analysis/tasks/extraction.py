@@ -1,7 +1,7 @@
-"""Extraction of attention rows of any number of items, in small parts.
+"""Extraction of attention rows from any number of items, in small parts.
 
-Batches are planned before shards are assigned, so an item is computed next to the same others however many shards
-there are, and its numbers are the same to the last bit.
+Batches are planned before shards are assigned. An item is therefore in the same batch for any number of shards, and its
+weights are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     import pyarrow
 
 PART_ITEMS = 512
-"""Items that are read and tokenized at a time; a part of a split that one shard takes has at least as many."""
+"""Number of items tokenized at a time, and smallest number of items in a part of a split."""
 PART_CHARACTERS = 400_000
-"""A part has fewer items where their texts are longer than this together."""
-_SAMPLE = 64  # items whose lengths tell about those of all
+"""Total length in characters from which a part ends with fewer items."""
+_SAMPLE = 64  # items from whose lengths sizes are estimated
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The items of a split to extract, read on demand.
+    """Items of a split to extract, loaded on demand.
 
     Attributes:
-        groups: of each of N items.
-        characters: (N,) of their texts.
-        read: the items of some ascending numbers.
-        fingerprint: of the corpus; empty for a sentence of one's own.
+        groups: group of each of N items.
+        characters: length of each item's text in characters, (N,).
+        read: function that returns the items at ascending indices.
+        fingerprint: fingerprint of the corpus; empty for the user's own sentence.
     """
 
     groups: list[str]
@@ -58,7 +58,7 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return at most this many items, as whole groups, evenly spread; all of them for None."""
+        """Return a selection of at most `most` items in whole groups, evenly spaced; all items for None."""
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -70,7 +70,7 @@ class Selection:
         )
 
     def parts(self) -> list[list[int]]:
-        """Return all items as whole groups in parts of about `PART_ITEMS`, the items of each in ascending order."""
+        """Return the item indices in parts of about `PART_ITEMS`, with whole groups and ascending indices."""
         parts: list[list[int]] = [[]]
         characters = 0
         for members in items_by_group(self.groups).values():
@@ -82,7 +82,7 @@ class Selection:
         return [sorted(part) for part in parts]
 
     def shard(self, number: int, count: int) -> list[list[int]]:
-        """Return the parts of one of several shards, counted from 1.
+        """Return the parts of shard `number` of `count`, numbered from 1.
 
         Raises:
             UserError: there are fewer parts than shards.
@@ -99,14 +99,14 @@ class Selection:
 def _read_sorted(
     read: Callable[[Sequence[int]], Sequence[Example | Text]], numbers: Sequence[int]
 ) -> list[Example | Text]:
-    """Return items in a given order, from a function that reads them in ascending order."""
+    """Return the items at the given indices, from a function that needs ascending indices."""
     ascending = sorted(numbers)
     items = dict(zip(ascending, read(ascending), strict=True))
     return [items[number] for number in numbers]
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Return the items of a split of a corpus.
+    """Return a selection of at most `most` items from a split of a corpus.
 
     Raises:
         UserError: the split is empty.
@@ -122,18 +122,18 @@ def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
 
 
 def single_item(item: Example | Text) -> Selection:
-    """Return one sentence of the user as the selection."""
+    """Return a selection with one item."""
     return Selection([""], np.array([len(item.text)]), lambda numbers: [item] * len(numbers))
 
 
 @dataclass(frozen=True)
 class ExtractedBatch:
-    """The rows written at once.
+    """Attention rows that are written at once.
 
     Attributes:
-        items: what each item holds, with its number.
-        rows: of the pronouns, or of the words that attend.
-        scores: as `scores_table` has them, of the items that can be scored; None for texts.
+        items: fields of each item as JSON values, with its index.
+        rows: attention rows of the pronouns or query words.
+        scores: table of the items that can be scored (`scores_table`); None for texts.
     """
 
     items: list[dict[str, Any]]
@@ -143,14 +143,14 @@ class ExtractedBatch:
 
 @dataclass(frozen=True)
 class Extractor:
-    """An extractor that reads items and captures their rows.
+    """Extractor of attention rows from a selection of items.
 
     Attributes:
-        run: whose attention.
+        run: the run with the model.
         selection: the items.
-        words: of texts, those that attend; all of them where none is named.
-        chunk_tokens: of texts, tokens that the model reads at once at most.
-        most_weights: attention weights that are held at a time, of all layers and heads.
+        words: query words in texts; empty for all words.
+        chunk_tokens: maximum number of tokens in a chunk of a text.
+        most_weights: maximum number of attention weights in memory, over all layers and heads.
     """
 
     run: Run
@@ -160,13 +160,13 @@ class Extractor:
     most_weights: int
 
     def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
-        """Yield the rows of some items, a batch at a time, in the order of the parts.
+        """Yield the rows of the items in batches, in the order of the parts.
 
         Raises:
-            UserError: an item is too long for the model, or has nothing that attends.
+            UserError: an item is too long for the model or has no query word.
         """
         for part in parts:
-            count = max(1, len(part) // PART_ITEMS)  # for a group may have many more
+            count = max(1, len(part) // PART_ITEMS)  # a large group makes a large part
             for window in range(count):
                 numbers = part[len(part) * window // count : len(part) * (window + 1) // count]
                 items = self.selection.read(numbers)
@@ -206,7 +206,7 @@ class Extractor:
                 for query, row in zip(chunk.queries, () if by_word is None else by_word, strict=True)
             ]
             yield ExtractedBatch(items, rows, None)
-            items = []  # each stands once, before its first row
+            items = []  # each item is written once, before its first row
         if items:
             yield ExtractedBatch(items, [], None)
 
@@ -215,7 +215,7 @@ class Extractor:
         return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
 
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
-        """Yield consecutive items with at most `most_weights` weights per head, or a single item."""
+        """Return the indices of consecutive items in portions of at most `most_weights` weights or a single item."""
         layers, heads = self.shape
         portions: list[list[int]] = []
         held = 0
@@ -233,10 +233,9 @@ class Extractor:
         return self.run.config.model.layers, heads_of(self.run.config.model.attention)
 
     def estimate(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """Estimate the rows of some items, and their bytes on disk, from the lengths of a few of them."""
+        """Estimate the number of rows of the parts and their bytes on disk, from a sample of items."""
         numbers = [number for part in parts for number in part]
-        sample = [numbers[place * len(numbers) // _SAMPLE] for place in range(_SAMPLE)]
-        sample = list(dict.fromkeys(sample))
+        sample = list(dict.fromkeys(numbers[index * len(numbers) // _SAMPLE] for index in range(_SAMPLE)))
         items = [self.selection.read([number])[0] for number in sample]
         share = float(self.selection.characters[numbers].sum() / self.selection.characters[sample].sum())
         examples = [item for item in items if isinstance(item, Example)]
@@ -248,7 +247,7 @@ class Extractor:
             counts = [(len(chunk.queries), len(chunk.tokens.ids)) for chunk in chunks]
         layers, heads = self.shape
         rows = len(numbers) if examples else round(share * sum(queries for queries, _ in counts))
-        # Two bytes a weight and four a scale; the characters of a token take about two once they are compressed.
+        # Two bytes per weight, four per scale, and about two compressed bytes per token for its span.
         size = sum(queries * (length * (2 * layers * heads + 2) + 4 * layers * heads) for queries, length in counts)
         return rows, round(share * size)
 

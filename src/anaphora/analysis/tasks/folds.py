@@ -1,4 +1,4 @@
-"""Runs that were trained on the folds of one corpus: each answers the items of its own fold."""
+"""Cross-validation: runs trained on the folds of one corpus answer the items of their held-out fold."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from anaphora.settings.run import Config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
-    """Return every fold's dev split, answered by its runs and by shortcuts fitted on its training split.
+    """Return the dev splits of all folds, with the answers of the folds' runs and of shortcuts fitted on each fold.
 
     Args:
-        runs: of all folds.
-        progress: is called with the name of each stage.
-        by: factors that the items must have.
+        runs: runs of all folds.
+        progress: callback for progress messages.
+        by: names of factors that the items must have.
 
     Raises:
-        UserError: they lack one of them, or a run was trained on other items.
+        UserError: the items lack a factor, or a run was trained on other items.
     """
     by_fold: dict[int, list[Run]] = {}
     for run in sorted(runs, key=lambda one: one.config.seed):
@@ -59,7 +59,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
 
 
 def concatenated_parts(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[int]) -> dict[str, Floats]:
-    """Concatenate the correctness of shortcuts on several parts; NaN if a shortcut is missing in a part."""
+    """Concatenate the correctness of shortcuts over parts of the items; NaN for parts without the shortcut."""
     names = list(dict.fromkeys(name for part in parts for name in part))
     return {
         name: np.concatenate([part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True)])
@@ -68,10 +68,10 @@ def concatenated_parts(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[in
 
 
 def check_folds(runs: Sequence[Run]) -> None:
-    """Check that runs are all folds of one corpus, in equal numbers.
+    """Check that runs cover all folds of one corpus, with equally many runs per fold.
 
     Raises:
-        UserError: naming the run and what is wrong with it.
+        UserError: a run does not belong to the folds, or the numbers of runs differ.
     """
     if not runs:
         raise UserError("runs ([]) must name the runs of all folds")
@@ -99,7 +99,7 @@ def require_same_recipe(runs: Sequence[Run]) -> None:
     """Check that runs differ only in fold and seed, including the runs that they started from.
 
     Raises:
-        UserError: naming the first that does.
+        UserError: a run has other settings; the message names the first such run.
     """
     for run in runs:
         if _without_fold_and_seed(run.config) != _without_fold_and_seed(runs[0].config):
@@ -114,17 +114,17 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return the recipe of a run's start, the same for two seeds of one recipe."""
+    """Return a key for the settings of the run that another run started from, equal for all folds and seeds."""
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start
     return repr(_without_fold_and_seed(stored.read(written)))
 
 
 def fold_count(run: Run) -> int:
-    """Return the number of folds in a run's data, 0 for none."""
+    """Return the number of folds of a run's data; 0 without cross-validation."""
     return int(getattr(run.config.data, "folds", 0) or 0)
 
 
 def fold_of(run: Run) -> int:
-    """Return the fold that is held out from a run."""
+    """Return the index of a run's held-out fold."""
     return int(getattr(run.config.data, "fold", 0))

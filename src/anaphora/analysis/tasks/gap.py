@@ -1,6 +1,6 @@
-"""Name decisions: whether the pronoun means each of two names, with F1 as in Webster et al. 2018.
+"""GAP scores: F1 of decisions whether the pronoun means each name, as in Webster et al. 2018.
 
-S models, N items, M candidates at most.
+S models, N items, up to M candidates, D bootstrap samples.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from anaphora.data.example import Example, Span, codes_of
 Decisions = NDArray[np.bool_]
 
 BOTH_WAYS_SUFFIX = ", both ways"
-"""The suffix of a row whose answers are the mean over the text as it is and with its names exchanged."""
+"""Suffix of a row whose answers are averaged over the original text and the text with its names exchanged."""
 _BOOTSTRAP_SAMPLES = 2000
-_BLIND_CHOICES = 100  # of the rule "random"
+_BLIND_CHOICES = 100  # random choices averaged by the rule "random"
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapScore:
-    """The scores of name decisions; means over the models if there are several.
+    """Scores of name decisions, averaged over models.
 
     Attributes:
-        f1: over all decisions on all names, precision and recall with it.
-        masculine, feminine: F1 over the items whose pronoun is masculine, or feminine.
-        bias: feminine / masculine; 1 is none.
-        weighted_bias: the same where texts that name few and many count alike for both genders: a text of either is
-            weighted by how often its fifth, by number of names, stands in all items and how often in its gender.
-        interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap over texts, the same texts for all
-            models.
+        f1, precision, recall: scores over the decisions on all names.
+        masculine, feminine: F1 on the items with a masculine or feminine pronoun.
+        bias: feminine / masculine F1; 1 means no bias.
+        weighted_bias: bias with items weighted such that both genders have the same distribution over quintiles of the
+            number of names in a text.
+        interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap intervals over texts, with the same
+            samples for all models.
     """
 
     items: int
@@ -56,11 +56,11 @@ class GapScore:
 
 
 def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
-    """Return the scores of some models' decisions.
+    """Return the GAP scores of decisions.
 
     Args:
-        decisions: (S, N, M) whether each model takes each name for an antecedent; False where there is no candidate.
-        examples: N items; the factor `gender` says "male" or "female".
+        decisions: mask of the names that each model takes for antecedents, (S, N, M); False for absent candidates.
+        examples: N items with the factor `gender`, "male" or "female".
 
     Raises:
         ValueError: an item has no gender.
@@ -92,12 +92,12 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
 
 
 def score_columns(score: GapScore) -> dict[str, float]:
-    """Return a score as the columns of a table; numbers that do not exist are NaN."""
+    """Return the float fields of a score as columns of a table, with the ends of intervals; NaN without an interval."""
     return {name: value for name, value in table_row(score).items() if isinstance(value, float)}
 
 
 def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:
-    """Return the scores of random choices and of rules without attention, which name one of two names per item."""
+    """Return the scores of random choices and of rules that pick one of two names per item."""
     policies: dict[str, Callable[[Example], Floats]] = {
         "nearest": nearest,
         "first": first,
@@ -111,17 +111,17 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
 
 
 def _random_decisions(items: int, seed: int) -> Decisions:
-    """Return the decisions of many random choices between two names: (S, N, 2)."""
+    """Return random choices between two names as decisions: (S, N, 2)."""
     choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, items))
     decisions: Decisions = choices[:, :, None] == np.arange(2)
     return decisions
 
 
 def require_two_names(examples: Sequence[Example]) -> list[Example]:
-    """Check that each example has two names and a pronoun with a gender, and return the examples.
+    """Return the examples after checking that each has two names and a gender.
 
     Raises:
-        UserError: one has not, or there is none.
+        UserError: an example has other candidates or no gender, or there are no examples.
     """
     for number, example in enumerate(examples):
         if len(example.candidates) != 2 or example.factors.get("gender") not in ("male", "female"):
@@ -137,11 +137,11 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
 def f1_difference(
     decisions: Decisions, other: Decisions, examples: Sequence[Example]
 ) -> tuple[float, tuple[float, float]]:
-    """Return the difference of F1 between two sets of decisions on the same items, with its paired interval.
+    """Return the difference in mean F1 between two sets of decisions on the same items, with its paired interval.
 
     Args:
-        decisions, other: (S, N, M) as in `gap_score`; means over the models.
-        examples: N items.
+        decisions, other: decisions of the models, (S, N, M), as for `gap_score`.
+        examples: the N items.
     """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
@@ -155,14 +155,14 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def _count_names(text: str) -> int:
-    """Count the different stretches of capitalised words in a text, about its number of names."""
+    """Count the distinct sequences of capitalised words in a text, an estimate of its number of names."""
     return len(set(_CAPITALISED.findall(text)))
 
 
 def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
-    """Return weights (N,) of the items that balance genders within every fifth by number of names.
+    """Return weights that balance the genders within each quintile of the number of names: (N,).
 
-    0 if a fifth has items of one gender alone: there is nothing to compare them with.
+    Items of a quintile with only one gender get weight 0.
     """
     counts = np.asarray(names)
     fifths = np.searchsorted(np.quantile(counts, (0.2, 0.4, 0.6, 0.8)), counts)
@@ -177,14 +177,14 @@ def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Float
 
 
 def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return hits, false alarms and misses of each item: (S, N, M) -> (S, N, 3)."""
+    """Return the numbers of hits, false alarms and misses of each item: (S, N, M) -> (S, N, 3)."""
     gold = gold_decisions(examples, decisions.shape[2])
     counts: NDArray[np.int64] = np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2)
     return counts
 
 
 def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
-    """Return how often each item is in each bootstrap sample of texts: (D + 1, N), the original items first."""
+    """Return the counts of each item in the bootstrap samples of texts: (D + 1, N), the original sample first."""
     codes = np.array(codes_of(clusters(examples)))
     texts = len(np.unique(codes))
     counts = np.random.default_rng(0).multinomial(texts, np.full(texts, 1 / texts), size=_BOOTSTRAP_SAMPLES)
@@ -192,7 +192,7 @@ def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
 
 
 def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
-    """Return which candidates are antecedents: (N, M)."""
+    """Return a mask of the antecedents: (N, M)."""
     gold = np.zeros((len(examples), most), dtype=np.bool_)
     for number, example in enumerate(examples):
         gold[number, list(example.antecedents)] = True
@@ -200,29 +200,29 @@ def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
 
 
 def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
-    """Return the decisions of answers that name one of M candidates or none: (N,) -> (N, M)."""
+    """Return answers, each the index of a candidate or `NO_CANDIDATE`, as decisions: (N,) -> (N, M)."""
     decisions: Decisions = answers[:, None] == np.arange(most)
     return decisions
 
 
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Compute F1 from (D, N) weights of the items and (S, N, 3) hits, false alarms and misses -> (D, S)."""
+    """Return F1 from weights of the items (D, N) and hits, false alarms and misses (S, N, 3): (D, S)."""
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
-    # Without a decision or an antecedent anywhere there is nothing to be right about.
+    # F1 is 0 without any decision or antecedent.
     f1: Floats = 2 * hits / np.maximum(2 * hits + alarms + misses, 1)
     return f1
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return F1 on the items of a gender, mean over models: (D, N) weights -> (D,), NaN without weight."""
+    """Return F1 on the items of a gender, averaged over models: (D, N) weights -> (D,), NaN without weight."""
     own = weights * gender
     f1: Floats = np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
     return f1
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % percentiles of a score over samples of texts; NaN if these do not show how it varies."""
-    known = values[np.isfinite(values)]  # without a hit there is no bias to speak of
+    """Return the 95 % percentile interval of a score over samples of texts; NaN if the texts do not determine one."""
+    known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan
     low, high = np.quantile(known, [0.025, 0.975])
@@ -230,21 +230,21 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
 
 
 def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Floats, Floats]:
-    """Return, for each of K policies, the score threshold that gives the best F1.
+    """Return the score threshold with the best F1 for each of K policies; answers below it become "none of them".
 
     Args:
-        top: (N, K) the score of the candidate that each policy names.
-        right: (N, K) whether that one is an antecedent.
-        antecedents: how many names are antecedents in all.
+        top: score of each policy's answer, (N, K).
+        right: mask of the answers that are antecedents, (N, K).
+        antecedents: total number of names that are antecedents.
 
     Returns:
-        (K,) thresholds and the F1 that each reaches: an answer below its threshold is taken for "none of them".
+        The thresholds and their F1, (K,) each.
     """
     order = np.argsort(-top, axis=0, kind="stable")
     ranked = np.take_along_axis(top, order, axis=0)
     hits = np.take_along_axis(right, order, axis=0).cumsum(axis=0)
     f1 = 2 * hits / (np.arange(1, len(top) + 1)[:, None] + antecedents)
-    # Equal scores cannot be parted: only the last of them is a place to cut.
+    # Equal scores cannot be separated, so only the last of them can be the threshold.
     f1[:-1][ranked[:-1] == ranked[1:]] = -1
     best = f1.argmax(axis=0)
     columns = np.arange(top.shape[1])
@@ -263,12 +263,12 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 
 
 def parallelism(example: Example) -> Floats:
-    """Apply a rule after the parallelism baseline of Webster et al. 2018, with roles from neighbouring words.
+    """Score candidates by parallel roles, after the parallelism baseline of Webster et al. 2018: (M,).
 
-    A mention is possessive before 's, a subject at the start of a sentence or behind a comma or a conjunction, and an
-    object elsewhere. "he" and "she" are subjects, "him" an object, "his" possessive; "her" is an object before a mark,
-    a preposition or a conjunction, and possessive elsewhere. A candidate with a mention of the pronoun's role comes
-    before one without; the nearest of those that are left is the answer.
+    Roles come from neighbouring words. A mention is possessive before 's, a subject at the start of a sentence or after
+    punctuation or a conjunction, else an object. "he" and "she" are subjects, "him" is an object, "his" is possessive;
+    "her" is an object before punctuation, a preposition or a conjunction, else possessive. Candidates with a mention in
+    the pronoun's role come first, then the nearest.
     """
     role = _pronoun_role(example.text, example.pronoun)
     near = nearest(example)

@@ -1,7 +1,4 @@
-"""Evaluation of a run on texts: labels compared with a bag of words, or the perplexity of masked words.
-
-N texts, F features.
-"""
+"""Evaluation of runs on texts: accuracy of labels compared with a bag of words, and masked-LM perplexity; N texts."""
 
 from __future__ import annotations
 
@@ -30,17 +27,17 @@ from anaphora.settings.model.prediction import Label
 LabelNumbers = NDArray[np.int64]
 
 INVERSE_PENALTIES = (0.1, 1.0, 10.0)
-"""Inverse strengths of the bag's penalty; the one that is best on the development split is taken."""
+"""Inverse penalties of the bag of words; the best on the development split is used."""
 
 
 def label_names(run: Run) -> list[str]:
-    """Return the labels of a run."""
+    """Return the label names of a run's prediction head."""
     assert isinstance(run.config.task.prediction, Label)
     return run.config.task.prediction.labels
 
 
 def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
-    """Return the label that a run gives each text: (N,), numbers in `label_names`."""
+    """Return a run's predicted labels as indices into `label_names`: (N,)."""
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
     device = run.model.device
@@ -53,10 +50,10 @@ def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
 
 
 def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
-    """Return the label that a linear model of words and pairs of neighbours gives each text.
+    """Return the labels predicted by a logistic regression on binary unigrams and bigrams of words.
 
-    A logistic regression on which of them a text holds (Wang and Manning 2012 call it a strong baseline), fitted on the
-    training split; its penalty is chosen on the development split. Of Chinese, characters are the words.
+    This is a strong baseline (Wang and Manning 2012). It is fitted on the training split, with the penalty chosen on
+    the development split. Chinese texts are split into characters.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -69,9 +66,9 @@ def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequ
 
 
 def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
-    """Return the label that a linear model of the tokens of a run's encoder gives each text, without order.
+    """Return the labels predicted by the regression of `bag_of_words` on the run's own tokens, without their order.
 
-    The same logistic regression on which of the run's own tokens a text holds, cut off where the run cuts it off.
+    Texts are truncated as for the run.
     """
     from scipy import sparse
 
@@ -89,7 +86,7 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
 def _logistic_regression_labels(
     features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
 ) -> list[str]:
-    """Return the labels of the last of three matrices by a logistic regression on the first, chosen on the second."""
+    """Return the labels of the third feature matrix, by a model fitted on the first with a penalty from the second."""
     from sklearn.linear_model import LogisticRegression
 
     known, held_out, evaluated = features
@@ -106,11 +103,11 @@ def _logistic_regression_labels(
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsOfPolicy:
-    """The accuracy of a policy's labels; intervals draw whole groups of texts.
+    """Accuracy of a policy's labels; intervals resample whole groups of texts.
 
     Attributes:
-        lowest, highest: accuracy of several runs; None for a single one.
-        first_minus: the accuracy of the first policy minus this one's.
+        lowest, highest: range of accuracies over runs; None for a single run.
+        first_minus: accuracy of the first policy minus this policy's accuracy.
     """
 
     policy: str
@@ -125,7 +122,7 @@ class LabelsOfPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAccuracy:
-    """The accuracy of a run and of the bag of words on the texts of a label; `more` is their difference."""
+    """Accuracy of a run and of the bag of words on the texts with one label; `more` is run minus bag of words."""
 
     label: str
     texts: int
@@ -138,11 +135,11 @@ class LabelAccuracy:
 
 
 def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
-    """Return the accuracy of each policy.
+    """Return the accuracy of each policy's labels.
 
     Args:
         texts: N texts with their labels.
-        answers: by policy the labels that it gives all texts, one list for each run.
+        answers: predicted labels of all texts by policy, one list per run.
     """
     gold = np.array([one.label for one in texts])
     right = {
@@ -170,7 +167,7 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
 
 
 def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[LabelAccuracy]:
-    """Return the accuracy of a run and of the bag of words, over all texts and by label; intervals over groups."""
+    """Return the accuracy of a run and of the bag of words on all texts and by label, with intervals over groups."""
     gold = np.array([one.label for one in texts])
     right, bag_right = ((np.array(named) == gold).astype(np.float64) for named in (answers, bag))
     rows = []
@@ -198,9 +195,9 @@ def _groups(texts: Sequence[Text]) -> list[str | int]:
 
 
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
-    """Return the perplexity of masked words, exp of their mean cross-entropy, and how many tokens they have.
+    """Return the perplexity of masked tokens, exp of their mean cross-entropy, and the number of masked tokens.
 
-    The share of masked words is that of training; they are the same ones every time.
+    The masked share is that of training, and the masked words are the same in every call.
     """
     data = encode_texts(run, texts, ())
     total, masked = 0.0, 0
@@ -217,7 +214,11 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 
 
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
-    """Encode texts for the run's model; with labels, only the beginning of each."""
+    """Encode texts for a run's model; texts with labels are truncated.
+
+    Raises:
+        UserError: a text is too long for the model.
+    """
     data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels, cached)
     check_length(run.config.model, data.max_tokens())
     return data

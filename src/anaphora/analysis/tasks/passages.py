@@ -1,4 +1,4 @@
-"""Attention rows of many mentions of one text from a single pass over the text."""
+"""Attention rows of many mentions of a text from a single forward pass."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from anaphora.settings.batching import Batching
 
 
 class Passages:
-    """Examples whose texts are encoded once, even if several examples share a text.
+    """Examples grouped by text, so that each text is encoded once.
 
     Raises:
-        UserError: no token covers a mention.
+        UserError: a mention has no token.
     """
 
     def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
@@ -48,17 +48,17 @@ class Passages:
     def records(
         self, encoder: Encoder, batching: Batching, progress: Callable[[int], object] = lambda _: None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the number of each example and its mention's rows of every layer and head; texts sorted by length.
+        """Yield the index of each example and the record of its mention's attention, texts sorted by length.
 
-        No candidate is marked, whatever the prediction head of the model: marks would give the mentions away.
+        Candidates are never marked in the input, because marks would reveal the mentions.
 
         Args:
-            encoder: in evaluation mode.
-            batching: how texts share a pass.
-            progress: is called with the number of texts of each pass.
+            encoder: the encoder, in evaluation mode.
+            batching: settings of the batches.
+            progress: callback that receives the number of texts in each batch.
 
         Raises:
-            UserError: the encoder reads the pronoun apart from its text: one pass cannot do so for all mentions.
+            UserError: the encoder takes the pronoun as a second sequence, so that one pass cannot serve all mentions.
         """
         if encoder.settings.second_sequence:
             raise UserError("model.second_sequence reads one pronoun of a text; here every mention is evaluated")

@@ -1,4 +1,4 @@
-"""A probe over all heads: a linear classifier on the attention between pronoun and candidates.
+"""Probe over all heads: a linear classifier on the attention between pronoun and candidates.
 
 N items, L layers, H heads, M candidates.
 """
@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from anaphora.analysis.scores.baselines.policies import Floats
 
 MIN_WEIGHT = 1e-6
-"""The least weight that counts, so that each has a logarithm."""
+"""Lower limit of weights before the logarithm."""
 INVERSE_PENALTIES = tuple(10.0**power for power in range(-4, 0))
-"""The inverse regularisation strengths among which the training items choose, by five folds."""
+"""Inverse regularisation strengths, chosen by five-fold cross-validation on the training items."""
 
 
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
-    """Return each candidate's row of features: log weights of every head, its own and the mean of the others'.
+    """Return the features of each candidate: log weights in every head, its own and the mean over other candidates.
 
-    Every item has exactly M candidates: where one had fewer, the mean would count weights that are not there.
+    Every item must have exactly M candidates, because the mean would include absent candidates.
 
     Args:
-        forth: (N, L, H, M) the weight that the pronoun puts on each candidate.
-        back: (N, L, H, M) the weight that each candidate puts on the pronoun.
+        forth: weight from the pronoun to each candidate, (N, L, H, M).
+        back: weight from each candidate to the pronoun, (N, L, H, M).
 
     Returns:
         (N, M, 4 * L * H).
@@ -38,13 +38,13 @@ def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floa
 
 
 def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: Sequence[int], seed: int = 0) -> Floats:
-    """Return the probability of every candidate from a logistic regression fitted on the other folds.
+    """Return each candidate's probability of being an antecedent, from a logistic regression fitted on other folds.
 
     Args:
-        features: (N, M, F).
-        gold: (N, M).
-        folds: (N,) the fold of each item.
-        seed: of the solver.
+        features: F features of each candidate, (N, M, F).
+        gold: mask of the antecedents, (N, M).
+        folds: fold of each item, (N,).
+        seed: seed of the solver.
 
     Returns:
         (N, M).

@@ -1,4 +1,4 @@
-"""Transfer: a corpus answered by runs trained on another one, with shortcuts fitted on either."""
+"""Transfer: answers of runs to a corpus other than their training corpus, with shortcuts fitted on either corpus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 
 OWN_FOLDS_SUFFIX = "_on_own_folds"
-"""The suffix of a shortcut that is fitted on other folds of the items."""
+"""Suffix of a shortcut fitted on other folds of the evaluated items."""
 
 
 def answer_transfer(
@@ -28,15 +28,15 @@ def answer_transfer(
     seed: int,
     progress: Progress = no_progress,
 ) -> ItemAnswers:
-    """Return every run's answers, and the correctness of shortcuts.
+    """Return the answers of all runs, and the correctness of shortcuts fitted on their training items and by folds.
 
     Args:
-        runs: each answers all items.
-        training: the different training splits of the runs; shortcuts are fitted on each.
-        examples: the items.
-        folds: of `examples`, by group: a learned shortcut is also fitted on the others and evaluated on each.
-        seed: of the folds.
-        progress: is called with the name of each stage.
+        runs: the trained runs.
+        training: the distinct training splits of the runs, on each of which shortcuts are fitted.
+        examples: the items to answer.
+        folds: number of folds of `examples` by group, for shortcuts fitted on the other folds.
+        seed: seed of the folds.
+        progress: callback for progress messages.
     """
     answers = []
     for number, run in enumerate(runs, 1):
@@ -59,7 +59,5 @@ def answer_transfer(
 
 
 def _stack_fits(fits: Sequence[Floats]) -> Floats:
-    """Return one row per fit; a single row if all fits are the same, as for shortcuts without a fit."""
-    import numpy as np
-
+    """Stack the correctness of all fits, (K, N); return (N,) if all are equal, as for shortcuts that are not fitted."""
     return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)
