@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.causal_tests import one_head_tests_of_run
-from anaphora.analysis.causal.permutation import PROJECTIONS, permuted_projections
+from anaphora.analysis.causal.interventions import PROJECTIONS, permuted_projections
 from anaphora.analysis.causal.subjects import Edges, PackedSubject
 from anaphora.analysis.evidence.headline import Headline
 from anaphora.analysis.evidence.measurement import sampled_main_items

@@ -20,8 +20,9 @@ from anaphora.analysis.causal.interventions import (
     uniform_weights,
     zero_edge_values,
 )
-from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, PackedSubject, Scores, next_in_minimal_pair
+from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, PackedSubject, Scores
 from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.quads import next_in_minimal_pair
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit

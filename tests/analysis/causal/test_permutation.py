@@ -4,7 +4,7 @@ import pytest
 import torch
 from encoders import encoder, pack, sentence
 
-from anaphora.analysis.causal.permutation import PROJECTIONS, permutation_within_sentences, permuted_projections
+from anaphora.analysis.causal.interventions import PROJECTIONS, permutation_within_sentences, permuted_projections
 from anaphora.base.errors import UserError
 from anaphora.settings.model import attention as attention_settings
 

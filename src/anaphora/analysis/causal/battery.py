@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -22,7 +22,7 @@ from anaphora.analysis.causal.outcomes import (
     Progress,
 )
 from anaphora.analysis.causal.sentence import HeadEdges, SentenceEdges
-from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, Subject, next_in_minimal_pair
+from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, Subject
 from anaphora.analysis.maps.answers import right_answers, shares_right
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import mention_mass
@@ -30,6 +30,7 @@ from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import clusters, rounded, rounded_interval
 from anaphora.analysis.scores.measures.roles import cue_tokens
+from anaphora.analysis.scores.quads import next_in_minimal_pair
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _
@@ -170,22 +171,15 @@ class CausalTests:
         """Patch the pronoun's rows from the minimal pair's other sentence in the best 1, 2, ... heads; values stay."""
         minimal_pairs = next_in_minimal_pair(self.subject.examples)
         fit = {item: other for item, other in minimal_pairs.items() if self._fits(item, other)}
-        pairs, skipped = (np.zeros(len(self.right), dtype=bool) for _ in range(2))
-        pairs[list(fit)] = True
-        skipped[[item for item in minimal_pairs if item not in fit]] = True
+        pairs, skipped = self._mask(fit), self._mask(minimal_pairs.keys() - fit.keys())
         rows = {item: self.sentences[other].rows for item, other in fit.items()}
-        expected = np.full(len(self.right), -1)
-        expected[list(fit)] = self.answers[list(fit.values())]
-
-        def flipped(heads: Sequence[Head]) -> Bools:
-            follows: Bools = self.subject.patched(heads, rows).argmax(axis=1) == expected
-            return follows
-
         self.progress(_("causal tests: pattern patch"))
-        by_count = {count: flipped(self.order[:count]) for count in self._counts()} if fit else {}
-        head = by_count[1] if fit and self.order[0] == self.head else flipped([self.head]) if fit else pairs
         siblings = [other for other in self.order if other.layer == self.head.layer]
-        layer = flipped(siblings) if fit else pairs
+        by_count, head, layer = dict[int, Bools](), pairs, pairs
+        if fit:
+            by_count = {count: self._flipped(fit, rows, self.order[:count]) for count in self._counts()}
+            head = by_count[1] if self.order[0] == self.head else self._flipped(fit, rows, [self.head])
+            layer = self._flipped(fit, rows, siblings)
         return PatternPatch(pairs, skipped, by_count, head, layer, self._aligned_patch(minimal_pairs, siblings))
 
     def _aligned_patch(self, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
@@ -195,8 +189,7 @@ class CausalTests:
             for item, other in minimal_pairs.items()
             if self.right[item] == self.right[other] == 1 and self.answers[item] != self.answers[other]
         }
-        pairs = np.zeros(len(self.right), dtype=bool)
-        pairs[list(fit)] = True
+        pairs = self._mask(fit)
         if not fit:
             return AlignedPatch(pairs, pairs, pairs)
         tokens = self.subject.tokens
@@ -206,12 +199,20 @@ class CausalTests:
             if lent.shape[2] != queries:  # the pronouns differ in token count: every token gets the mean row
                 lent = lent.mean(axis=2, keepdims=True).repeat(queries, axis=2)
             rows[item] = lay_over(lent, tokens[other].ids, tokens[item].ids)
+        head, layer = (self._flipped(fit, rows, heads) for heads in ([self.head], siblings))
+        return AlignedPatch(pairs, head, layer)
+
+    def _mask(self, items: Iterable[int]) -> Bools:
+        mask = np.zeros(len(self.right), dtype=bool)
+        mask[list(items)] = True
+        return mask
+
+    def _flipped(self, fit: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]) -> Bools:
+        """Return a mask of the items in `fit` whose answer becomes that of their partner with patched rows: (N,)."""
         expected = np.full(len(self.right), -1)
         expected[list(fit)] = self.answers[list(fit.values())]
-        head, layer = (
-            self.subject.patched(heads, rows).argmax(axis=1) == expected for heads in ([self.head], siblings)
-        )
-        return AlignedPatch(pairs, head, layer)
+        flipped: Bools = self.subject.patched(heads, rows).argmax(axis=1) == expected
+        return flipped
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
         """Return, for each map, the score of the pronoun's edge to each candidate and the cost of its knockout.

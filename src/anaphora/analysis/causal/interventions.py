@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import Tensor
@@ -18,12 +18,13 @@ from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
-from anaphora.model.mixer import Edit
+from anaphora.model.mixer import AttentionContext, Edit
 
 FlatEdges = tuple[Tensor, Tensor]
 """Flat positions of the queries and of the keys of E edges, (E,) each."""
 Intervention = Mapping[int, Edit]
 """Edits by the number of the layer."""
+PROJECTIONS = ("query", "key", "value")
 
 
 @contextmanager
@@ -104,6 +105,21 @@ def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
     }
 
 
+def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractContextManager[None]:
+    """Permute queries, keys or values among the tokens of each sentence in every layer, inside the `with` block.
+
+    Each layer and forward pass draws its own permutation from `seed`. Position information in a query or key moves
+    with it.
+
+    Raises:
+        UserError: the encoder has no attention, or the part is unknown.
+    """
+    if part not in PROJECTIONS or not encoder.has_maps:
+        raise UserError(f"permuted ({part!r}) must be one of {', '.join(PROJECTIONS)}, in an encoder with attention")
+    edit = _Permutation(PROJECTIONS.index(part), torch.Generator().manual_seed(seed))
+    return intervene(encoder, dict.fromkeys(range(len(encoder.layers)), edit))
+
+
 class ActivationRecorder(Edit):
     """An edit that changes nothing and records the last forward pass.
 
@@ -122,6 +138,26 @@ class ActivationRecorder(Edit):
     def mixed(self, mixed: Tensor) -> Tensor:
         self.recorded_mixed = mixed
         return mixed
+
+
+class _Permutation(Edit):
+    def __init__(self, part: int, draw: torch.Generator) -> None:
+        self.part, self.draw = part, draw
+
+    def projected(
+        self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        projections = [query, key, value]
+        order = permutation_within_sentences(context.segments, self.draw)[:, None, :, None]
+        projections[self.part] = projections[self.part].gather(2, order.expand_as(projections[self.part]))
+        return projections[0], projections[1], projections[2]
+
+
+def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Tensor:
+    """Return a random order of the tokens within each sentence: (B, T) segment numbers -> (B, T) column indices."""
+    keys = segments + 0.999 * torch.rand(segments.shape, generator=draw).to(segments.device)
+    order = torch.empty_like(segments)
+    return order.scatter(1, segments.argsort(dim=1, stable=True), keys.argsort(dim=1))
 
 
 class _HeadEdit(Edit):

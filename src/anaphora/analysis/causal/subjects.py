@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from anaphora.analysis.causal.interventions import (
     zero_edge_values,
 )
 from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.quads import cyclic_pairs, next_in_minimal_pair
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import evaluation_batches
@@ -298,25 +298,12 @@ class PackedSubject(EditedSubject):
         return of_batch
 
 
-def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
-    """Return a map from each item to the next item of its minimal pair, in a cycle."""
-    sets: defaultdict[str, list[int]] = defaultdict(list)
-    for item, example in enumerate(examples):
-        if example.minimal_pair:
-            sets[example.minimal_pair].append(item)
-    return {one: other for items in sets.values() if len(items) > 1 for one, other in _cyclic_pairs(items)}
-
-
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
     """Return a map from each item to the item whose head outputs replace its own in resampling (`ABLATION_MODES`)."""
     languages: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):
         languages[example.language].append(item)
-    partners = {one: other for items in languages.values() for one, other in _cyclic_pairs(items)}
+    partners = {one: other for items in languages.values() for one, other in cyclic_pairs(items)}
     minimal_pairs = next_in_minimal_pair(examples).items()
     partners |= {one: other for one, other in minimal_pairs if len(tokens[one].ids) == len(tokens[other].ids)}
     return partners
-
-
-def _cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
-    return pairwise([*items, items[0]])

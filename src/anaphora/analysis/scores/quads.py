@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,25 @@ def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Exam
 def minimal_pairs_of(examples: Sequence[Example]) -> list[str]:
     """Return the name of each item's minimal pair; "" without one."""
     return [example.minimal_pair for example in examples]
+
+
+def items_of_minimal_pairs(examples: Sequence[Example]) -> list[list[int]]:
+    """Return the item indices of each minimal pair with two or more items."""
+    pairs: defaultdict[str, list[int]] = defaultdict(list)
+    for item, example in enumerate(examples):
+        if example.minimal_pair:
+            pairs[example.minimal_pair].append(item)
+    return [items for items in pairs.values() if len(items) > 1]
+
+
+def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
+    """Return a map from each item to the next item of its minimal pair, in a cycle."""
+    return {one: other for items in items_of_minimal_pairs(examples) for one, other in cyclic_pairs(items)}
+
+
+def cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Return the pairs of neighbours, with the last and the first item as the last pair."""
+    return pairwise([*items, items[0]])
 
 
 def quads_of(examples: Sequence[Example]) -> list[str]:

@@ -5,7 +5,6 @@ N items, L layers, H heads, up to M candidates.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.scores.heads import HeadScores, is_main, macro_weights, strongest_candidates
+from anaphora.analysis.scores.quads import items_of_minimal_pairs
 from anaphora.data.example import codes_of
 
 Floats = NDArray[np.float64]
@@ -230,14 +230,10 @@ class _AntecedentPermutation:
 
 def _minimal_pair_sets(scores: HeadScores) -> list[list[int]]:
     """Return the item indices of each minimal pair in which all cues pick different candidates, sorted by cue."""
-    pairs: defaultdict[str, list[int]] = defaultdict(list)
-    for item, example in enumerate(scores.examples):
-        if example.minimal_pair:
-            pairs[example.minimal_pair].append(item)
     answers = [example.antecedents for example in scores.examples]
     sizes = scores.present.sum(axis=1)
     return [
         sorted(items, key=lambda item: scores.examples[item].factors.get("cue", ""))
-        for items in pairs.values()
-        if len(items) > 1 and len({answers[item] for item in items}) == len(items) and len(set(sizes[items])) == 1
+        for items in items_of_minimal_pairs(scores.examples)
+        if len({answers[item] for item in items}) == len(items) and len(set(sizes[items])) == 1
     ]

@@ -188,14 +188,6 @@ def scores_schema() -> pyarrow.Schema:
     return pyarrow.schema([(name, types.get(name, pyarrow.float32())) for name in SCORE_COLUMNS])
 
 
-@dataclass(frozen=True)
-class _SetValues:
-    """Values of sets of items, with the index of each set's first item."""
-
-    values: Floats
-    first: NDArray[np.int64]
-
-
 class _ItemValues:
     """Values of items, minimal pairs and quads, which are averaged in cells."""
 
@@ -222,8 +214,8 @@ class _ItemValues:
         self.values = {"task_accuracy": task_correct.astype(np.float64), **at_head}
         correct = at_head["candidate_accuracy"]
         self.sets = {
-            "quad_accuracy": _SetValues(*set_products(correct, quads_of(test.examples))),
-            "minimal_pair_accuracy": _SetValues(*set_products(correct, minimal_pairs_of(test.examples))),
+            "quad_accuracy": set_products(correct, quads_of(test.examples)),
+            "minimal_pair_accuracy": set_products(correct, minimal_pairs_of(test.examples)),
         }
         self.chance = test.chance
         self.baselines, self.random_init = baselines, random_init
@@ -248,9 +240,9 @@ class _ItemValues:
         for name, values in self.values.items():
             bounds = (0.0, np.inf if name == "lift" else 1.0)
             means[name], intervals[name] = self._mean(values[numbers], numbers, bounds)
-        for name, item_sets in self.sets.items():
-            inside = np.flatnonzero(items[item_sets.first])
-            means[name], intervals[name] = self._mean(item_sets.values[inside], item_sets.first[inside])
+        for name, (values, first) in self.sets.items():
+            inside = np.flatnonzero(items[first])
+            means[name], intervals[name] = self._mean(values[inside], first[inside])
         chance = rounded(self.chance[numbers].mean())
         return Cell(
             items=len(numbers),

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anaphora.analysis.causal.interventions import ActivationRecorder, FlatEdges, Intervention, patch_rows
-from anaphora.analysis.causal.language_models.model import LanguageModel
-from anaphora.analysis.causal.language_models.questions import ScoredText, answerable_questions
+from anaphora.analysis.causal.language_models.questions import LanguageModel, ScoredText, answerable_questions
 from anaphora.analysis.causal.subjects import Edges, EditedSubject, Scores, resampling_partners, stretched
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError

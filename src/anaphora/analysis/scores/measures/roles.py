@@ -5,7 +5,6 @@ N items, L layers, H heads, T tokens.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.scores.cells import rounded
 from anaphora.analysis.scores.heads import TIE, HeadScores, is_main
+from anaphora.analysis.scores.quads import next_in_minimal_pair
 from anaphora.data.example import Example, Span, overlapping
 
 POSITIONAL_FROM = 0.9
@@ -136,15 +136,9 @@ def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> 
     Returns:
         N masks, (T,) each.
     """
-    pairs: defaultdict[str, list[int]] = defaultdict(list)
-    for item, example in enumerate(examples):
-        if example.minimal_pair:
-            pairs[example.minimal_pair].append(item)
     cues = [np.zeros(len(each), dtype=np.bool_) for each in spans]
-    for items in pairs.values():
-        for item, other in zip(items, [*items[1:], items[0]], strict=True):
-            if item != other:
-                cues[item] = _differing(examples[item], spans[item], examples[other], spans[other])
+    for item, other in next_in_minimal_pair(examples).items():
+        cues[item] = _differing(examples[item], spans[item], examples[other], spans[other])
     return cues
 
 
