@@ -64,7 +64,7 @@ class PatternPatch(NamedTuple):
 
 
 class DoseResponse(NamedTuple):
-    """Score in one map and cost of knockout of the edge to each candidate, with the index of its item; (E,) each."""
+    """Item indices, scores in one map and knockout costs of E edges from a pronoun to a candidate: (E,) each."""
 
     item: NDArray[np.int64]
     score: Floats

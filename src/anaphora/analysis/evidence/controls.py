@@ -256,7 +256,7 @@ def current(
 
 
 def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
-    """Read the controls for a command that rewrites the file; a damaged file is reported but does not stop it."""
+    """Read the controls like `read`, but print the error of a damaged file and return untrained controls."""
     try:
         return read(directory, split)
     except UserError as error:
@@ -265,7 +265,7 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
 
 
 def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
-    """Write the controls of a run directory."""
+    """Write the controls of a run directory, as measured on a split."""
     write_json(controls_path(directory, split), to_json(measured))
 
 

@@ -16,10 +16,10 @@ ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 
 @dataclass(kw_only=True)
 class Protocol:
-    """What is fixed before anything is measured: the level of significance.
+    """Settings that are fixed before anything is measured.
 
-    The report shows a hash of this, of metric, map, direction and split, of the verdict's thresholds and of the run's
-    settings.
+    The report shows a hash of these settings, of metric, map, direction and split, of the verdict's thresholds and of
+    the run's settings.
     """
 
     alpha: float = 0.05  # largest corrected p-value that counts as significant
@@ -31,7 +31,7 @@ class Protocol:
 
 @dataclass(kw_only=True)
 class EvidencePlan:
-    """How the evidence on a run is measured."""
+    """Settings for measuring the evidence on a run."""
 
     split: str = "test"  # `train`, `dev` or `test`
     items: int = 800  # about how many main items, as whole quads, to use for causal tests and other maps

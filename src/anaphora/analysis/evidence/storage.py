@@ -36,9 +36,7 @@ _SCORE_PARTS = (
 
 
 def find_head(directory: Path, split: str = "test") -> Head | None:
-    """Return the head in a run directory's scores that was chosen on the development split; otherwise None.
-
-    A head named by the user does not count.
+    """Return the head stored with a run directory's scores if it was chosen on the development split; else None.
 
     Raises:
         UserError: the file of the scores is damaged.
@@ -52,10 +50,10 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
 
 
 def chosen_head(run: Run, language: str | None = None) -> Head | None:
-    """Return the head of a run chosen on the development split, first from its origin; None if none was chosen.
+    """Return the head of a run chosen on the development split; None if no head was chosen.
 
-    The choice does not depend on the split measured afterwards. A run with a head for each language has the folders
-    "en" and "zh".
+    The choice of the run's publishers (`run.origin`) comes before that in `run.directory`. It does not depend on the
+    split measured afterwards. A run with a head for each language has the folders "en" and "zh".
 
     Args:
         run: the trained run.
@@ -142,7 +140,7 @@ def read_evidence(directory: Path, split: str) -> Evidence | None:
 
 
 def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
-    """Read the evidence for a command that rewrites the file; a damaged file is reported but does not stop it."""
+    """Read the evidence like `read_evidence`, but print the error of a damaged file and return None."""
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:

@@ -123,7 +123,7 @@ class PatternPatching:
 
     @property
     def pairs_used(self) -> int:
-        """Return the number of items in `of_layer` and `of_head`."""
+        """Return the number of items behind `of_layer` and `of_head`."""
         return self.aligned.pairs if self.uses_aligned and self.aligned else self.pairs
 
     @property

@@ -41,7 +41,7 @@ def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.
 
 
 def clusters(examples: Sequence[Example]) -> list[tuple[str, str]]:
-    """Return each item's bootstrap cluster: its template; without one its group; without both the item itself."""
+    """Return each item's bootstrap cluster: its template, else its group, else the item itself."""
     return [
         ("template", example.factors["template"])
         if example.factors.get("template")

@@ -75,7 +75,7 @@ def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
 
 
 def cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return the pairs of neighbours, with the last and the first item as the last pair."""
+    """Return each item with its successor; the successor of the last item is the first."""
     return pairwise([*items, items[0]])
 
 

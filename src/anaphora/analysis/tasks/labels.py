@@ -86,7 +86,7 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
 def _logistic_regression_labels(
     features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
 ) -> list[str]:
-    """Return the labels of the third feature matrix, by a model fitted on the first with a penalty from the second."""
+    """Fit on the first feature matrix, choose the penalty on the second, and return predicted labels of the third."""
     from sklearn.linear_model import LogisticRegression
 
     known, held_out, evaluated = features

@@ -101,7 +101,7 @@ class ScoredText:
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
-        """Return the distribution of each item token's weight over the tokens of this text: (T, S), rows sum to 1."""
+        """Return the matrix that distributes the weight of item tokens over this text: (T, S), each row sums to 1."""
         shares = np.zeros((len(self.alignment), len(self.tokens.ids)), dtype=np.float32)
         for token, aligned in enumerate(self.alignment):
             shares[token, list(aligned)] = 1 / len(aligned)
@@ -214,7 +214,7 @@ def _pronoun(example: Example) -> str:
 
 
 def _inside_a_sentence(words: str, language: str) -> str:
-    """Return a mention without a capital letter that it owes only to the start of a sentence."""
+    """Return a mention as written inside a sentence, with an initial English determiner in lower case."""
     if language == "en" and words.split()[0].lower() in _DETERMINERS:
         return words[0].lower() + words[1:]
     return words

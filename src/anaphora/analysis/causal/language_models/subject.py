@@ -207,7 +207,7 @@ def _batches(texts: Sequence[ScoredText]) -> Iterator[_Batch]:
 
 
 def _by_tokens(order: Sequence[int], length: Callable[[int], int]) -> Iterator[list[int]]:
-    """Yield groups of numbers, already sorted by length, with at most `_BATCH_TOKENS` tokens or one number each."""
+    """Yield groups of indices from `order`, sorted by length, of at most `_BATCH_TOKENS` padded tokens or one index."""
     together: list[int] = []
     for number in order:
         if together and (len(together) + 1) * length(number) > _BATCH_TOKENS:

@@ -95,7 +95,7 @@ def order_shortcuts(
 
 
 def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
-    """Return by name the delayed calls that fit each shortcut and predict whether the second name is meant."""
+    """Return a delayed call for each shortcut, by name, that fits it and predicts whether the second name is meant."""
     from sklearn.utils.parallel import delayed
 
     readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}

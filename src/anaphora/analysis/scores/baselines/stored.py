@@ -100,7 +100,7 @@ def _write(key: str, shortcuts: Mapping[str, Floats]) -> None:
 
 
 def _read(key: str, items: int) -> dict[str, Floats] | None:
-    """Return the results stored under a key; None if the file is missing, damaged or of another number of items."""
+    """Return the results stored under a key; None if the file is missing or damaged, or has another number of items."""
     try:
         content = read_json(_path(key), _SHAPE)
     except (FileNotFoundError, UserError):

@@ -122,7 +122,7 @@ def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Float
 def _agreement(
     attended: NDArray[np.int64], answers: CandidateNumbers | None, item_clusters: Sequence[tuple[str, str]]
 ) -> Agreement:
-    """Return Cohen's kappa (Cohen 1960) with its interval: 1 - (observed disagreement / disagreement by chance).
+    """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its interval.
 
     Kappa is not a mean, so the interval is a cluster bootstrap of its linearisation: each item's influence on the
     observed and the expected agreement.
