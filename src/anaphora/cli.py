@@ -33,8 +33,7 @@ from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import VARIABLE, _, environment_language
 from anaphora.runs.machine import wait_passively
 from anaphora.runs.presence import refuse_missing, say_which_run
-from anaphora.runs.processes import started_processes
-from anaphora.runs.requeue import until_requeued
+from anaphora.runs.processes import started_processes, until_requeued
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.arguments import CONFIGS, default_groups, settings_from
 from anaphora.settings.help.page import help_page, listed_settings, settings_below
@@ -288,10 +287,10 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that only a single training run is started in several processes.
+    """Check that a command other than a single training run has not been started in more than one process.
 
     Raises:
-        UserError: torchrun or srun started several processes of another command or of a sweep.
+        UserError: torchrun or srun started more than one process of another command or of a sweep.
     """
     processes = started_processes()
     if name != "train":

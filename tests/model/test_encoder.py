@@ -11,8 +11,8 @@ from torch import Tensor
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.model.attention import Attention, attend, attention_weights
-from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
+from anaphora.model.layers import Block
 from anaphora.model.mixer import same_sentence_mask
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings

@@ -21,9 +21,9 @@ from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
 from anaphora.base.locale import translation
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.runs import requeue
+from anaphora.runs import processes
 from anaphora.runs.directory import RunFiles
-from anaphora.runs.requeue import until_requeued
+from anaphora.runs.processes import until_requeued
 from anaphora.settings.run import Config
 from anaphora.settings.stored import from_plain
 from anaphora.settings.vocabulary import WordPiece
@@ -333,7 +333,7 @@ def stop(cause: BaseException) -> None:
 
 def test_a_job_that_is_cut_short_ends_as_the_cluster_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
-    monkeypatch.setattr("anaphora.runs.requeue.time.sleep", waited.append)
+    monkeypatch.setattr("anaphora.runs.processes.time.sleep", waited.append)
     with pytest.raises(KeyboardInterrupt), until_requeued():
         stop(SystemExit(-1))  # an interrupt here, where no job is
     monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
@@ -342,7 +342,7 @@ def test_a_job_that_is_cut_short_ends_as_the_cluster_wants_it(monkeypatch: pytes
     assert waited == []
     with pytest.raises(KeyboardInterrupt), until_requeued():
         stop(SystemExit())  # Lightning at SIGTERM
-    assert waited == [requeue.GRACE_SECONDS]
+    assert waited == [processes.GRACE_SECONDS]
 
 
 def test_runs_that_failed_are_listed_at_the_end_with_exit_status_1(

@@ -1,4 +1,4 @@
-"""A digest of the code behind a result: of some modules and all that they import, directly or indirectly."""
+"""A digest of the code behind a result: modules and everything that they import, directly or indirectly."""
 
 from __future__ import annotations
 

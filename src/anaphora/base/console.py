@@ -45,7 +45,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Format a number of bytes in kB, MB or GB: the largest unit in which it is at least 1.5."""
+    """Format a number of bytes in GB or MB if it is at least 1.5 of them, otherwise in kB."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if count >= 1.5 * size:
             return f"{count / size:.1f} {unit}" if count < 10 * size else f"{count / size:,.0f} {unit}"

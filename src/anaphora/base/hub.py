@@ -1,4 +1,4 @@
-"""Names on the Hugging Face hub, and a check whether it is reachable by one request instead of long retries."""
+"""Names on the Hugging Face hub, and a quick check of whether the hub is reachable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANSWER_HOLDS_SECONDS = 10.0
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """Import `transformers`, which is optional.
+    """Import the optional dependency `transformers`.
 
     Args:
         extra: name of this package's extra that installs it, for the error message.

@@ -114,13 +114,13 @@ def _is_without_blanks(character: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _script_of(character: str) -> str:
-    """Return the script of a letter; "" for a character without a script or shared by several."""
+    """Return the script of a letter; "" for a character that belongs to no single script."""
     named = _SCRIPT.match(unicodedata.name(character, "")) if character.isalpha() else None
     return named[1] if named else ""
 
 
 def split_names(names: Sequence[str]) -> list[str]:
-    """Split names at the Chinese commas "，" and "、", which do not separate list entries for Hydra."""
+    """Split names at the Chinese commas "，" and "、", which Hydra does not recognise as separators."""
     parts = [(name, part.strip()) for name in names for part in re.split("[，、]", name)]
     return [part for name, part in parts if part or name == part]
 

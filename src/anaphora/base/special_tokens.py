@@ -1,4 +1,4 @@
-"""The special tokens, with which every vocabulary begins."""
+"""The special tokens at the start of every vocabulary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays in safetensors files with a digest of their content, by which damage is detected on reading."""
+"""Arrays in safetensors files with a digest of their content, so that reading detects damage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
     Args:
         path: path of the safetensors file.
         arrays: arrays by name.
-        files: digests of related files on which the meaning of the arrays depends, by name.
+        files: digests, by name, of related files that the arrays depend on.
     """
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)

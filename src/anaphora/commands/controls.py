@@ -96,7 +96,7 @@ def control_settings(run: Run, control: str, device: str | None) -> Config:
 def _trained_control(run: Run, control: str, device: str | None) -> Run:
     """Return the trained run of a control; the run itself if the control changes none of its settings."""
     from anaphora.base.console import say
-    from anaphora.runs.reuse import same_settings
+    from anaphora.settings.run import same_settings
     from anaphora.training.reuse import load_or_train
 
     config = control_settings(run, control, device)

@@ -19,7 +19,7 @@ from anaphora.explain.steps import (
 )
 from anaphora.explain.walk import Matrix, Step
 from anaphora.model.attention import Attention, attend
-from anaphora.model.block import Block
+from anaphora.model.layers import Block
 from anaphora.model.mixer import AttentionContext
 from anaphora.model.recurrent import NO_MAPS
 

@@ -27,9 +27,8 @@ from anaphora.explain.matrices import MAX_TOKENS, row_index
 from anaphora.explain.steps import labelled_matrix
 from anaphora.explain.walk import Matrix, Step, Walkthrough
 from anaphora.model.attention import masked_softmax
-from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
-from anaphora.model.layers import LayerPass
+from anaphora.model.layers import Block, LayerPass
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.report.page.answer_notes import head_note, pronoun_note, unknown_note
 from anaphora.report.wording import joined_sentences

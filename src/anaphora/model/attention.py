@@ -89,7 +89,7 @@ def _scaled_products(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
 
 
 def score_divisor(query: Tensor) -> float:
-    """Return sqrt(D), which makes the variance of the scores independent of D (Vaswani et al. 2017, section 3.2.1)."""
+    """Return sqrt(D), the divisor of the dot products (Vaswani et al. 2017, section 3.2.1)."""
     return math.sqrt(query.shape[-1])
 
 

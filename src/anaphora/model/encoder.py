@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from anaphora.base.batch import EncoderInput
 from anaphora.model.attention import Attention, Queries
-from anaphora.model.block import Block
-from anaphora.model.layers import LayerPass, layer_passes
+from anaphora.model.layers import Block, LayerPass, layer_passes
 from anaphora.model.mixer import AttentionContext, same_sentence_mask, second_sequence_mask
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
@@ -52,7 +51,7 @@ class Encoder(nn.Module):
         return all(isinstance(block.attention, Attention) for block in self.layers)
 
     def make_context(self, tokens: EncoderInput) -> AttentionContext:
-        """Compute the embedding, mask and bias, which all layers share."""
+        """Compute what all layers share: embeddings, positions, mask and bias."""
         ids, positions, segments = tokens.ids, tokens.positions, tokens.segments
         whole = tokens.second is None and _one_sentence_a_row(segments)
         if whole:

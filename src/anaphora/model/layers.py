@@ -1,16 +1,69 @@
-"""A forward pass layer by layer, with access to each layer's projections, attention weights and output."""
+"""The layers of the encoder, and forward passes with access to their projections, attention weights and outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
 from anaphora.model.attention import Attention, Queries
-from anaphora.model.block import Block
-from anaphora.model.mixer import AttentionContext
+from anaphora.model.mixer import AttentionContext, Mixer
 from anaphora.model.recurrent import NO_MAPS
+from anaphora.settings.model import encoder as model_settings
+
+
+class Block(nn.Module):
+    """Attention, then a feed-forward network: each x + f(norm(x)) with pre-norm, norm(x + f(x)) with post-norm."""
+
+    def __init__(self, chosen: model_settings.Model) -> None:
+        super().__init__()
+        self.is_pre_norm = chosen.norm.placement == "pre"
+        self.attention_norm = chosen.norm.build(chosen.width)
+        self.attention: Mixer = chosen.attention.build(chosen.width)
+        self.feed_forward_norm = chosen.norm.build(chosen.width)
+        self.feed_forward = chosen.feed_forward.build(chosen.width)
+        self.dropout = nn.Dropout(chosen.dropout)
+        self.value_norm = chosen.norm.build(chosen.width) if chosen.values == "token" else None
+
+    def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
+        """Return the input of the query and key projections, and that of the value projection: two of (B, T, W)."""
+        read = self._attention_input(hidden)
+        if self.value_norm is not None:
+            return read, self.value_norm(context.embeddings)
+        if context.hidden_share == 1.0:
+            return read, read
+        return read, self._attention_input(torch.lerp(context.embeddings, hidden, context.hidden_share))
+
+    def _attention_input(self, states: Tensor) -> Tensor:
+        """Return the input of attention, normalised with pre-norm: (B, T, W) -> (B, T, W)."""
+        read: Tensor = self.attention_norm(states) if self.is_pre_norm else states
+        return read
+
+    def project(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
+        """Project the hidden states to query, key and value: (B, T, W) -> three of (B, H, T, D)."""
+        return self.attention.project(*self.attention_inputs(hidden, context), context)
+
+    def add_attention(self, hidden: Tensor, mixed: Tensor) -> Tensor:
+        """Add the projected attention output to the residual stream: two of (..., W) -> (..., W)."""
+        summed: Tensor = hidden + self.dropout(self.attention.finish(mixed))
+        if self.is_pre_norm:
+            return summed
+        normed: Tensor = self.attention_norm(summed)
+        return normed
+
+    def add_feed_forward(self, hidden: Tensor) -> Tensor:
+        """Add the output of the feed-forward network to the residual stream: (..., W) -> (..., W)."""
+        if self.is_pre_norm:
+            summed: Tensor = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
+            return summed
+        output: Tensor = self.feed_forward_norm(hidden + self.dropout(self.feed_forward(hidden)))
+        return output
+
+    def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
+        """Compute the rest of the layer after attention, token by token: two of (..., W) -> (..., W)."""
+        return self.add_feed_forward(self.add_attention(hidden, mixed))
 
 
 class LayerPass:
@@ -18,7 +71,7 @@ class LayerPass:
 
     Attributes:
         block: the layer.
-        context: mask, bias and positions, which all layers share.
+        context: mask, bias and positions shared by all layers.
         hidden: (B, T, W) input states.
         query, key, value: (B, H, T, D) projections of the input.
     """
@@ -55,7 +108,7 @@ class LayerPass:
         """Return the output states of the layer.
 
         Args:
-            needed: (P,) sorted, distinct flat positions, row * T + token, for which alone the output is computed.
+            needed: (P,) sorted, distinct flat positions, row * T + token; only their output is computed.
 
         Returns:
             (B, T, W), or (P, W) if `needed` is given.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class AttentionContext:
-    """Mask, positions, bias and embeddings of a batch, which all layers share.
+    """Mask, positions, bias and embeddings of a batch, shared by all layers.
 
     Attributes:
         embeddings: (B, T, W) input of the first layer.
@@ -67,7 +67,7 @@ class Mixer(nn.Module):
     """Base class of the part of a layer that mixes tokens: attention or a recurrent network.
 
     Attributes:
-        heads: number of heads into which the features are split.
+        heads: number of heads that the features are split into.
         edits: interventions in the order of their application.
     """
 

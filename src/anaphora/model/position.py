@@ -16,7 +16,7 @@ from anaphora.base.errors import UserError
 
 
 class Position(nn.Module):
-    """Base class, which encodes no positions: the encoder sees a bag of tokens.
+    """Base class without position encoding: the encoder sees a bag of tokens.
 
     Attributes:
         scale: factor of the token embeddings, applied before marks and positions are added.
@@ -85,7 +85,7 @@ class Learned(Position):
 class Rotary(Position):
     """Rotation of each pair of features by an angle proportional to the position, Su et al. 2021, eq. 34.
 
-    Feature i is paired with feature i + D/2, as in the authors' later code, which only permutes the features.
+    Feature i is paired with feature i + D/2, as in the authors' later code; this only permutes the features.
     """
 
     frequencies: Tensor

@@ -61,7 +61,7 @@ def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
 
     Args:
         rows: (K, H, T) attention rows of one layer.
-        batch: batch to which the rows belong.
+        batch: batch of the rows.
 
     Returns:
         (N, H, M).
@@ -83,7 +83,7 @@ def full_precision(values: Tensor) -> Tensor:
 
 
 class PredictionHead(nn.Module):
-    """Base class of prediction heads, which itself has no answer.
+    """Base class of prediction heads; it gives no answer itself.
 
     The last column of the scores is the answer "none of them"; it is -inf if the settings do not allow this answer.
     """
@@ -250,7 +250,7 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return log10 of every head's mass on each candidate, plus 2, so that 0 stands for 1%: (N, M, L * H)."""
+        """Return 2 + log10 of every head's attention mass on each candidate: (N, M, L * H); 0 means a mass of 1%."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2

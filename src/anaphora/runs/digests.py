@@ -1,4 +1,4 @@
-"""Digests of weights, items and analysis code, which tell whether a stored result is still valid."""
+"""Digests of weights, items and analysis code, to detect outdated results."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Run:
         config: settings of the run.
         tokenizer: tokenizer with the run's vocabulary.
         model: encoder and prediction head, in evaluation mode.
-        origin: folder from which the run was read; None if that is `directory`.
+        origin: folder that the run was loaded from; None if that is `directory`.
     """
 
     directory: Path
@@ -206,7 +206,7 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
 
 def results_folder(name: str) -> Path:
-    """Return the folder for measurements on pretrained or packaged weights, next to which nothing is written."""
+    """Return the folder for measurements on a model whose own folder must not be written to."""
     if name.startswith(HUB_PREFIX):
         return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")
     return Path(Config.output) / (Path(name).name or Path(name).resolve().name)
@@ -237,7 +237,7 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
         model: model built from the run's settings.
         layout: paths of the run's files.
         path: path of the weights, final or best so far.
-        tied_output: whether the output layer shares the embedding's weights, which the file then holds once.
+        tied_output: whether the output layer shares the embedding's weights, so that the file holds them once.
 
     Raises:
         UserError: the file is damaged, was written with another tokenizer, does not match the settings, or has

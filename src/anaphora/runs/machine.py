@@ -53,9 +53,9 @@ class Machine:
 
 
 def wait_passively() -> None:
-    """Let waiting OpenMP threads yield the processor; this affects torch only if it is imported later.
+    """Let waiting OpenMP threads yield the processor; call this before torch is imported.
 
-    By default they wait in a busy loop, which wastes a core while the thread on another, busy core catches up.
+    By default they spin, which wastes their cores while a thread on a busy core catches up.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

@@ -1,9 +1,11 @@
-"""The processes of a distributed training run, started by torchrun or srun; no heavy imports."""
+"""The processes of a distributed training run, and requeueing of preempted jobs; no heavy imports."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from anaphora.base.errors import UserError
@@ -14,6 +16,9 @@ _VARIABLES = {
     "srun": ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"),
 }
 """Environment variables with the number of processes, the rank and the local rank, by launcher."""
+
+GRACE_SECONDS = 300.0
+"""How long a job that received SIGTERM waits for the signal that requeues it, or for the kill."""
 
 
 @dataclass(frozen=True)
@@ -68,3 +73,23 @@ def _number(environment: Mapping[str, str], name: str, count_name: str) -> int:
             f"({environment[count_name]}): start the processes with torchrun or srun"
         )
     return int(environment[name])
+
+
+@contextlib.contextmanager
+def until_requeued() -> Iterator[None]:
+    """Let a preempted submitit job be requeued; outside submitit the block runs as usual.
+
+    Training ends with KeyboardInterrupt in two cases. If submitit has requeued the job and exits, its SystemExit is
+    raised. If Lightning stopped at the SIGTERM that a cluster sends before it preempts a job, the block waits until
+    submitit, at the next signal, or the cluster requeues the job.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if "SUBMITIT_EXECUTOR" not in os.environ:
+            raise
+        cause = interrupt.__context__
+        if isinstance(cause, SystemExit) and cause.code is not None:  # Lightning's own has no code
+            raise cause from None
+        time.sleep(GRACE_SECONDS)
+        raise

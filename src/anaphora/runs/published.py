@@ -1,4 +1,4 @@
-"""Exported runs, whose settings are in the config.json of `transformers`; no heavy imports.
+"""Exported runs with their settings in the config.json of `transformers`; no heavy imports.
 
 A run directory has a config.yaml instead; all code that reads a run accepts both.
 """
@@ -69,7 +69,7 @@ def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
 
 
 def shape(config: Config) -> dict[str, Any]:
-    """Return the fields of config.json in which `transformers` describes a model's shape."""
+    """Return a model's shape as the fields that `transformers` uses in config.json."""
     position = config.model.position
     longest = {"max_position_embeddings": position.max_length} if isinstance(position, Learned) else {}
     return {

@@ -43,7 +43,7 @@ _PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path",
 """Settings that hold the name or path of a file or folder."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
 _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
-"""Types that Hydra may parse a file or folder name as; a list or a sweep has several names."""
+"""Types that Hydra may parse file or folder names as; a list or a sweep holds more than one name."""
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
@@ -202,7 +202,7 @@ def job_overrides() -> list[str]:
 
 
 def job_name(overrides: list[str]) -> str:
-    """Return a name for a sweep job's run, made from its overrides, by which a requeued job finds its run.
+    """Name a sweep job's run after its overrides, so that a requeued job finds its run.
 
     The name has the last overrides, each with the last part of its key, and a digest of all overrides.
     """
@@ -239,7 +239,7 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
 
 
 def note_failure(reason: str) -> None:
-    """Record the reason for which the running sweep job failed."""
+    """Record why the running sweep job failed."""
     job = HydraConfig.get().job
     record = {"job": job.num, "overrides": ",".join(HydraConfig.get().overrides.task), "reason": reason}
     write_json(Path(os.environ[_FAILURES_FOLDER]) / f"{job.num}.json", record)

@@ -255,7 +255,7 @@ class CoreferenceCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class BilingualDocuments(CoreferenceCorpus):
-    """Coreference documents in a format for several languages."""
+    """Coreference documents in a format that is used for more than one language."""
 
     language: str = "en"  # language of the texts, `en` or `zh`
 
@@ -345,7 +345,7 @@ class SilverStandard(ExternalCorpus):
     """Items made from plain English text, with antecedents found by rules and not checked; for pre-training.
 
     `path`, `also` and `without` are as in data=plain_text. Given names and their gender are learned from the documents
-    about persons, which need a `title`; the text must have some.
+    about people, which need a `title`; the text must include such documents.
     """
 
     kind: str = "silver"

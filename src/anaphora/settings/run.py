@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 from omegaconf import MISSING
@@ -102,7 +102,7 @@ class Config:
 
     @property
     def chooses_on_its_fold(self) -> bool:
-        """Return whether the kept weights are chosen on the fold on which the run is evaluated."""
+        """Return whether the best weights are selected on the same fold that the run is evaluated on."""
         folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
         return bool(folds) and self.validation.keep != "last"
 
@@ -223,3 +223,20 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
         raise ValueError(f"{head} needs texts with labels, for instance data=sst2, and data={data.kind} has none")
     if task.labels == "nearest" and isinstance(data, data_settings.TextCorpus):
         raise ValueError(f"task.labels=nearest needs pronouns with candidates, and data={data.kind} has none")
+
+
+def same_settings(stored: Config, wanted: Config) -> bool:
+    """Return whether two runs have the same settings, apart from output folder and device.
+
+    A stored run without a precision counts as trained with the default of its device. Labels that training took from
+    the data and wrote into the settings are ignored if the wanted settings list none.
+    """
+    theirs, ours, label = stored.task.prediction, wanted.task.prediction, prediction_settings.Label
+    if isinstance(theirs, label) and isinstance(ours, label) and not ours.labels:
+        stored = replace(stored, task=replace(stored.task, prediction=replace(theirs, labels=[])))
+    here = wanted.trainer
+    if any(getattr(stored.trainer, name) != getattr(here, name) for name in training_settings.DECIDE_RESULTS):
+        return False
+    return replace(stored, name=None, output="", trainer=here, objective=wanted.objective) == replace(
+        wanted, name=None, output=""
+    )

@@ -90,7 +90,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
 
 
 def _from_home(value: Any) -> Any:
-    """Expand a leading ~ of a path or of a list of paths, which the shell does not always do.
+    """Expand a leading ~ in a path or in a list of paths, since the shell does not always do so.
 
     Other users' homes (~name) are not expanded.
     """

@@ -69,7 +69,7 @@ class CharacterVocabulary(Vocabulary):
 
 @dataclass(kw_only=True)
 class SubwordVocabulary(Vocabulary):
-    """A fixed number of subwords, of which at most half are single characters, the most frequent ones."""
+    """A fixed number of subwords; at most half are single characters, and these are the most frequent ones."""
 
     size: int = 8000  # number of tokens, special ones included; fewer if the texts do not yield as many
     # Share of all characters of the texts that become tokens, the most frequent ones first (Kudo and Richardson 2018);

@@ -15,7 +15,7 @@ from anaphora.report.figures.files import save_figure
 from anaphora.report.page.offline import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import RunFiles
-from anaphora.runs.reuse import same_settings
+from anaphora.settings.run import same_settings
 from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs.progress import StudyProgress

@@ -12,9 +12,8 @@ from anaphora.base.device import evaluation_device
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.runs.directory import Run, RunFiles, load, tidy, training_record
-from anaphora.runs.reuse import same_settings
 from anaphora.settings.data import ExternalCorpus
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, same_settings
 from anaphora.settings.stored import read
 
 

@@ -28,8 +28,8 @@ from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.tokens.vocabulary import word_vocabulary
-from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
+from anaphora.model.layers import Block
 from anaphora.model.mixer import AttentionContext, Edit
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.batching import Batching

@@ -33,7 +33,7 @@ from anaphora.commands.evaluate import accuracy_rows
 from anaphora.data.example import Example
 from anaphora.runs.directory import load, training_record
 from anaphora.runs.items import evaluation_splits
-from anaphora.runs.reuse import same_settings
+from anaphora.settings.run import same_settings
 from anaphora.settings.stored import read
 from anaphora.training.run import train
 

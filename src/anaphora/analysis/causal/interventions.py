@@ -16,8 +16,8 @@ from torch import Tensor
 
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
-from anaphora.model.block import Block
 from anaphora.model.encoder import Encoder
+from anaphora.model.layers import Block
 from anaphora.model.mixer import AttentionContext, Edit
 
 FlatEdges = tuple[Tensor, Tensor]

@@ -31,7 +31,7 @@ from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.model.block import Block
+from anaphora.model.layers import Block
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.batching import Batching
 from anaphora.settings.model.prediction import Prediction, slots_of

@@ -24,7 +24,7 @@ _LEAST_ROWS = 16
 
 
 class Linear(nn.Linear):
-    """`nn.Linear` with the faster of two kernels, whose results differ only by rounding."""
+    """`nn.Linear` with the faster of two kernels; their results differ only by rounding."""
 
     def forward(self, vectors: Tensor) -> Tensor:
         return linear(vectors, self.weight, self.bias)

@@ -1,4 +1,4 @@
-"""Conversion of published weights to our encoder and back: tensors are renamed, and modules that ours lacks folded."""
+"""Conversion of published weights to our encoder and back."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def listed_settings(schema: type[Any]) -> str:
 
 
 def most_used_settings(schema: type[Any]) -> str:
-    """Return the help on the settings used most, which `most_used` of the settings class lists."""
+    """Return the help on the settings in `most_used` of the settings class."""
     entries = {entry.key: entry for entry in _entries(schema)}
     return "\n".join(line for key in schema.most_used for line in entries[key].lines)
 

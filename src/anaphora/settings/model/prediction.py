@@ -76,7 +76,7 @@ class Slot(Prediction):
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
-    """An answer read from one attention row; the label trains that row, which therefore counts as supervised."""
+    """An answer read from one attention row; since the label trains this row, its head counts as supervised."""
 
     kind: str = "pointer"
     layer: int = -1  # layer of the row; negative numbers count from the last layer

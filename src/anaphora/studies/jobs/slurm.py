@@ -16,7 +16,7 @@ from anaphora.base.console import say
 from anaphora.base.errors import UserError, pip_install
 from anaphora.base.files import read_json, write_json
 from anaphora.base.locale.translation import _
-from anaphora.runs.requeue import until_requeued
+from anaphora.runs.processes import until_requeued
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs.worker import encode_job, run_encoded
 from anaphora.studies.plan import StudyPlan
