@@ -264,8 +264,7 @@ def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> 
         room: width of a line in inches; a wider entry gets a line of its own.
     """
     widths = [text_width(drawable_text(text), style.SMALL) + symbol_width for text in names.values()]
-    entries = list(names)
-    return [[entries[index] for index in line] for line in filled_lines(widths, room)]
+    return [[list(names)[index] for index in line] for line in filled_lines(widths, room)]
 
 
 def filled_lines(widths: Sequence[float], room: float) -> list[list[int]]:
@@ -391,7 +390,6 @@ def draw_underline(canvas: Axes, left: float, right: float, height: float, name:
 
 
 def _role_names() -> dict[str, str]:
-    """Return the names of word roles, by key."""
     return {
         "pronoun": _("pronoun"),
         "attending word": _("attending word"),

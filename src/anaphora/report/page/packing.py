@@ -48,7 +48,7 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
 
 def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Compress an encoded map as in RFC 1950 (Deutsch and Gailly 1996), for pages with many weights."""
-    # Weights rarely repeat, so a search for repetitions is slow and gains nothing; Huffman codes alone suffice.
+    # Weights rarely repeat, so a search for repetitions is slow and gains nothing over Huffman codes.
     packer = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
     data = packer.compress(base64.b64decode(stored["data"])) + packer.flush()
     return {**stored, "data": base64.b64encode(data).decode("ascii"), "encoding": "deflate"}
