@@ -100,9 +100,9 @@ def name_decisions(
 
 
 def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """Return the attention of K = L * H heads to both names, (N, 2, K), and the answers of a run; None without answers.
+    """Return the attention of K = L * H heads to both names, (N, 2, K), and the answers, or None if there are none.
 
-    L is the number of layers with attention.
+    L is the number of layers with attention. Only a run gives answers.
     """
     records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)

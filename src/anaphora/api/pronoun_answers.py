@@ -96,7 +96,7 @@ class PronounAnswer:
 
     @property
     def warning(self) -> str | None:
-        """Return a warning with the words that are not in the model's vocabulary; None if all are."""
+        """Return a warning with the words that are not in the model's vocabulary; None if all are known."""
         return answer_phrases()["unknown"].format(words=quoted_words(self.unread)) if self.unread else None
 
 

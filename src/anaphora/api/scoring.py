@@ -50,8 +50,8 @@ class Scores:
             metrics.json.
         measurement: scores of every head, from which `evidence` is computed.
         untested: one-line reason why there are no causal tests; None if they were run or not requested.
-        unread: measured items with a pronoun or candidate that is not in the model's vocabulary; None without such
-            items.
+        unread: measured items with a pronoun or candidate that is not in the model's vocabulary; None if all are
+            known.
     """
 
     name: str
@@ -253,7 +253,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 def pronoun_records(
     model: OpenRun | TransformersModel, examples: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[int] | None]:
-    """Return the pronouns' attention rows, and a run's answers as candidate indices; None without answers."""
+    """Return the pronouns' attention rows, and the answers as candidate indices, or None if the model gives none."""
     if not isinstance(model, OpenRun):
         return list(model.records(examples)), None
     captured = capture_run(model.run, examples)
@@ -263,7 +263,7 @@ def pronoun_records(
 def _subject(
     model: OpenRun | TransformersModel, examples: Sequence[Example], most: int
 ) -> tuple[Subject | None, str | None]:
-    """Return the subject of the causal tests, or the reason in one line why the model cannot be tested."""
+    """Return the model prepared for causal tests, or a one-line reason why it cannot be tested."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -280,7 +280,7 @@ def _subject(
 
 
 def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return the pronouns and candidates that are not in a model's vocabulary; None if all are.
+    """Return the pronouns and candidates that are not in a model's vocabulary; None if all are known.
 
     Raises:
         UserError: a text is too long for the model.

@@ -232,7 +232,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return a row of task accuracy per language, kind, type and stratum; the accuracy is None without answers."""
+    """Return task accuracy per language, kind, type and stratum; the accuracy is None if the model cannot answer."""
     cells: dict[tuple[str, ...], list[int]] = {}
     for number, example in enumerate(examples):
         key = (example.language, *(example.factors.get(name, "") for name in ("kind", "type", "stratum")))

@@ -168,7 +168,7 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
 
 
 def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the levels of compositions, except set cues, which are among the main items."""
+    """Yield (language, level, items) of compositions, without set cues, which the main items already include."""
     return (cell for cell in level_cells(examples) if cell[1] in COMPOSITION_LEVELS)
 
 

@@ -57,7 +57,7 @@ class SplitEvaluation:
 
     Attributes:
         examples: the N items.
-        correct: (N,) 1 for a correct answer, 0 for a wrong one, NaN without answers.
+        correct: (N,) 1 for a correct answer, 0 for a wrong one, NaN if the model gives no answers.
         headline: scores of the heads; None for a model without attention.
     """
 

@@ -33,7 +33,7 @@ class StartedRun(Protocol):
         """Return whether the run has ended."""
 
     def failure(self) -> str:
-        """Return the reason for a failure that the run could not store itself; empty without failure."""
+        """Return the reason for a failure that the run could not store itself; empty if the run has not failed."""
 
     def cancel(self) -> None:
         """Stop the run."""

@@ -171,7 +171,7 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def numeric_axes(study: Study) -> dict[str, list[str]]:
-    """Return the measures of groups with a numeric value, such as "distance 3", by axis: {"distance": [measures]}."""
+    """Return the measures along each numeric axis: {"distance": [measures]} for groups such as "distance 3"."""
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
         for groups in cell.groups.values():

@@ -191,7 +191,7 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
-    """Yield a study's verdict with all of its conditions; nothing without conditions."""
+    """Yield a study's verdict with all of its conditions, if it has any."""
     rows = study.verdict.rules
     if not rows:
         return
