@@ -221,7 +221,9 @@ def test_an_error_names_what_is_not_there(scored: OpenRun, unscored: OpenRun) ->
         (lambda: unscored.attention(TEXT).row("she"), "no head has been chosen on a development split; give"),
         (lambda: scored.attention(TEXT, by="letter"), r"by \('letter'\) must be one of word, token"),
         (lambda: scored.attention("Anna left.", candidates=["Anna"]), "no third-person pronoun"),
-        (lambda: scored.answer(TEXT, "she", []), "needs a pronoun and its candidates"),
+        (lambda: scored.answer(TEXT, "she", []), "candidates are missing: name what the pronoun may refer to"),
+        (lambda: scored.answer(TEXT), "candidates are missing"),
+        (lambda: scored.answer("Anna left."), "candidates are missing"),
         (lambda: anaphora.load("/nowhere"), "there is no run here"),
         (lambda: anaphora.load(__file__), "there is no run here"),
     ):
@@ -294,6 +296,15 @@ def test_what_a_notebook_shows_is_small_and_escaped(scored: OpenRun) -> None:
     assert len(long) < 60_000 and "the first 24 of 121 words" in long
     assert "2 layers x 2 heads" in repr(attention) and repr(scored) == "<run own: 2 layers of 2 heads>"
     assert "attends to" in repr(attention.row("Tom"))
+
+
+def test_what_is_printed_of_a_sentence_is_chinese_if_the_interface_is(
+    scored: OpenRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
+    attention = scored.attention(TEXT)
+    assert repr(attention.row("she")).startswith("<“she”关注：")
+    assert "2 层 × 2 头" in repr(attention) and repr(scored) == "<模型 own：2 层，每层 2 个头>"
 
 
 def test_pictures_are_figures_of_the_words(scored: OpenRun) -> None:

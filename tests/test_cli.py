@@ -251,6 +251,7 @@ NOT_THERE = [
     (("cross_validate", "runs=[]"), "runs ([]) must name the runs of all folds"),
     (("gap", "weights=nowhere", "data=gap", "data.path=x"), "nowhere/config.yaml: there is no run here"),
     (("attention", "run=nowhere", "text=x"), "model (nowhere): there is no such folder"),
+    (("look", "She left."), "'She left.' must be a setting and its value, as in seed=3; write a sentence as text='She"),
     (("look", "runs=[src]"), "there is no run here (config.yaml is missing, and config.json of a model)"),
     (("explain", "text=she", "run=nowhere"), "nowhere/config.yaml: there is no run here"),
     (("corpus", "data=gap", "data.path=nowhere"), "data.path (nowhere): there is no such file or folder"),

@@ -175,7 +175,10 @@ def test_the_vocabulary_holds_words_of_the_training_split_alone(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("data.dev_share=0",), r"the dev split is empty; give more rows, or other shares \(data.dev_share, data.test"),
+        (
+            ("data.dev_share=0",),
+            r"the dev split is empty; give more rows \(the default shares need six groups of rows at least\), larger",
+        ),
         (
             ("data.folds=999", "data.fold=998"),
             r"the dev split is empty; give more rows, or fewer folds \(data.folds\), at most one for each group",

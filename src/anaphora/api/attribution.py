@@ -15,6 +15,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.api.html import signed_words
 from anaphora.api.row import strongest, text_units
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.model.prediction import Label
@@ -68,11 +69,16 @@ class WordAttribution:
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
-        heaviest = ", ".join(f"{word} {value:+.2f}" for word, value in self.top())
-        return f"<attribution of {self.answer!r}: {heaviest}; {self.difference:+.2f} in all>"
+        heaviest = pgettext("list", ", ").join(f"{word} {value:+.2f}" for word, value in self.top())
+        text = _("<attribution of {answer!r}: {words}; {sum} in all>")
+        return text.format(answer=self.answer, words=heaviest, sum=f"{self.difference:+.2f}")
 
     def _repr_html_(self) -> str:
-        return signed_words(self.words, self.values, f"{self.answer}: {self.difference:+.2f} in all")
+        return signed_words(
+            self.words,
+            self.values,
+            _("{answer}: {sum} in all").format(answer=self.answer, sum=f"{self.difference:+.2f}"),
+        )
 
 
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:

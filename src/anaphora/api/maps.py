@@ -24,7 +24,7 @@ from anaphora.api.row import Row, marked_words, positions_of, requested_head, te
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import _, spoken_in
+from anaphora.base.locale.translation import _, pgettext, spoken_in
 from anaphora.data.example import Example, overlapping
 from anaphora.data.tokens.own_words import with_own_words
 from anaphora.data.tokens.tokenizer import TokenizedText
@@ -346,10 +346,13 @@ class SentenceAttention:
         return np.array(self.weights, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
-        layers, heads, count, _ = self.weights.shape
-        unread = f"; not in the vocabulary: {', '.join(self.unread)}" if self.unread else ""
-        size = f"{layers} layers x {heads} heads x {count} words from x {count} words to"
-        return f"<attention: {size}: {self.text!r}{unread}>"
+        layers, heads, count = self.weights.shape[:3]
+        listed = pgettext("list", ", ").join(self.unread)
+        unread = _("; not in the vocabulary: {words}").format(words=listed) if self.unread else ""
+        text = _(
+            "<attention: {layers} layers x {heads} heads x {count} words from x {count} words to: {text!r}{unread}>"
+        )
+        return text.format(layers=layers, heads=heads, count=count, text=self.text, unread=unread)
 
     def _repr_html_(self) -> str:
         if self.chosen is None:

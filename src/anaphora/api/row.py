@@ -15,6 +15,7 @@ from anaphora.api.html import weight_table
 from anaphora.base.checks import at_least, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import cuts_word
+from anaphora.base.locale.translation import _, pgettext
 from anaphora.data.example import Example, overlapping
 from anaphora.data.tokens.tokenizer import TokenizedText
 
@@ -95,8 +96,9 @@ class Row:
         return np.array(self.weights, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
-        heaviest = ", ".join(f"{word} {weight:.2f}" for word, weight in self.top())
-        return f"<{self.word!r} attends to: {heaviest} (layer {self.head.layer}, head {self.head.head})>"
+        heaviest = pgettext("list", ", ").join(f"{word} {weight:.2f}" for word, weight in self.top())
+        text = _("<{word!r} attends to: {words} (layer {layer}, head {head})>")
+        return text.format(word=self.word, words=heaviest, layer=self.head.layer, head=self.head.head)
 
     def _repr_html_(self) -> str:
         title = f"{self.word}: layer {self.head.layer}, head {self.head.head}"

@@ -16,6 +16,7 @@ from anaphora.base.checks import file_name, one_of, one_text
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, language_of
+from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import optional_example
 from anaphora.runs.directory import Run
@@ -147,7 +148,9 @@ class OpenRun:
 
         example = self._example(text, pronoun, candidates)
         if example is None or not example.candidates:
-            raise UserError("an answer needs a pronoun and its candidates")
+            raise UserError(
+                "candidates are missing: name what the pronoun may refer to, as in candidates=['Anna', 'Emma']"
+            )
         return answers(self, [example])[0].answer
 
     def answers(self, questions: Sequence[Question]) -> list[PronounAnswer]:
@@ -234,4 +237,5 @@ class OpenRun:
         return optional_example(text, pronoun, candidates, antecedent)
 
     def __repr__(self) -> str:
-        return f"<run {self.name}: {self.layers} layers of {self.heads} heads>"
+        text = _("<run {name}: {layers} layers of {heads} heads>")
+        return text.format(name=self.name, layers=self.layers, heads=self.heads)

@@ -121,15 +121,15 @@ class Scores:
 
     def __repr__(self) -> str:
         whole = [row for row in self._rows() if row["kind"] == ALL]
-        parts = (
-            f"{row['language']} {row['candidate_accuracy']:.1%} of {row['items']} (chance {row['chance']:.1%})"
-            for row in whole
-            if row["candidate_accuracy"] is not None
-        )
-        untested = f"; no causal tests: {self.untested}" if self.untested else ""
-        unread = f"; not in the vocabulary: {self.unread.listed}" if self.unread else ""
-        notes = f"{'; '.join(parts)}{untested}{unread}"
-        return f"<scores of {self.name}, layer {self.head.layer} head {self.head.head}: {notes}>"
+        part = _("{language} {candidate_accuracy:.1%} of {items} (chance {chance:.1%})")
+        notes = [part.format(**row) for row in whole if row["candidate_accuracy"] is not None]
+        if self.untested:
+            notes.append(_("no causal tests: {reason}").format(reason=self.untested))
+        if self.unread:
+            notes.append(_("not in the vocabulary: {words}").format(words=self.unread.listed))
+        text = _("<scores of {name}, layer {layer} head {head}: {notes}>")
+        listed = _("; ").join(notes)
+        return text.format(name=self.name, layer=self.head.layer, head=self.head.head, notes=listed)
 
 
 def score(

@@ -14,7 +14,6 @@ from anaphora.base.locale.translation import _
 from anaphora.model.pretrained.families import CONFIG
 from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data
-from anaphora.settings.run import Config
 
 _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
 """Files of which a readable directory has at least one: settings of a run or of a model, or stored evidence."""
@@ -65,8 +64,7 @@ def say_which_run(settings: Any) -> None:
 
     run = None if getattr(settings, "runs", None) else getattr(settings, "run", None)
     if run == SHIPPED:
-        message = _("run: shipped, the one inside the package (release {release}); files go to {folder}")
-        say(message.format(release=read_release().short, folder=Path(Config.output) / SHIPPED))
+        say(_("run: shipped, the one inside the package (release {release})").format(release=read_release().short))
     elif run is not None:
         say(_("run: {run}").format(run=run))
 

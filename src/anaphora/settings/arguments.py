@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+import shlex
 import typing
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,8 +43,10 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     for argument in sorted(arguments, key=_depth):  # a variant is chosen before its settings are read
         key, equals, value = argument.partition("=")
         if not equals or not key:
-            options = "; only train, demo and study have options of Hydra" if argument.startswith("-") else ""
-            raise UserError(f"{argument!r} must be a setting and its value, as in seed=3{options}")
+            hint = "; only train, demo and study have options of Hydra" if argument.startswith("-") else ""
+            if not hint and "text" in {one.name for one in dataclasses.fields(typing.cast(Any, schema))}:
+                hint = f"; write a sentence as text={shlex.quote(argument)}"
+            raise UserError(f"{argument!r} must be a setting and its value, as in seed=3{hint}")
         *groups, name = key.split(".")
         group, kind = plain, schema
         for one in groups:

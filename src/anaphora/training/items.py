@@ -242,4 +242,7 @@ def _empty_split(data: Data, split: str) -> UserError:
     place = f"data ({data.path_or_kind()}): the {split} split is empty"
     if isinstance(data, ExternalCorpus) and data.folds:
         return UserError(f"{place}; give more rows, or fewer folds (data.folds), at most one for each group")
-    return UserError(f"{place}; give more rows, or other shares (data.dev_share, data.test_share)")
+    return UserError(
+        f"{place}; give more rows (the default shares need six groups of rows at least), larger shares "
+        "(data.dev_share, data.test_share), or every row its split"
+    )

@@ -11,7 +11,7 @@ from anaphora.analysis.evidence.headline import Measurement, measure_headline
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.scores import ALL, Head
 from anaphora.analysis.scores.heads import score_records
 from anaphora.analysis.scores.quads import quads_of
 from anaphora.data.example import Example
@@ -180,6 +180,13 @@ def test_a_quad_is_the_first_whole_one_of_its_language_and_kind() -> None:
     assert first_quad(measured(records), "zh", "set") == []
     # An item that could not be scored moves the numbers of the others, not the quad that is taken.
     assert first_quad(measured([unscorable(), *records]), "en", "role") == records[11:15]
+
+
+def test_quads_without_the_label_kind_are_shown_for_their_language_as_a_whole() -> None:
+    records = [*quad("one"), *quad("own", kind="")]
+    for each in records[4:]:
+        del each.example.factors["kind"]
+    assert first_quad(measured(records), "en", ALL) == records[4:]
 
 
 def test_an_octad_is_passed_over_since_its_voices_have_no_place_in_a_square() -> None:

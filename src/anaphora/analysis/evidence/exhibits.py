@@ -12,6 +12,7 @@ from anaphora.analysis.evidence.headline import Headline, Measurement
 from anaphora.analysis.maps.kinds import sentence_maps
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import WordRow, word_map, word_weights
+from anaphora.analysis.results.scores import ALL
 from anaphora.analysis.scores.heads import head_accuracy, is_main
 from anaphora.analysis.scores.quads import quads_of
 
@@ -97,13 +98,14 @@ def development_accuracy(measurement: Measurement, languages: Collection[str]) -
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
     """Return the four records of the first complete quad of a language and kind of cue; empty without such a quad.
 
-    Octads are skipped, because their two voices do not fit a 2 x 2 layout of cues and orders.
+    Quads without the label `kind` have the kind "all". Octads are skipped, because their two voices do not fit a
+    2 x 2 layout of cues and orders.
     """
     scores = measurement.measured
     quads, main = quads_of(scores.examples), is_main(scores.examples)
     for item, example in enumerate(scores.examples):
         alone = example.factors.get("pronouns", "1") == "1"
-        wanted = (example.language, example.factors.get("kind")) == (language, kind)
+        wanted = (example.language, example.factors.get("kind", ALL)) == (language, kind)
         if quads[item] and main[item] and alone and wanted:
             members = [other for other, name in enumerate(quads) if name == quads[item]]
             if len(members) != _QUAD:

@@ -20,7 +20,7 @@ from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.plan import Protocol
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.scores import KINDS
+from anaphora.analysis.results.scores import ALL, KINDS
 from anaphora.analysis.scores.heads import mean_chance
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import say
@@ -224,7 +224,7 @@ def report_run(
     quads = [
         (language, kind, pictures.quad_cells(records, measurement.head))
         for language in evidence.languages
-        for kind in KINDS
+        for kind in (*KINDS, ALL)
         if (records := first_quad(measurement, language, kind))
     ]
     return ReportRun(

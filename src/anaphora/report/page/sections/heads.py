@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anaphora.analysis.results.scores import KINDS
+from anaphora.analysis.results.scores import ALL, KINDS
 from anaphora.analysis.scores.measures.roles import HeadRoles
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import _
@@ -112,7 +112,7 @@ def quads_section(run: ReportRun) -> Section:
             "first. Attention that follows meaning moves with the cue and stays when only the order changes."
         ),
         elements=elements,
-        missing=_("No quads were given for this run."),
+        missing=_("No picture: the measured sentences have no quads, or only octads."),
     )
 
 
@@ -195,6 +195,6 @@ def _role_numbers(roles: HeadRoles) -> str:
 SECTIONS: PlacedSections = {40: heads_section, 50: quads_section, 140: alignment_section, 150: roles_section}
 FIGURES = (
     *(f"heads_{language}" for language in LANGUAGES),
-    *(f"quad_{language}_{kind}" for language in LANGUAGES for kind in KINDS),
+    *(f"quad_{language}_{kind}" for language in LANGUAGES for kind in (*KINDS, ALL)),
     "alignment_through_training",
 )
