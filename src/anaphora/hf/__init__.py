@@ -1,15 +1,15 @@
-"""Models of `transformers`, with their attention read and edited where it is computed, and our runs as such models.
+"""Attention maps and interventions for models of `transformers`, and runs of this package as such models.
 
-`import anaphora.hf` makes the runs of this package known to the Auto classes of `transformers`, with code that is
-installed, and none from the hub:
+`import anaphora.hf` registers the runs of this package with the Auto classes of `transformers`, without code from the
+hub:
 
-import anaphora.hf
-from transformers import AutoModel, AutoTokenizer
+    import anaphora.hf
+    from transformers import AutoModel, AutoTokenizer
 
-model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-maps = model(**tokenizer("Anna left.", return_tensors="pt"), output_attentions=True).attentions
+    model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    maps = model(**tokenizer("Anna left.", return_tensors="pt"), output_attentions=True).attentions
 
-The folder is what `scripts/export.py format=anaphora` wrote. Needs the extra [transformers].
+The folder is the output of `scripts/export.py format=anaphora`. Needs the extra [transformers].
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs of this package as models of `transformers`, registered with its Auto classes on import.
 
-The weights keep the names that they have in a run, so one folder is both: `AutoModel.from_pretrained` reads it, and
+The weights keep their names, so one folder serves both libraries: `AutoModel.from_pretrained` reads a run, and
 `anaphora.load` reads what `save_pretrained` writes. B batch, T tokens, H heads, V vocabulary, W width.
 """
 
@@ -24,12 +24,12 @@ from anaphora.settings.run import Config
 
 
 class AnaphoraConfig(PreTrainedConfig):
-    """The config.json of a run.
+    """Configuration (config.json) of a run.
 
     Args:
-        run: all its settings, as plain values; without them there is no model.
-        vocab_size: how many tokens its tokenizer has.
-        fields: what `transformers` has for any model.
+        run: all settings of the run as plain values; None if the configuration describes no model.
+        vocab_size: number of tokens in the tokenizer's vocabulary.
+        fields: any other fields of `PreTrainedConfig`.
     """
 
     model_type = MODEL_TYPE
@@ -40,19 +40,19 @@ class AnaphoraConfig(PreTrainedConfig):
         self.vocab_size = vocab_size
 
     def settings(self) -> Config:
-        """Return the run's settings, checked.
+        """Return the validated settings of the run.
 
         Raises:
-            UserError: there are none, or one is impossible.
+            UserError: the settings are missing or invalid.
         """
         return published_settings(self.run, str(self.name_or_path or "config.json"))
 
 
 class AnaphoraModel(PreTrainedModel):
-    """The encoder of a run, with its prediction head and its vocabulary output.
+    """Encoder of a run, with its prediction head and its output layer over the vocabulary.
 
-    It gives hidden states and attention maps. The answers of the prediction head need a pronoun and its candidates:
-    `anaphora.load` has them, of the same folder.
+    `forward` returns hidden states and attention maps. The answers of the prediction head need a pronoun and its
+    candidates; load the same folder with `anaphora.load` for them.
     """
 
     config_class = AnaphoraConfig
@@ -78,15 +78,16 @@ class AnaphoraModel(PreTrainedModel):
         """Return hidden states, and attention maps if requested.
 
         Args:
-            input_ids: (B, T).
-            attention_mask: (B, T), 0 for padding; by default there is none.
-            pronoun_mask: (B, T), the pronoun's tokens; for runs that read the pronoun as a second sequence alone.
-            output_attentions: whether to give the weights of every layer, (B, H, T, T) each, before dropout.
-            output_hidden_states: whether to give what every layer reads, and the last states, (B, T, W) each.
-            return_dict: false for a tuple.
+            input_ids: token ids, (B, T).
+            attention_mask: (B, T), 0 at padding; None means no padding.
+            pronoun_mask: (B, T), 1 at the pronoun's tokens; needed only by runs with `model.second_sequence`.
+            output_attentions: whether to return the attention weights of each layer, (B, H, T, T), before dropout. None
+                takes the value in the configuration, as for the next two.
+            output_hidden_states: whether to return the input of each layer and the final states, (B, T, W) each.
+            return_dict: whether to return a `BaseModelOutput` instead of a tuple.
 
         Raises:
-            UserError: the run reads the pronoun as a second sequence and none is named, or it has no maps.
+            UserError: `pronoun_mask` is missing, or maps are requested of a run without attention maps.
         """
         states, read, maps = self._encode(
             self._encoder_input(input_ids, attention_mask, pronoun_mask),
@@ -97,11 +98,11 @@ class AnaphoraModel(PreTrainedModel):
         return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
 
     def get_input_embeddings(self) -> nn.Embedding:
-        """Return the table of the tokens' vectors."""
+        """Return the token embedding."""
         return self.encoder.tokens
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replace the table of the tokens' vectors."""
+        """Replace the token embedding."""
         assert isinstance(value, nn.Embedding)
         self.encoder.tokens = value
 
@@ -136,10 +137,10 @@ class AnaphoraModel(PreTrainedModel):
         return last, (*read, last) if with_states else None, tuple(maps) if with_maps else None
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Initialise what a module's file lacks, such as fixed position encodings.
+        """Initialise tensors that are missing in the file, such as fixed position encodings.
 
-        The constructor gives first weights, so there is nothing to do at its end. Before it reads a file the library
-        constructs the model without memory, and what it then does not find in the file has to be computed again.
+        The constructor initialises all weights, so nothing is left to do at its end. `from_pretrained`, however,
+        constructs the model on the meta device, and tensors missing in the file must then be computed again.
         """
         if not hasattr(self, "is_constructed") or all(_is_read(one) for _, one in _own_tensors(module)):
             return
@@ -154,13 +155,13 @@ class AnaphoraModel(PreTrainedModel):
 
 @dataclass
 class AnaphoraMaskedLMOutput(MaskedLMOutput):
-    """Logits over the vocabulary, with the states that they were read from, (B, T, W)."""
+    """Output of a masked language model, with the final hidden states: (B, T, W)."""
 
     last_hidden_state: Tensor | None = None
 
 
 class AnaphoraForMaskedLM(AnaphoraModel):
-    """A masked language model from runs trained on masked tokens: logits over the vocabulary."""
+    """Masked language model from a run trained on masked tokens."""
 
     def __init__(self, config: AnaphoraConfig) -> None:
         if not config.settings().task.masked_lm:
@@ -177,7 +178,12 @@ class AnaphoraForMaskedLM(AnaphoraModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> AnaphoraMaskedLMOutput | tuple[Any, ...]:
-        """Return logits, (B, T, V), next to what `AnaphoraModel` gives; labels, (B, T), -100 for none, give a loss."""
+        """Return logits over the vocabulary, (B, T, V), and the outputs of `AnaphoraModel.forward`.
+
+        Args:
+            labels: token ids, (B, T), -100 at positions to ignore; with labels, the output has the mean cross-entropy
+                in nats as `loss`. The other arguments are those of `AnaphoraModel.forward`.
+        """
         states, read, maps = self._encode(
             self._encoder_input(input_ids, attention_mask, pronoun_mask),
             self._wanted(output_attentions, "output_attentions"),
@@ -191,7 +197,7 @@ class AnaphoraForMaskedLM(AnaphoraModel):
         return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
 
     def get_output_embeddings(self) -> nn.Module:
-        """Return the map to the vocabulary."""
+        """Return the linear layer from hidden states to the vocabulary."""
         return self.output.linear
 
 
@@ -200,7 +206,7 @@ def _own_tensors(module: nn.Module) -> list[tuple[str, Tensor]]:
 
 
 def _is_read(tensor: Tensor) -> bool:
-    """Return whether `transformers` has read a tensor from a file."""
+    """Return whether `from_pretrained` has loaded a tensor from a file."""
     return bool(getattr(tensor, "_is_hf_initialized", False))
 
 

@@ -1,4 +1,4 @@
-"""Models of `transformers` under interventions: maps and outputs with edited attention."""
+"""Attention maps and outputs of a model of `transformers` under interventions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EditableModel:
-    """A model whose attention can be edited by interventions.
+    """Model whose attention can be edited by interventions.
 
     Attributes:
-        part: the model without its output layer.
-        reading: how its maps are read.
-        points: where each layer that attends is edited.
-        padded: makes the inputs of texts, (B, T) each.
+        part: model without its output layer.
+        reading: how its attention maps are read.
+        points: edit point of each layer that attends.
+        padded: function from tokenized texts to the model's inputs, padded to (B, T) each.
     """
 
     part: PreTrainedModel
@@ -45,20 +45,21 @@ class EditableModel:
         interventions: Sequence[Intervention],
         model: PreTrainedModel | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the maps of every attending layer under interventions, and the model's output.
+        """Return the attention maps of every attending layer and the model's output under interventions.
 
-        Models that are read in eager mode get each text by itself, because padding may change which tokens they select.
+        Models that are read in eager mode process each text separately, because padding may change which tokens they
+        select.
 
         Args:
-            tokens: of B texts; edits see them padded at their ends to T tokens.
-            interventions: by the model's own layer numbers; a layer that does not attend has nothing to edit.
-            model: the same with an output layer; None for the part alone.
+            tokens: B tokenized texts; edits see them padded on the right to T tokens.
+            interventions: edits by the model's own layer index; layers that do not attend are skipped.
+            model: the same model with an output layer; None runs `part` alone.
 
         Returns:
-            (B, H, T, T) for each layer, and the first output of each text, (T or fewer, ...).
+            One map (B, H, T, T) per layer, and the first output of each text, (tokens, ...), with or without padding.
 
         Raises:
-            UserError: the model attends in these texts otherwise than in the probe.
+            UserError: attention in these texts differs from that in the probe.
         """
         implementation, edits = self.reading.implementation, self._edits_by_block(interventions)
         rows, length = len(tokens), max(len(one.ids) for one in tokens)
@@ -84,7 +85,7 @@ class EditableModel:
         return [torch.cat(layer) for layer in zip(*maps, strict=True)], outputs
 
     def _edits_by_block(self, interventions: Sequence[Intervention]) -> dict[int, list[Edit]]:
-        """Return the edits of each block, by its number among those that attend."""
+        """Return the edits of each block by its index among the attending layers."""
         edits: dict[int, list[Edit]] = defaultdict(list)
         for intervention in interventions:
             for layer, edit in intervention.items():

@@ -1,9 +1,8 @@
-"""Edits of attention where a model of `transformers` computes it, for any family.
+"""Edits of attention inside a forward pass of a model of `transformers` of any family.
 
-Every attention is a softmax over scores and a product of its weights with values. An edit acts on the scores as they
-enter the softmax, on the weights as they enter the product, and on what the product gives. Which operations of a pass
-these are is found by a probe (`verification.edits`). B texts, H heads, Q queries, K keys, T tokens, D features per
-head.
+Attention is a softmax over scores, followed by a product of the weights with the values. An edit changes the scores
+before the softmax, the weights before the product, or the output of the product. A probe locates these operations in
+the forward pass (`verification.edits`). B texts, H heads, Q queries, K keys, T tokens, D features per head.
 """
 
 from __future__ import annotations
@@ -28,14 +27,20 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _MASKED = 5_000.0
-"""A score so far below the greatest of its row is a mask; transformers adds finite numbers, from -10,000 down."""
+"""A score this far below its row's maximum counts as masked; transformers masks with finite values, at most -10,000."""
 _AFTER_SOFTMAX = 1e-2
-"""How far weights may be from the softmax that gave them; the rounding of bfloat16."""
+"""Tolerance between attention weights and the softmax that computed them, for rounding in bfloat16."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """An operation of a pass: the innermost module that runs it, and its number among those of its kind there."""
+    """Location of an operation in a forward pass.
+
+    Attributes:
+        module: path of the innermost module that runs the operation.
+        kind: "softmax" or "product".
+        number: index of the operation among those of its kind in the module, from 0.
+    """
 
     module: str
     kind: str
@@ -44,29 +49,29 @@ class Place:
 
 @dataclass(frozen=True)
 class RowOrder:
-    """How a matrix numbers its rows by texts (0), heads (1) and queries (2), the slowest first."""
+    """Order of the axes over which the rows of a matrix run: texts (0), heads (1) and queries (2), slowest first."""
 
     axes: tuple[int, int, int]
 
     def to_maps(self, matrix: Tensor, sizes: tuple[int, int, int]) -> Tensor:
-        """Return any shape of B * H * Q rows, (..., K), as (B, H, Q, K)."""
+        """Reshape a matrix of B * H * Q rows to maps: (..., K) -> (B, H, Q, K); `sizes` are B, H and Q."""
         ordered = matrix.reshape(*(sizes[axis] for axis in self.axes), matrix.shape[-1])
         return ordered.movedim((0, 1, 2), self.axes)
 
     def from_maps(self, maps: Tensor, shape: torch.Size) -> Tensor:
-        """Return (B, H, Q, K) in a shape that `to_maps` was given."""
+        """Reshape maps (B, H, Q, K) to the given shape, the inverse of `to_maps`."""
         return maps.permute(*self.axes, 3).reshape(shape)
 
 
 @dataclass(frozen=True)
 class EditPoint:
-    """Where one block computes its weights and mixes values with them.
+    """Operations by which one block computes its attention weights and mixes values with them.
 
     Attributes:
-        softmax, product: the two operations.
-        scores, weights: the order of the rows in each.
-        columns: those of the softmax that are tokens, as opposed to a sink.
-        turned: whether the weights are the second factor, with a column for each query.
+        softmax, product: locations of the two operations.
+        scores, weights: row order of the scores and of the weights.
+        columns: columns of the softmax that are tokens; any other column is an attention sink.
+        turned: whether the weights are the second factor of the product, transposed.
     """
 
     softmax: Place
@@ -78,7 +83,7 @@ class EditPoint:
 
 
 class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """A dispatch mode that passes each softmax and matrix product, with its location in the model, to subclasses."""
+    """Dispatch mode that passes each softmax and matrix product, with its location in the model, to a method."""
 
     def __init__(self, running: Sequence[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -103,24 +108,25 @@ class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return Place(module, kind, self._counts[module, kind] - 1)
 
     def softmax(self, place: Place, scores: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return the softmax of scores, (..., K) -> same."""
+        """Compute the softmax of scores: (..., K) -> same."""
         return compute(scores)
 
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Return the product of two matrices, or of two batches of them."""
+        """Compute the product of two matrices or of two batches of matrices."""
         return compute(left, right)
 
 
 class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
-    """A mode that applies edits at points.
+    """Dispatch mode that applies edits at edit points.
 
     Args:
-        points: of every block that attends.
-        edits: of each block that has any, by its number among the points.
-        sizes: B, H, T of the pass.
+        running: paths of the running modules, from `running_modules`.
+        points: edit point of each block that attends.
+        edits: edits of each block, by its index in `points`.
+        sizes: B, H and T of the forward pass.
 
     Attributes:
-        weights: of each block so far, as the edits leave them: (B, H, T, T).
+        weights: edited attention weights of each block that has run, by its index: (B, H, T, T).
     """
 
     def __init__(
@@ -181,7 +187,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 
     def _are_from_softmax(self, block: int, weights: Tensor) -> bool:
         given = self._softmaxes.pop(block, None)
-        if given is not None:  # a row that may attend to nothing is emptied after the softmax
+        if given is not None:  # a fully masked row is set to zero after the softmax
             given = given.masked_fill((weights == 0).all(dim=-1, keepdim=True), 0.0)
         return given is not None and torch.allclose(given.float(), weights.float(), _AFTER_SOFTMAX, _AFTER_SOFTMAX)
 
@@ -195,14 +201,14 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 def edited_attention(
     part: nn.Module, points: Sequence[EditPoint], edits: Mapping[int, Sequence[Edit]], sizes: tuple[int, int, int]
 ) -> Iterator[EditedAttention]:
-    """Apply edits to a single forward pass inside the `with` block, which may be that of a larger model.
+    """Apply edits to a single forward pass inside the `with` block.
 
     Args:
-        part: whose modules the points name.
+        part: module to which the paths in `points` are relative; the pass may be that of a model that contains it.
         points, edits, sizes: as in `EditedAttention`.
 
     Raises:
-        UserError: a block did not compute what it computed in the probe.
+        UserError: the attention of a block differs from that in the probe.
     """
     with (
         running_modules(part) as running,
@@ -216,10 +222,10 @@ def edited_attention(
 
 
 def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
-    """Return the weights of each point in a pass over texts, (B, H, T, T).
+    """Return the attention weights at each edit point in a forward pass: (B, H, T, T).
 
     Raises:
-        UserError: a block did not compute what it computed in the probe, or the model cannot read the texts.
+        UserError: the attention of a block differs from that in the probe, or the model cannot process the texts.
     """
     count, length = inputs["input_ids"].shape
     with edited_attention(model, points, {}, (count, heads, length)) as attention:
@@ -228,15 +234,15 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
 
 
 class EditOfOneText(Edit):
-    """An edit of a batch, in a pass over one of its texts.
+    """Edit of a batch, applied in a forward pass over one of its texts.
 
-    The passes share `tables`, so that after the last of them an edit has seen the whole batch.
+    The passes share `tables`, so that after the last pass the edit has seen the whole batch.
 
     Args:
-        edit: of the batch.
-        row: the number of the text.
+        edit: edit of the batch.
+        row: index of the text in the batch.
         batch: B and T of the batch.
-        tables: what the edit has been given so far, by its method.
+        tables: inputs of the edit by method name, zero for texts without a pass so far.
     """
 
     def __init__(self, edit: Edit, row: int, batch: tuple[int, int], tables: dict[str, Tensor]) -> None:

@@ -1,8 +1,8 @@
-"""The attention function that a model of `transformers` calls while its maps are read.
+"""Attention function that a model of `transformers` calls while its attention maps are read.
 
-transformers 5 lets a model take its attention from a registered function (`AttentionInterface`). Ours mixes values as
-the package's own encoder does and keeps the weights that a tap asks for. Without a tap it is ordinary attention.
-B batch, T tokens, H heads, D features per head, Q queries.
+transformers 5 lets a model take its attention function from a registry (`AttentionInterface`). The function below mixes
+values like the package's own encoder and records the weights that a tap requests. Without a tap it is ordinary
+attention. B batch, T tokens, H heads, D features per head, Q queries.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from anaphora.base.errors import UserError
 from anaphora.model.attention import Queries, attend, attention_scores, attention_weights, masked_softmax, query_rows
 
 NAME = "anaphora"
-"""What the function is called among the attention implementations of transformers."""
+"""Name of the function among the attention implementations of transformers."""
 
 
 class PassEnded(BaseException):
-    """All weights that a tap asks for are kept, so the rest of the pass is left out."""
+    """Signal that all requested weights are recorded and the rest of the forward pass can be skipped."""
 
 
 class AttentionTap:
-    """The recorded parts of one forward pass.
+    """Recorder of the attention weights of one forward pass.
 
     Args:
-        queries: rows of the batch and tokens whose weights are kept, two of (Q,); None keeps whole maps.
-        layers: after how many layers of attention the pass ends; None for a whole pass.
-        head: the head of the last of these layers whose weights alone are kept; None keeps those of all.
+        queries: batch rows and token indices of the attention rows to record, two of (Q,); None records whole maps.
+        layers: number of attention layers after which the pass ends; None for a complete pass.
+        head: index of the only head to record, in the last of these layers; None records all heads of all layers.
 
     Attributes:
-        weights: of every layer, in order: (Q, H, T) or (B, H, T, T).
+        weights: recorded weights of each layer in order: (Q, H, T) or (B, H, T, T).
     """
 
     def __init__(self, queries: Queries | None = None, layers: int | None = None, head: int | None = None) -> None:
@@ -47,10 +47,10 @@ class AttentionTap:
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None
     ) -> Tensor:
-        """Mix values and keep the weights: three of (B, H, T, D) -> (B, H, T, D); `cap` bounds the scores.
+        """Mix values by attention weights and record the weights: three of (B, H, T, D) -> (B, H, T, D).
 
         Raises:
-            PassEnded: this was the last layer that is read.
+            PassEnded: this was the last layer to record.
         """
         if self._left is not None:
             self._left -= 1
@@ -81,7 +81,7 @@ _ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None
 
 @contextmanager
 def tapped(tap: AttentionTap) -> Iterator[None]:
-    """Record a single forward pass inside the `with` block, which the tap may end."""
+    """Record a single forward pass inside the `with` block; the tap may end the pass early."""
     token = _ACTIVE.set(tap)
     try:
         with suppress(PassEnded):
@@ -91,7 +91,7 @@ def tapped(tap: AttentionTap) -> Iterator[None]:
 
 
 def register() -> None:
-    """Make the function known to transformers, with additive masks."""
+    """Register the attention function with transformers, with additive masks."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
@@ -109,11 +109,11 @@ def _attention(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Compute attention in the interface of transformers, from keys and values of H heads or fewer."""
+    """Compute attention with the signature that transformers expects; keys and values may have fewer than H heads."""
     if options.get("s_aux") is not None:
         raise UserError(f"{type(module).__name__}: attention with sinks cannot be read here")
     groups = query.shape[1] // key.shape[1]
-    if groups > 1:  # several heads share a key and a value
+    if groups > 1:  # grouped-query attention
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
     bias = _bias(query, key, attention_mask, options.get("position_bias"))
     scale = 1 / math.sqrt(query.shape[-1]) if scaling is None else scaling
@@ -128,14 +128,14 @@ def _attention(
 def _mixed(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None, dropout: float = 0.0
 ) -> Tensor:
-    """Return the mixed values, (B, H, T, D)."""
+    """Mix values by attention weights: three of (B, H, T, D) -> (B, H, T, D)."""
     if cap is None:
         return attend(query, key, value, bias, dropout, scale)
     return masked_softmax(_capped_scores(query, key, bias, scale, cap)) @ value
 
 
 def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor | None) -> Tensor:
-    """Return the additive bias, -inf where transformers writes the smallest number of the type."""
+    """Return the additive bias, with -inf where transformers uses the lowest value of the data type."""
     bias = query.new_zeros(1, 1, query.shape[2], key.shape[2])
     if mask is not None:
         own = mask[..., : key.shape[2]]
@@ -143,8 +143,6 @@ def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor
     return bias if position_bias is None else bias + position_bias.to(bias.dtype)
 
 
-def _capped_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float, cap: float | None) -> Tensor:
-    """Return the scores before the softmax; a cap bends them to stay within -cap and cap (Gemma 2, section 2)."""
-    if cap is None:
-        return attention_scores(query, key, bias, scale)
+def _capped_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float, cap: float) -> Tensor:
+    """Return the scores before the softmax, bounded to [-cap, cap] by tanh (Gemma 2, section 2)."""
     return cap * torch.tanh(attention_scores(query, key, torch.zeros_like(bias), scale) / cap) + bias

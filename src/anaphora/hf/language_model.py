@@ -1,4 +1,4 @@
-"""Language models of `transformers` for the causal tests."""
+"""Language models of `transformers` with the interface of the causal tests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from anaphora.hf.reader import TransformersModel
 
 
 class TransformersLanguageModel:
-    """A `LanguageModel` of `transformers`.
+    """`LanguageModel` for a model of `transformers`.
 
     Raises:
-        UserError: it cannot be asked which candidate a pronoun means (`why_no_answer`).
+        UserError: the model cannot answer which candidate a pronoun refers to (see `why_no_answer`).
     """
 
     def __init__(self, model: TransformersModel) -> None:
@@ -60,7 +60,7 @@ class TransformersLanguageModel:
 
 
 def why_no_answer(model: TransformersModel) -> UserError | None:
-    """Return why a model cannot answer which candidate a pronoun means; None if it can."""
+    """Return the reason why a model cannot answer which candidate a pronoun refers to, or None if it can."""
     if model.language_model is None:
         message = N_("{model}: it has no output layer over the vocabulary, so it gives no answers")
         return UserError(message, model=model.name)

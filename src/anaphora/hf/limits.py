@@ -1,4 +1,4 @@
-"""Limits of a model of `transformers` on length and vocabulary, measured because names differ."""
+"""Limits of a model of `transformers` on text length and vocabulary, measured because no field states them for all."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _MOST_TOKENS = 100_000
-"""A tokenizer that knows no limit states a far larger one."""
+"""Larger limits count as no limit: a tokenizer without a limit reports a far larger value."""
 _PROBE = 4
-"""Tokens of the text by which positions are recognised."""
+"""Number of tokens in the text that shows which embedding lookups are positions."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a text that a model can read.
+    """Limits on the texts that a model can process.
 
     Attributes:
-        model: its name, for messages.
-        tokens: how many tokens a text may have; None if there is no limit.
-        vocabulary: how many tokens the model knows; None if it does not say.
+        model: name of the model, for messages.
+        tokens: maximum number of tokens in a text; None for no limit.
+        vocabulary: size of the model's vocabulary; None if unknown.
     """
 
     model: str
@@ -42,10 +42,10 @@ class Limits:
 
     @classmethod
     def measured(cls, part: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> Limits:
-        """Return the limits of the part of a model that is read, and of its tokenizer.
+        """Measure the limits of the text part of a model and of its tokenizer.
 
         Raises:
-            UserError: the part cannot be read from a text alone.
+            UserError: the part cannot run on a text alone.
         """
         vocabulary = _vocabulary(part)
         special = {*tokenizer.all_special_ids, getattr(part.config, "pad_token_id", None)}
@@ -61,10 +61,10 @@ class Limits:
         return cls(name, min((limit for limit in limits if 0 < limit < _MOST_TOKENS), default=None), vocabulary)
 
     def check(self, text: str, tokens: TokenizedText) -> None:
-        """Check that a text of these tokens can be read.
+        """Check that the model can process a tokenized text.
 
         Raises:
-            UserError: it is too long, or has a token that the model does not know.
+            UserError: the text is too long, or has a token outside the model's vocabulary.
         """
         if self.tokens is not None and len(tokens.ids) > self.tokens:
             raise UserError(
@@ -99,7 +99,7 @@ def _vocabulary(part: PreTrainedModel) -> int | None:
 
 
 def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
-    """Return how many tokens each table of positions has rows for, from the first row that a text reads."""
+    """Return the number of tokens for which each position table has rows, from the first row that a text uses."""
     lookups = _Lookups()
     with torch.inference_mode(), restored(part), lookups:
         last_states(part, {"input_ids": torch.tensor([ids], device=part.device)}, name)
@@ -107,20 +107,20 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first row number of a look-up in a table, if the row numbers are the positions of a text's tokens."""
+    """Return the first row index of an embedding lookup that reads the positions of a text's tokens, otherwise None."""
     if not rows.dim() or rows.shape[-1] < count:
         return None
     numbers = rows.reshape(-1, rows.shape[-1]).cpu()
     first = int(numbers[0, 0])
     expected = torch.arange(first, first + numbers.shape[1])
-    # Longer rows that go on counting do not depend on the text; padding, which some families add, is not counted.
+    # A longer row of consecutive indices does not depend on the text; some families pad a row with other indices.
     fits = bool((numbers[:, :count] == expected[:count]).all())
     goes_on = numbers.shape[1] > count and bool((numbers == expected).all())
     return first if fits and not goes_on else None
 
 
 class _Lookups(TorchFunctionMode):
-    """A recorder of table look-ups: pairs of row numbers and the table's length."""
+    """Recorder of embedding lookups, each as its row indices and the number of rows of the table."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Loading of model and tokenizer from a folder or the hub, without running code or pickles from there."""
+"""Loading of a model and its tokenizer from a folder or the hub, without remote code or pickles."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 ADAPTER = "adapter_config.json"
-"""The file that describes an adapter, such as LoRA: weights that are added to those of another model."""
+"""File that describes an adapter such as LoRA, whose weights are added to those of a base model."""
 _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return the last part of a name, and the model and the tokenizer that it opens.
+    """Load a model and its tokenizer.
 
     Args:
-        transformers: the library.
-        name: a folder, or a model on the hub as "hf://owner/name".
+        transformers: the library, imported by the caller.
+        name: path of a folder, or a model on the hub as "hf://owner/name".
+
+    Returns:
+        The last part of the name, the model and the tokenizer.
 
     Raises:
-        UserError: there is no such folder or model, its weights are pickles, or files are missing or broken.
+        UserError: the folder or model does not exist, its weights are pickled, or files are missing or damaged.
     """
     if name.removeprefix(HUB_PREFIX).strip("/") and name.startswith(HUB_PREFIX):
         place, offline, local = name.removeprefix(HUB_PREFIX).strip("/"), not is_reachable(), False
@@ -70,15 +73,19 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
         ) from None
     check_no_key_is_ignored(written, model, f"{title}: {CONFIG}")
     check_weights(model, report, stored_tensors(_weight_files(place)), title)
-    if len(tokenizer) <= len(tokenizer.all_special_ids):  # what transformers makes up where there is none
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers invents one if the files are missing
         raise UserError(f"model ({name}): its tokenizer is missing; put tokenizer.json beside config.json")
     if report["missing_keys"] and has_output_layer(model):
-        model = model.base_model  # an output layer that was never trained is none
+        model = model.base_model  # without the output layer, which was never trained
     return Path(place).name, model, tokenizer
 
 
 def _checked_folder(name: str) -> Path:
-    """Return a folder with the configuration and the weights of a model."""
+    """Return the path of a folder that has the configuration and the weights of a model.
+
+    Raises:
+        UserError: the folder or a file is missing or damaged, or the weights are stored twice.
+    """
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise no_folder_error("model", name)
@@ -99,10 +106,10 @@ def _checked_folder(name: str) -> Path:
 
 
 def _check_no_adapter(place: str, title: str, offline: bool) -> None:
-    """Check that a folder or a name on the hub has a whole model, not an adapter.
+    """Check that a folder or a model on the hub is a complete model.
 
     Raises:
-        UserError: it holds an adapter.
+        UserError: it is an adapter.
     """
     path = _cached(place, ADAPTER, offline)
     if path is None:
@@ -117,14 +124,14 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return the files that the weights were read from, by their names; all of them are on this machine by now."""
-    found = {name: _cached(place, name, offline=True) for name in (WEIGHTS, INDEX)}
-    files = {name: path for name, path in found.items() if path is not None}
+    """Return the paths of the weight file or of the index of several, by file name; all files are local by now."""
+    paths = {name: _cached(place, name, offline=True) for name in (WEIGHTS, INDEX)}
+    files = {name: path for name, path in paths.items() if path is not None}
     return {WEIGHTS: files[WEIGHTS]} if WEIGHTS in files else files
 
 
 def _cached(place: str, name: str, offline: bool) -> Path | None:
-    """Return a file of a folder or of the hub; None if it is not there."""
+    """Return the local path of a file from a folder or the hub, or None if the file does not exist."""
     hub: Any = import_module("transformers.utils.hub")
     path = hub.cached_file(
         place,
@@ -137,7 +144,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the class that loads a model as stored: with an output layer, or an encoder alone."""
+    """Return the Auto class that loads a model as it is stored: with an output layer, or as an encoder alone."""
     for automatic, names in (*_output_layers().items(), ("AutoModelForTextEncoding", _lone_encoders())):
         if any(name in names for name in config.architectures or ()):
             return getattr(transformers, automatic)
@@ -145,14 +152,14 @@ def _class_of(transformers: Any, config: Any) -> Any:
 
 
 def has_output_layer(model: PreTrainedModel) -> bool:
-    """Check whether a model has an output layer at every token; decoders of encoder-decoders do not count."""
+    """Return whether a model has an output layer over its tokens; encoder-decoders do not count."""
     known = any(type(model).__name__ in names for names in _output_layers().values())
     return known and not model.config.is_encoder_decoder
 
 
 @cache
 def _output_layers() -> dict[str, frozenset[str]]:
-    """Return models with an output layer at every token, by the class that loads them."""
+    """Return the class names of models with an output layer at every token, by the Auto class that loads them."""
     automatic: Any = import_module("transformers.models.auto.modeling_auto")
     return {
         "AutoModelForMaskedLM": frozenset(automatic.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
@@ -162,7 +169,7 @@ def _output_layers() -> dict[str, frozenset[str]]:
 
 @cache
 def _lone_encoders() -> frozenset[str]:
-    """Return the classes of encoders that are stored without the decoder of their family."""
+    """Return the class names of encoders that are stored without the decoder of their family."""
     automatic: Any = import_module("transformers.models.auto.modeling_auto")
     encoders = frozenset(automatic.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.values())
     return encoders - {name for name in automatic.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
@@ -170,7 +177,7 @@ def _lone_encoders() -> frozenset[str]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress the library's progress bars and its messages on unused weights."""
+    """Suppress progress bars and warnings of transformers inside the `with` block."""
     logging: Any = import_module("transformers.utils.logging")
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -1,4 +1,4 @@
-"""The text encoder or decoder of a model of `transformers`, and its output. B batch, T tokens, W width."""
+"""Text encoder or decoder of a model of `transformers`, and its output. B batch, T tokens, W width."""
 
 from __future__ import annotations
 
@@ -17,28 +17,24 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _LONGEST_ERROR = 200
-"""Characters that are quoted of an error of the library."""
+"""Maximum number of characters quoted from an error of the library."""
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
-    """Return `text_module` as a model.
-
-    Raises:
-        UserError: as there.
-    """
+    """Return the text module of a model as a `PreTrainedModel`; errors are those of `text_module`."""
     part: Any = text_module(model, name)
     return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
 
 
 def text_module(model: PreTrainedModel, name: str) -> nn.Module:
-    """Return the part of a model whose attention is read: without output layers, of an encoder-decoder the encoder.
+    """Return the module whose attention is read: the model without output layers, or the encoder of an encoder-decoder.
 
     Args:
-        model: of any class of the library.
-        name: of the model, for messages.
+        model: model of any class of the library.
+        name: name of the model, for messages.
 
     Raises:
-        UserError: it takes no token ids, such as a model of images, or other inputs besides them.
+        UserError: the module takes no token ids, such as that of a vision model.
     """
     part: nn.Module = model.base_model
     if model.config.is_encoder_decoder:
@@ -53,7 +49,7 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
 
 
 def _without_wrapper(part: nn.Module) -> nn.Module:
-    """Return the only part of a module that hands all its inputs over to it; any other module unchanged."""
+    """Return the only child of a module that passes all its arguments on to it; otherwise the module itself."""
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parts = list(part.children())
     hands_over = all(one.kind in variadic for one in inspect.signature(part.forward).parameters.values())
@@ -61,13 +57,13 @@ def _without_wrapper(part: nn.Module) -> nn.Module:
 
 
 def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel:
-    """Return the encoder of an encoder-decoder as a model, if its class is none."""
+    """Wrap an encoder that is not a `PreTrainedModel` in one."""
     from transformers import PreTrainedModel
 
     class_of_whole: Any = type(whole)
 
     class EncoderPart(PreTrainedModel):
-        """The encoder of a model, with the model's configuration."""
+        """Encoder of an encoder-decoder, with the model's configuration."""
 
         def __init__(self, config: Any, encoder: nn.Module | None = None) -> None:
             super().__init__(config)
@@ -80,15 +76,15 @@ def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Return the last-layer states of a text part for token ids, (B, T, W).
+    """Return the last hidden states of a text part: (B, T, W).
 
     Args:
-        part: from `text_part`; it computes as in evaluation and is left as it was.
-        inputs: `input_ids`, (B, T), and what else its `forward` takes.
-        name: of the model, for messages.
+        part: model from `text_part`; it runs in evaluation mode and keeps its own mode.
+        inputs: `input_ids`, (B, T), and any other arguments of its `forward`.
+        name: name of the model, for messages.
 
     Raises:
-        UserError: it cannot be read from a text alone, or gives no states for its tokens.
+        UserError: the part cannot run on a text alone, or returns no states for its tokens.
     """
     kind = type(part).__name__
     with evaluation_mode(part), errors_in_one_line(f"{name}: {kind} cannot be read from a text alone"):
@@ -100,15 +96,15 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 
 
 def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter], name: str) -> set[str]:
-    """Return the names of those parameters that the last states of a text depend on.
+    """Return the names of the parameters that influence the last hidden states of a text.
 
     Args:
-        part: from `text_part`.
-        wanted: parameters of the whole model, by name.
-        name: of the model, for messages.
+        part: model from `text_part`.
+        wanted: parameters to test, by their names in the whole model.
+        name: name of the model, for messages.
 
     Raises:
-        UserError: the part cannot be read from a text alone.
+        UserError: the part cannot run on a text alone.
     """
     if not wanted:
         return set()
@@ -121,10 +117,13 @@ def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter]
 
 @contextlib.contextmanager
 def errors_in_one_line(what: str) -> Iterator[None]:
-    """Turn any exception of a library's code into a one-line error.
+    """Replace any exception of library code inside the `with` block by a one-line error.
+
+    Args:
+        what: beginning of the error message.
 
     Raises:
-        UserError: anything was raised.
+        UserError: the block raised an exception.
     """
     try:
         yield

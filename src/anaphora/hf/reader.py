@@ -1,7 +1,8 @@
-"""A model of `transformers` as a reader of texts: its tokens, its attention maps, the rows of pronouns.
+"""Model of `transformers` for analysis: its tokens, its attention maps, and the attention rows of pronouns.
 
-Models that take their attention from a registered function are read there, next to fused kernels; the others in eager
-mode, if that gives weights. Edits act on the operations of the pass, in both. L layers, H heads, T tokens, Q queries.
+Models that take their attention from a registered function record the weights there, next to fused kernels. Other
+models run in eager mode if it returns the true weights; otherwise the weights are recorded where they mix values.
+Interventions edit the operations of the forward pass in all cases. L layers, H heads, T tokens, Q queries.
 """
 
 from __future__ import annotations
@@ -46,9 +47,8 @@ from anaphora.hf.verification.forward import (
     reading_mode,
     run_model,
 )
-from anaphora.hf.verification.placing import placed, tokens_with_sink, with_sink
 from anaphora.hf.verification.probe import Probe
-from anaphora.hf.verification.reading import MapReading
+from anaphora.hf.verification.reading import MapReading, placed, tokens_with_sink, with_sink
 from anaphora.model.attention import Queries
 from anaphora.model.kernels.linear import faster_products
 from anaphora.model.prediction import group_mean
@@ -57,22 +57,22 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _ITEMS_AT_ONCE = 32
-"""About so many items' texts are read in one pass."""
+"""Approximate number of items per forward pass."""
 _PASSES_AT_ONCE = 8
-"""The model is prepared once for so many passes."""
+"""Number of forward passes for which the model is prepared once."""
 
 
 @dataclass(frozen=True, eq=False)
 class TransformersModel:
-    """An encoder or decoder of `transformers`; it is read in evaluation mode, whatever its own mode is.
+    """Encoder or decoder of `transformers`, always run in evaluation mode.
 
     Attributes:
-        name: as the user wrote it.
-        model: without its output layer.
-        tokenizer: a fast one, which knows the characters of its tokens.
-        family: `model_type` of its configuration.
-        reading: how its maps are read, as a probe has shown; of an encoder-decoder those of the encoder.
-        language_model: the same with its trained output layer over the vocabulary; None if it has none.
+        name: last part of the name of a folder or a model on the hub, or the class name of a loaded model.
+        model: model without its output layer; of an encoder-decoder, the encoder.
+        tokenizer: fast tokenizer, which gives the character span of each token.
+        family: `model_type` of the configuration.
+        reading: how the attention maps are read, as determined by a probe.
+        language_model: model with its trained output layer over the vocabulary; None if it has none.
     """
 
     name: str
@@ -89,22 +89,22 @@ class TransformersModel:
 
     @property
     def attending_layers(self) -> tuple[int, ...]:
-        """Return the model's own numbers of the layers that attend."""
+        """Return the model's own indices of the layers that attend."""
         return self.reading.layers
 
     @property
     def heads(self) -> int:
-        """Return the heads of each layer."""
+        """Return the number of heads per layer."""
         return self.reading.heads
 
     @property
     def is_decoder(self) -> bool:
-        """Check whether no token attends to later tokens."""
+        """Return whether attention is causal."""
         return self.reading.is_decoder
 
     @property
     def through_interface(self) -> bool:
-        """Check whether attention is read where it is computed, next to a fused kernel."""
+        """Return whether attention weights are recorded by the registered attention function."""
         return self.reading.implementation == interface.NAME
 
     @cached_property
@@ -112,21 +112,22 @@ class TransformersModel:
         """Return the model with editable attention.
 
         Raises:
-            UserError: it cannot be edited; the message says why.
+            UserError: the model's attention cannot be edited; the message gives the reason.
         """
         points = Probe.of(self.model, self.name, self.tokenizer).edit_points(self.reading)
         return EditableModel(self.model, self.reading, points, self.padded)
 
     @property
     def most_tokens(self) -> int | None:
-        """Return how many tokens a text may have; None if the model sets no limit."""
+        """Return the maximum number of tokens in a text, or None if there is no limit."""
         return self._limits.tokens
 
     def tokenize(self, text: str, second: str | None = None) -> TokenizedText:
-        """Tokenize a text, or a pair, with the model's special tokens; [MASK] becomes the model's mask, if it has one.
+        """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
 
         Raises:
-            UserError: it is empty, longer than the model can hold, or one of two that the tokenizer does not separate.
+            UserError: a text is empty or too long for the model, or the tokenizer does not separate the texts of a
+                pair.
         """
         tokens = self._texts.read(text, second)
         self._limits.check(text, tokens)
@@ -141,27 +142,27 @@ class TransformersModel:
         return Limits.measured(self.model, self.tokenizer, self.name)
 
     def maps(self, text: str, second: str | None = None) -> tuple[TokenizedText, NDArray[np.float32]]:
-        """Return every attention map of a text or a pair: its T tokens and (L, H, T, T), attending token first."""
+        """Return the T tokens of a text or a pair and all its attention maps, (L, H, T, T), attending token first."""
         tokens = self.tokenize(text, second)
         return self.labels(tokens), self.token_maps(tokens)
 
     def labels(self, tokens: TokenizedText) -> TokenizedText:
-        """Return the tokens of rows and columns of the maps: those of the text, and the sink if there is one."""
+        """Return the labels of rows and columns of the maps: the text's tokens, after the sink if there is one."""
         return tokens_with_sink(tokens) if self.reading.has_sink else tokens
 
     def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
-        """Return all attention maps of a tokenized text, (L, H, T, T), with interventions applied.
+        """Return all attention maps of a tokenized text under interventions: (L, H, T, T).
 
         Rows and columns are in the order of `labels`.
 
         Raises:
-            UserError: the model gives no weights, or cannot be edited.
+            UserError: the maps are not attention weights, or the attention cannot be edited.
         """
         layers = self.editable.read([tokens], interventions)[0] if interventions else self.run([tokens])
         return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
 
     def records(self, examples: Sequence[Example], head: Head | None = None) -> Iterator[AttentionRecord]:
-        """Return the pronoun's rows of each example, in the order given; read in batches of like length.
+        """Return an iterator over the pronoun's attention rows of each example, in the given order.
 
         Arguments and errors are those of `numbered_records`.
         """
@@ -171,16 +172,16 @@ class TransformersModel:
     def numbered_records(
         self, examples: Sequence[Example], progress: Callable[[int], object] = lambda _: None, head: Head | None = None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield each example's number and its pronoun's rows, in batches of similar length; each text is read once.
+        """Yield the index and the pronoun's attention rows of each example, in batches of similar length.
 
         Args:
-            examples: in any order; those that share a text come from one pass over it.
-            progress: is called with the number of texts of each pass.
-            head: the head that alone is read, so that records have the shape (1, 1, T); where attention is read as it
-                is computed, a pass ends in its layer. None for all heads of all layers.
+            examples: examples in any order; those with the same text share its forward pass.
+            progress: callback that receives the number of texts of each pass.
+            head: the only head to read, so that records have the shape (1, 1, T); passes through the registered
+                attention function then end in its layer. None reads all heads of all layers.
 
         Raises:
-            UserError: there is no such head, a text does not fit the model, or a pronoun has no token of its own.
+            UserError: the head does not exist, the model cannot process a text, or a pronoun covers no token.
         """
         if head is not None:
             existing_head(head, self.reading.layers, self.heads)
@@ -188,7 +189,7 @@ class TransformersModel:
         for item, example in enumerate(examples):
             items_of.setdefault(example.text, []).append(item)
         tokens = {text: self.tokenize(text) for text in items_of}
-        # The longest texts come first: the memory of their pass has room for those of all others.
+        # The longest texts run first, so that all later passes fit into the memory of the first.
         order = sorted(items_of, key=lambda text: len(tokens[text].ids), reverse=True)
         passes = batches(order, items_of, _ITEMS_AT_ONCE)
         while several := list(islice(passes, _PASSES_AT_ONCE)):
@@ -203,7 +204,7 @@ class TransformersModel:
     def _records_of_batch(
         self, items: Sequence[tuple[int, Example]], tokens: Sequence[TokenizedText], head: Head | None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the number and the record of each item of a batch; `tokens` are those of its texts, in order."""
+        """Yield the index and the record of each item of a batch; `tokens` are those of its texts in order."""
         row_of = {text: row for row, text in enumerate(dict.fromkeys(example.text for _, example in items))}
         mention, row, token = [], [], []
         for number, (_, example) in enumerate(items):
@@ -227,20 +228,20 @@ class TransformersModel:
     def run(
         self, tokens: Sequence[TokenizedText], queries: Queries | None = None, head: Head | None = None
     ) -> list[Tensor]:
-        """Return the maps of every layer that attends, of one forward pass over texts padded at their ends.
+        """Return the attention maps of every attending layer, from one forward pass over texts padded on the right.
 
-        If padding would change the maps, each text has a pass of its own.
+        If padding changes the maps, each text runs alone.
 
         Args:
-            tokens: of B texts.
-            queries: rows of the batch and tokens whose weights are wanted, two of (Q,); None for whole maps.
-            head: the one that alone is read; None for all.
+            tokens: B tokenized texts.
+            queries: batch rows and token indices of the attention rows to return, two of (Q,); None returns whole maps.
+            head: the only head to read; None reads all.
 
         Returns:
-            (B, H, T, T) or (Q, H, T) each; of one head a single one.
+            One tensor per layer, (B, H, T, T) or (Q, H, T); with `head`, a single tensor with H = 1.
 
         Raises:
-            UserError: the model cannot read the texts, or its maps are no attention weights.
+            UserError: the model cannot process the texts, or its maps are not attention weights.
         """
         place = len(self.reading.layers) - 1 if head is None else self.reading.layers.index(head.layer)
         if self.through_interface:
@@ -260,7 +261,7 @@ class TransformersModel:
         return kept
 
     def _eager_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
-        """Return every map of texts, L of (B, H, T, T)."""
+        """Return whole maps without the registered attention function: L of (B, H, T, T)."""
         if not self.reading.alone:
             maps = self._maps_of_batch(tokens)
             if len(tokens) == 1 or not self._leaves_tokens_out(maps, tokens):
@@ -273,7 +274,7 @@ class TransformersModel:
         return [torch.cat(layer) for layer in zip(*read, strict=True)]
 
     def _leaves_tokens_out(self, maps: Sequence[Tensor], tokens: Sequence[TokenizedText]) -> bool:
-        """Check whether some weight is 0 although a token could attend, since the selection may depend on padding."""
+        """Return whether a visible token has weight 0; padding may then have changed the selection of tokens."""
         real = self.padded(tokens)["attention_mask"].bool()
         visible = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, T, T)
         if self.is_decoder:
@@ -304,24 +305,24 @@ class TransformersModel:
         return maps
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
-        """Return the logits at each token of texts under an intervention: B of (T, V).
+        """Return the logits at each token of B texts under an intervention: B of (T, V).
 
         Raises:
-            UserError: the model has no output layer, or cannot be edited.
+            UserError: the model has no output layer, or its attention cannot be edited.
         """
         if self.language_model is None:
             raise UserError(f"{self.name}: it has no output layer over the vocabulary that could be read")
         return self.editable.read(tokens, [intervention], self.language_model)[1]
 
     def untrained(self, seed: int) -> TransformersModel:
-        """Return a randomly initialised copy without an output layer; the caller's generator is unchanged."""
+        """Return a randomly initialised copy without an output layer; the global random state is unchanged."""
         with torch.random.fork_rng(devices=[]), quiet():
             torch.manual_seed(seed)
             model: Any = type(self.model)(copy.deepcopy(self.model.config))
         return replace(self, model=model.eval(), language_model=None).on(self.model.device)
 
     def on(self, device: torch.device) -> TransformersModel:
-        """Return the model, moved to a device."""
+        """Move the model to a device and return it."""
         nn.Module.to(self.language_model or self.model, device)
         return self
 
@@ -334,7 +335,7 @@ class TransformersModel:
         return digest.hexdigest()[:16]
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
-        """Return the model's input: ids, mask, and of pairs the types if the model has any, (B, T) each."""
+        """Return the model's inputs, (B, T) each: ids, attention mask, and the token types of pairs if any."""
         device = self.model.device
         inputs = padded_inputs([one.ids for one in tokens], self.tokenizer.pad_token_id or 0, device)
         if self._has_types and any(one.types for one in tokens):
@@ -349,15 +350,15 @@ class TransformersModel:
 def open_model(
     model: str | Path | PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None = None
 ) -> TransformersModel:
-    """Return a model of `transformers` to read.
+    """Open a model of `transformers` for analysis.
 
     Args:
-        model: a folder, a name on the hub as "hf://owner/name", or a model that is loaded already.
-        tokenizer: of a loaded model; the others bring their own.
+        model: path of a folder, name on the hub as "hf://owner/name", or a loaded model.
+        tokenizer: tokenizer of a loaded model; by default, a folder or a model on the hub has its own.
 
     Raises:
-        UserError: there is no such folder or model, its weights are pickles, its tokenizer is slow, or it is of no kind
-            that can be read.
+        UserError: the folder or model does not exist, its weights are pickled, its tokenizer is missing or not a fast
+            one, or its attention maps cannot be read.
     """
     transformers = import_transformers()
     if isinstance(model, str | Path):

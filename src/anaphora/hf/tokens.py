@@ -1,4 +1,4 @@
-"""Tokens of a tokenizer of `transformers`, each with its characters in the text."""
+"""Tokens of a tokenizer of `transformers`, with their character spans in the text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _MASK = SPECIAL_TOKENS[MASK]
-"""What a text writes for the mask of any model: RoBERTa's own is <mask>."""
+"""Spelling of the mask in texts for any model; RoBERTa's own is <mask>."""
 
 
 class TextReader:
-    """A fast tokenizer whose tokens come with their characters in the text.
+    """Wrapper of a fast tokenizer that returns tokens with their character spans in the text.
 
     Args:
-        tokenizer: a fast one.
+        tokenizer: a fast tokenizer.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -34,18 +34,18 @@ class TextReader:
         self._unknown = {tokenizer.unk_token_id, None if written is None else backend.token_to_id(written)} - {None}
 
     def read(self, text: str, second: str | None = None) -> TokenizedText:
-        """Return a text's tokens, the model's special tokens around them; [MASK] is the model's mask, if it has one.
+        """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
 
-        A token that stands for no visible character, such as the blank that some tokenizers put before a text, is a
-        special token, although the tokenizer may give it the place of the first character.
+        A token without visible characters, such as the blank that some tokenizers put before a text, counts as a
+        special token, even if the tokenizer gives it the first character's offsets.
 
         Args:
-            text: what is read.
-            second: the second text of a pair; places are those in both, with `BETWEEN_TEXTS` between them.
+            text: the text, or the first text of a pair.
+            second: the second text of a pair; spans then refer to both texts joined by `BETWEEN_TEXTS`.
 
         Raises:
-            UserError: a text is empty, a token's offsets are those of other characters, or the tokenizer puts
-                nothing between two texts.
+            UserError: a text is empty, a token has the offsets of other characters, or the tokenizer puts no token
+                between the texts of a pair.
         """
         mask = self.tokenizer.mask_token or _MASK
         texts = [text] if second is None else [text, second]
@@ -74,7 +74,11 @@ class TextReader:
         return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread, types)
 
     def _check_pair(self, second: str, owners: Sequence[int | None], has_second: bool) -> None:
-        """Check that the second of two texts has tokens, apart from those of the first."""
+        """Check that the second text of a pair has tokens and is separated from the first.
+
+        Raises:
+            UserError: the second text is empty, or no special token separates the texts.
+        """
         if not has_second:
             raise UserError(N_("second: it is empty"))
         if None not in owners[owners.index(0) : owners.index(1)]:
@@ -84,7 +88,7 @@ class TextReader:
             )
 
     def _visible_part(self, text: str, token: str, start: int, end: int) -> tuple[int, int]:
-        """Return the characters of a token without blanks at either end; (0, 0) where it stands for none."""
+        """Return the character span of a token without surrounding blanks; (0, 0) if no visible character is left."""
         written = text[start:end]
         left, right = start + len(written) - len(written.lstrip()), start + len(written.rstrip())
         if left >= right or token in self._blanks:
@@ -93,7 +97,7 @@ class TextReader:
 
 
 def batches(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:
-    """Yield batches of at least one text, with `most` items at most where each text alone has no more."""
+    """Yield batches of texts with at most `most` items in total; a text with more items forms a batch of its own."""
     batch: list[str] = []
     items = 0
     for text in texts:
@@ -107,7 +111,7 @@ def batches(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: i
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Return the original position of each character, and of the end, before [MASK] was replaced."""
+    """Return the original offset of each character, and of the end, of a text in which `mask` has replaced [MASK]."""
     if mask == _MASK:
         return range(len(text) + 1)
     places: list[int] = []

@@ -1,4 +1,4 @@
-"""Checks that the weights of a folder are those of the model that its config.json describes."""
+"""Checks that the weights in a folder belong to the model that its config.json describes."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 INDEX = f"{WEIGHTS}.index.json"
-"""The file that says which of several files holds which tensor."""
+"""File that maps each tensor to one of several weight files."""
 _FLOATING = ("F64", "F32", "F16", "BF16")
-"""Types in which a tensor may be stored, as safetensors writes them."""
+"""Floating-point data types, as safetensors names them."""
 _NUMBERED = re.compile(r"(^|\.)\d+\.")
-"""A part of a tensor's name: the number of a layer or an expert."""
+"""Part of a tensor's name with the index of a layer or an expert."""
 _BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|version)$")
-"""The last part of a name of numbers that are computed, not learned; old files hold them."""
+"""End of the name of a tensor that is computed, not learned; old files store such tensors."""
 _READ_WITH_TOKENS = re.compile(r"(embed|wpe|wte|pos_|position|alibi|rel_|relative|rotary)|^ln_|norm$", re.IGNORECASE)
-"""The name of a part that stands before, between or behind the layers, if a file has it and the model has not."""
+"""Names of embeddings and normalisations outside the layers, in case a file has them and the model class does not."""
 _ACTS_ON_ATTENTION = re.compile(
     r"position_embedding_type|(use_)?alibi|rotary|(use_)?rotary_\w+|rope_(scaling|parameters)|is_causal"
     r"|use_bidirectional_attention|sliding_window|(use_)?qk_(layer)?norm|attn_logit_softcapping|relative_attention"
     r"|attention_type|scale_attn_by_inverse_layer_idx|attention_sinks?"
 )
-"""Keys of config.json that change what attention computes."""
+"""Keys of config.json that change how attention is computed."""
 _WITHOUT_EFFECT: tuple[object, ...] = (None, False, "", "absolute", "original_full", "full")
-"""Values with which such a key says that attention is the usual one."""
+"""Values with which these keys mean standard attention."""
 _SHOWN = 3
-"""How many names a message lists."""
+"""Maximum number of names in a message."""
 
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """The header of a stored tensor.
+    """Header of a stored tensor.
 
     Attributes:
-        file: the file's name.
-        type: of its numbers, as safetensors writes it, such as F32.
-        shape: its size along each axis.
+        file: name of the file.
+        type: data type, as safetensors names it, such as F32.
+        shape: size along each axis.
     """
 
     file: str
@@ -60,13 +60,13 @@ class StoredTensor:
 
 
 def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
-    """Read the tensors of a folder by name, from the files' headers only.
+    """Read the headers of all tensors of a model, by name of the tensor.
 
     Args:
-        files: the path of `WEIGHTS`, or that of `INDEX` next to the files that it names.
+        files: path of `WEIGHTS`, or of an `INDEX` in the folder of the files that it lists, by file name.
 
     Raises:
-        UserError: the index is damaged, a file or a tensor that it names is not there, or a tensor is in two files.
+        UserError: a file is damaged or missing, or a tensor is stored twice or not in the file that the index states.
     """
     if INDEX not in files:
         return _header(files[WEIGHTS]) if WEIGHTS in files else {}
@@ -103,11 +103,11 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that a config.json describes weights that can be read, and one architecture.
+    """Check that a config.json describes unquantised weights and a single architecture.
 
     Args:
-        config: what the file holds.
-        path: of the file, for messages.
+        config: content of the file.
+        path: path of the file, for messages.
 
     Raises:
         UserError: the weights are quantised, or `architectures` names a class of another family.
@@ -130,15 +130,15 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 
 
 def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, path: str) -> None:
-    """Check that the library reads every key of a config.json that changes what attention computes.
+    """Check that the library uses every key of a config.json that changes how attention is computed.
 
     Args:
-        config: what the file holds.
-        model: what the library has made of it.
-        path: of the file, for messages.
+        config: content of the file.
+        model: model that the library has built from it.
+        path: path of the file, for messages.
 
     Raises:
-        UserError: the code of the model's family reads no such key.
+        UserError: the code of the model's family ignores such a key.
     """
     source = _source_of(model)
     for key, value in config.items():
@@ -152,7 +152,7 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
 
 
 def _source_of(model: PreTrainedModel) -> str:
-    """Return the code of a family: its models, its configuration, and what of the shared code they call."""
+    """Return the source code of a family: its models, its configuration, and the shared functions that they call."""
     classes = (*type(model).__mro__, *type(model.config).__mro__)
     own = {one.__module__ for one in classes if one.__module__.startswith("transformers.models.")}
     source = "\n".join(inspect.getsource(import_module(name)) for name in sorted(own))
@@ -166,19 +166,19 @@ def _source_of(model: PreTrainedModel) -> str:
 def check_weights(
     model: PreTrainedModel, report: Mapping[str, Any], stored: Mapping[str, StoredTensor], name: str
 ) -> None:
-    """Check that every weight that the maps depend on comes from the file, and that nothing there is left unread.
+    """Check that all weights that influence the maps come from the file, and that the model leaves none of them unused.
 
-    Output layers, poolers and buffers may be missing or unread. A missing pooler is set to zero, so that a model is
-    the same each time that it is opened.
+    Output layers, poolers and buffers may be missing or unused. A missing pooler is set to zero, so that a model is the
+    same each time it is loaded.
 
     Args:
-        model: with its output layer, if it has one.
-        report: what the library says of its loading: missing, unexpected and mismatched keys.
-        stored: the tensors of the file.
-        name: of the model, for messages.
+        model: model with its output layer, if it has one.
+        report: missing, unexpected and mismatched keys, as `from_pretrained` returns them.
+        stored: headers of the stored tensors by name.
+        name: name of the model, for messages.
 
     Raises:
-        UserError: weights are missing, unread, of another shape, no floating point numbers or not finite.
+        UserError: weights are missing, unused, of the wrong shape or data type, or not finite.
     """
     mismatched = sorted(report["mismatched_keys"])
     if mismatched:
@@ -205,7 +205,7 @@ def check_weights(
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
-    """Return the missing weights that the maps depend on; the others of the part are set to zero."""
+    """Return the names of missing weights that influence the maps, and set all missing weights of the part to zero."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
         key: parameters[key]
@@ -223,13 +223,13 @@ def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: st
 
 
 def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
-    """Return the prefixes under which a file may name the weights of the part that is read, longest first."""
+    """Return the prefixes under which a file may store the weights of the text part, longest first."""
     base = f"{model.base_model_prefix}." if model.base_model_prefix else ""
     return tuple(sorted({place, base, place.removeprefix(base), f"{base}{place}"}, key=len, reverse=True))
 
 
 def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
-    """Return whether an unread tensor of a file would have acted on the layers."""
+    """Return whether an unused tensor of a file would have influenced the layers."""
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
     is_causal_mask = key.endswith("bias") and len(shape) == 4
@@ -246,7 +246,7 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name of the first missing weight in the file, if only a prefix differs."""
+    """Return the name of the first missing weight in the file if only its prefix differs, otherwise None."""
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 
@@ -263,8 +263,8 @@ def _check_numbers(
                 f"{name}: {key} holds numbers of type {tensor.type} in {tensor.file}; it must be one of "
                 f"{', '.join(_FLOATING)}"
             )
-        # Of a table, a text reads a few rows, and a map of one that is not finite is refused; most of a file is tables.
-        # A sum is one pass over the numbers, and finite only if all of them are, unless it overflows.
+        # Embedding tables are most of a file and not tested here: a text uses few of their rows, and a map that is not
+        # finite is refused. A finite sum proves that all values are finite; an infinite one may be an overflow.
         if id(parameter) not in tables and not parameter.sum().isfinite() and not parameter.isfinite().all():
             raise UserError(f"{name}: {key} holds numbers that are not finite; fetch the file again")
 

@@ -1,1 +1,1 @@
-"""Verification that the maps of a model of `transformers` are the attention weights that it uses."""
+"""Verification that the maps of a model of `transformers` are the attention weights with which it mixes values."""

@@ -1,4 +1,4 @@
-"""Check each map of a model of `transformers` before anything is computed from it. H heads, T tokens, R rows."""
+"""Checks that the maps of a model of `transformers` are attention weights. H heads, T tokens, R rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anaphora.hf.verification.reading import MapReading
 from anaphora.model.attention import Queries
 
 _TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 2e-2}
-"""How far from 1 the sum of a row may be, by the type of its weights."""
+"""Maximum deviation of a row's sum from 1, by data type of the weights."""
 _TOLERANCE_OF_FLOATS = 1e-4
 
 _NEGATIVE = N_("{model}: a row of layer {layer} head {head} has the weight {value}; expected finite numbers, 0 or more")
@@ -23,7 +23,7 @@ _HIDDEN = N_("{model}: a row of layer {layer} head {head} gives {value} to token
 
 
 def row_tolerance(weights: torch.dtype) -> float:
-    """Return the largest allowed distance from 1 of a row's sum for a data type."""
+    """Return the maximum deviation of a row's sum from 1 for weights of a data type."""
     return _TOLERANCES.get(weights, _TOLERANCE_OF_FLOATS)
 
 
@@ -38,15 +38,15 @@ def check_maps(
     """Check that the tensors read from every layer, or from one head, are attention weights.
 
     Args:
-        kept: whole maps, (B, H, T, T), or the rows of some tokens, (Q, H, T).
-        reading: how it was read.
-        model: name and family, for messages.
-        real: (B, T), True for tokens that are not padding.
-        queries: rows of the batch and tokens of single rows, two of (Q,).
-        head: the one that was read; None for all.
+        kept: one tensor per layer: whole maps, (B, H, T, T), or the rows of some tokens, (Q, H, T).
+        reading: how the tensors were read.
+        model: name and family of the model, for messages.
+        real: (B, T), False at padding.
+        queries: batch rows and token indices of single rows, two of (Q,); None for whole maps.
+        head: the head that was read; None for all heads.
 
     Raises:
-        UserError: as `check_rows`.
+        UserError: as in `check_rows`.
     """
     text, token = real.nonzero(as_tuple=True) if queries is None else queries
     visible = real[text]
@@ -62,15 +62,15 @@ def check_rows(rows: Tensor, visible: Tensor, layer: int, has_sink: bool, model:
 
     Args:
         rows: (R, H, T).
-        visible: (R, T), the tokens to which each row may give weight.
-        layer: the model's number of the layer.
-        has_sink: whether a share of each row may go to a sink instead.
-        model: name and family, for the message.
-        first_head: the model's number of the first of these heads.
+        visible: (R, T), True at the tokens to which a row may attend.
+        layer: the model's own index of the layer.
+        has_sink: whether an attention sink may take a share of each row.
+        model: name and family of the model, for messages.
+        first_head: index in the layer of the first head in `rows`.
 
     Raises:
-        UserError: a weight is negative or no number, a token that is not visible has weight, or a row does not sum to
-            1; the message names layer, head and value.
+        UserError: a weight is negative or NaN, a token that is not visible has weight, or a row does not sum to 1; the
+            message names layer, head and value.
     """
     tolerance = row_tolerance(rows.dtype)
     weights = rows.float()

@@ -1,10 +1,10 @@
-"""Points at which a model's attention can be edited, and the verification of edits there.
+"""Search for the operations at which a model's attention can be edited, and verification of such edits.
 
-One text finds the operations: a product whose factor is the map of a block, and the softmax that gave it. Then copies
-of another text are read together, in one pass. In some of them an edge of each head is knocked out in one block; in
-others what these heads would give without the edge is computed by hand, from weights and values of the unedited text,
-and put in its place. Both must end in the same states. B texts, H heads, T tokens, K keys, L blocks, D features per
-head.
+A pass over two texts locates the operations: a product with the attention map of a block as a factor, and the softmax
+that computed this factor. For the verification, copies of one text run together in a single pass. In some copies, an
+edge of each head is knocked out in one block. In the others, the weights or the outputs of these heads without the edge
+are computed independently, from weights and values of the unedited text, and inserted. All must end in the same hidden
+states. B texts, H heads, T tokens, K keys, L blocks, D features per head.
 """
 
 from __future__ import annotations
@@ -30,19 +30,25 @@ if TYPE_CHECKING:
 
 _ORDERS = tuple(RowOrder(axes) for axes in permutations((0, 1, 2)))  # type: ignore[arg-type]
 _WITHOUT_SINK = (slice(None, -1), slice(1, None))
-"""The columns that are tokens, where one more is a sink."""
+"""Columns of the tokens if a softmax has one more column, for an attention sink."""
 _ROUNDING = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
 _ROUNDING_OF_FLOATS = 1e-5
-"""How far apart two ways to compute the same may be, as a share; weights and states."""
+"""Maximum relative difference between two computations of the same weights or states."""
 _SHARE_OF_EFFECT = 0.05
-"""How far, as a share of what an edge does, the result of knocking it out may be from the result by hand."""
+"""Maximum difference between the knockout and the independent computation, as a share of the knockout's effect."""
 _MOST_WEIGHT = 0.9
-"""The weight of an edge that is knocked out, so that enough is left of its row."""
+"""Maximum weight of a knocked-out edge, so that the rest of its row is large enough to renormalise."""
 
 
 @dataclass(frozen=True)
 class _Product:
-    """A product of a pass: one factor, whose rows may be those of weights, and the other; (N, R, K) and (N, K, D)."""
+    """Matrix product in which one factor may be attention weights, (N, R, K), and the other one values, (N, K, D).
+
+    Attributes:
+        place: location of the product.
+        factor, values: the two factors.
+        turned: whether the weights are the second factor, transposed.
+    """
 
     place: Place
     factor: Tensor
@@ -51,7 +57,7 @@ class _Product:
 
 
 class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
-    """A recorder of possible attention over T tokens."""
+    """Recorder of softmaxes and products that may be attention over T tokens."""
 
     def __init__(self, running: Sequence[str], tokens: int) -> None:
         super().__init__(running)
@@ -75,15 +81,15 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 
 
 def edit_points(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[EditPoint, ...]:
-    """Return the points at which each block of a model can be edited.
+    """Return the edit point of each block of a model that returns or records its maps.
 
     Args:
-        model: the part that is read.
-        reading: how its maps are read; the model returns them.
-        ids: (2, T), two texts of ordinary tokens; T is no size in the model.
+        model: text part of the model.
+        reading: how its maps are read.
+        ids: (2, T), two texts of ordinary tokens; no dimension of the model's parameters equals T.
 
     Raises:
-        UserError: a block cannot be edited; the message is the reason.
+        UserError: a block cannot be edited; the message gives the reason.
     """
     maps, record, _ = _record(model, reading, ids)
     return _checked_points(model, reading, ids, maps, record)
@@ -92,14 +98,14 @@ def edit_points(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tup
 def observed_points(
     model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor]
 ) -> tuple[EditPoint, ...]:
-    """Return the same points of a model that does not return its maps.
+    """Return the edit point of each block of a model whose maps were observed at its products.
 
     Args:
         model, reading, ids: as in `edit_points`.
-        maps: of both texts, as they were observed, (2, H, T, T) for each block.
+        maps: observed maps of both texts, (2, H, T, T) for each block.
 
     Raises:
-        UserError: a block cannot be edited, or its operations are not known for certain.
+        UserError: a block cannot be edited, or its operations are ambiguous.
     """
     return _checked_points(model, reading, ids, maps, _record(model, reading, ids)[1])
 
@@ -116,7 +122,7 @@ def _checked_points(
 
 
 def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[list[Tensor], _Recorder, Tensor]:
-    """Return the maps of texts, each (B, H, T, T), what was recorded of the pass that gave them, and its states."""
+    """Return the maps of texts, (B, H, T, T) each, the recorded operations of the pass, and its final hidden states."""
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.no_grad(), reading_mode(model, reading.implementation):
         tap = interface.AttentionTap()
@@ -129,7 +135,7 @@ def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[l
 
 
 def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
-    """Return the point of a block by its map."""
+    """Locate the edit point of a block by its map."""
     sizes = (maps.shape[0], maps.shape[1], maps.shape[2])
     product, order = _nearest(maps, [(one, one.factor) for one in record.products], sizes, number)
     factor = order.to_maps(product.factor, sizes)
@@ -146,7 +152,11 @@ def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
 
 
 def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
-    """Return the name of the matrix, and the order of its rows, that equals maps best."""
+    """Return the name and the row order of the matrix closest to a map.
+
+    Raises:
+        UserError: no matrix equals the map up to rounding.
+    """
     distances = [
         (float((order.to_maps(matrix, sizes).float() - maps.float()).abs().max()), place, order)
         for place, (_, matrix) in enumerate(named)
@@ -166,10 +176,10 @@ def _rounding(dtype: torch.dtype) -> float:
 def _check(
     model: PreTrainedModel, reading: MapReading, points: Sequence[EditPoint], ids: Tensor, maps: Sequence[Tensor]
 ) -> None:
-    """Check that without an edge the last token's output equals that computed by hand, and nothing else changes.
+    """Check that a knockout changes the last token's output as computed independently, and changes nothing else.
 
     Raises:
-        UserError: it does not.
+        UserError: the states differ.
     """
     _, record, plain = _record(model, reading, ids)
     query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1
@@ -196,7 +206,7 @@ def _check(
 
 
 def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, heads: int) -> Tensor:
-    """Compute each head's output at one token from other weights, (H, T), and recorded values: (H, D)."""
+    """Compute each head's output at one token, (H, D), from the given weights, (H, T), and recorded values."""
     (product,) = (one for one in record.products if one.place == point.product and one.turned == point.turned)
     count, rows, _ = product.factor.shape
     numbers = torch.arange(count * rows, device=weights.device)[:, None]
@@ -205,7 +215,11 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 
 
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
-    """Check the states of copies, (3L + 1, T, W), against each other and those of the text alone."""
+    """Compare the states of the copies, (3L + 1, T, W), with each other and with those of the text alone.
+
+    Raises:
+        UserError: the states differ.
+    """
     blocks = len(states) // 3
     noise = rounding * float(plain.norm())
     if not float((states[0] - plain).norm()) <= noise:
@@ -222,7 +236,7 @@ def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: flo
 
 
 class _InOneText(Edit):
-    """An edit of one token of one text in every head: its score of a key, its weights or its output."""
+    """Edit of one token of one text in every head: it masks a key, or replaces the weights or the output."""
 
     def __init__(self, text: int, query: int, **given: Tensor) -> None:
         self.text, self.query = text, query

@@ -1,4 +1,4 @@
-"""One forward pass of a model of `transformers`, and what of its outputs is read. B texts, T tokens, H heads."""
+"""Forward passes of a model of `transformers`, with padding and evaluation mode. B texts, T tokens, H heads."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _HELD: ContextVar[tuple[PreTrainedModel, str | None, Snapshot] | None] = Context
 
 
 def padded_inputs(texts: Sequence[Sequence[int]], padding: int, device: torch.device) -> dict[str, Tensor]:
-    """Return the ids and the mask, (B, T) each, of texts that are padded at their ends."""
+    """Return the ids and the attention mask of texts, padded on the right: (B, T) each."""
     mask = padded([[1] * len(text) for text in texts], 0, device)
     return {"input_ids": padded(texts, padding, device), "attention_mask": mask}
 
 
 def padded(rows: Sequence[Sequence[int]], padding: int, device: torch.device) -> Tensor:
-    """Return rows of numbers that are padded at their ends, (B, T)."""
+    """Return rows of integers as a tensor, padded on the right: (B, T)."""
     length = max(map(len, rows))
     return torch.tensor([[*row, *[padding] * (length - len(row))] for row in rows], device=device)
 
 
 @contextlib.contextmanager
 def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[Snapshot]:
-    """Let a model compute as in evaluation, its attention by a named function, and give it back as it was before.
+    """Set a model to evaluation mode and an attention implementation inside the `with` block, then restore it.
 
     Args:
-        model: in any mode.
-        implementation: of its attention, as transformers names it; None for the model's own.
+        model: model in any mode.
+        implementation: name of the attention implementation in transformers; None keeps the model's own.
     """
     held = _HELD.get()
     if held is not None and held[:2] == (model, implementation):
@@ -54,14 +54,14 @@ def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator
         if implementation is not None and implementation != model.config._attn_implementation:
             with quiet():
                 model.set_attn_implementation(implementation)
-            # Some families decline a change although they look at this attribute in every pass.
+            # Some families refuse the change although they read this attribute in every pass.
             model.config._attn_implementation_internal = implementation
         yield before
 
 
 @contextlib.contextmanager
 def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[None]:
-    """Enter `reading_mode` once for many passes; inside, each only sets back what the pass has altered."""
+    """Keep a model in `reading_mode` for many passes; after each, only what the pass has altered is restored."""
     with reading_mode(model, implementation):
         token = _HELD.set((model, implementation, Snapshot(model)))
         try:
@@ -71,15 +71,15 @@ def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> 
 
 
 def run_model(model: PreTrainedModel, inputs: Inputs, **options: Any) -> Any:
-    """Return the outputs of one forward pass.
+    """Run one forward pass and return the model's outputs.
 
     Raises:
-        UserError: the model cannot read the inputs; the message has the first line of its own error.
+        UserError: the model cannot process the inputs; the message quotes the first line of its own error.
     """
     with errors_in_one_line(f"{type(model).__name__} cannot read the text"):
         return model(**inputs, **options)
 
 
 def eager_maps(outputs: Any) -> list[Tensor]:
-    """Return the maps among the outputs of a pass, without the places of layers that have none."""
+    """Return the attention maps among a model's outputs, without the entries of layers that have none."""
     return [one for one in getattr(outputs, "attentions", None) or () if isinstance(one, Tensor)]

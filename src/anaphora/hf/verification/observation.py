@@ -1,8 +1,7 @@
-"""What a model of `transformers` really computes in one forward pass: the weights with which it mixes values.
+"""Observation of the weights with which a model of `transformers` mixes values in a forward pass.
 
-Nothing that the model says about itself is believed: every matrix product of the pass is observed as torch runs it.
-Fused attention is computed in the steps of its definition, so that its weights are a factor of a product too.
-T tokens, H heads, R = H * T rows.
+The model's own outputs are not trusted: every matrix product is observed as torch runs it. Fused attention is computed
+step by step, so that its weights are a factor of a product too. T tokens, H heads, R = H * T rows.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _SUM_TOLERANCE = 2e-2
-"""How far from 1 each row of a factor may sum if it is taken for weights; room for bfloat16."""
+"""Maximum deviation of the row sums from 1 for a factor to count as attention weights, for rounding in bfloat16."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """One block that mixes values by attention weights.
+    """Mixture of values by the attention weights of one block.
 
     Attributes:
-        module: the path of the innermost module that computed it, such as "layers.3.self_attn".
-        rows: (R, T) float32, by head and token or by token and head.
-        has_sink: whether each row lacks the share of a sink, which took part in the softmax.
-        is_by_head: whether the factor has a matrix for each head, so that its rows are by head and token.
+        module: path of the innermost module that computed it, such as "layers.3.self_attn".
+        rows: float32 weights, (R, T), ordered by head and token or by token and head.
+        has_sink: whether an attention sink took part in the softmax, so that rows sum to less than 1.
+        is_by_head: whether the factor has one matrix per head, so that rows are ordered by head and token.
     """
 
     module: str
@@ -42,7 +41,7 @@ class Mixing:
     is_by_head: bool
 
     def equals(self, maps: Tensor, relative: float, absolute: float) -> bool:
-        """Return whether maps, (H, T, T), are these weights up to a tolerance."""
+        """Return whether maps, (H, T, T), equal these weights within the tolerances."""
         heads, tokens = maps.shape[:2]
         if maps.shape[1] != maps.shape[2] or self.rows.shape != (heads * tokens, tokens):
             return False
@@ -53,13 +52,13 @@ class Mixing:
 
 @dataclass(eq=False)
 class Observation:
-    """What is observed of one forward pass.
+    """Observations from one forward pass.
 
     Attributes:
-        mixings: in the order of their computation.
-        attends_elsewhere: whether the weights of a softmax also mix something else than the tokens of the text, such
-            as blocks of them.
-        writes_weights: whether the pass wrote to the model's own weights.
+        mixings: mixtures in the order of their computation.
+        attends_elsewhere: whether the weights of a softmax also mix anything other than the tokens of the text, such as
+            blocks of tokens.
+        writes_weights: whether the pass wrote to the model's own parameters or buffers.
     """
 
     mixings: list[Mixing] = field(default_factory=list)
@@ -69,11 +68,11 @@ class Observation:
 
 @contextlib.contextmanager
 def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
-    """Observe one forward pass over one text inside the `with` block; weights that it writes to are set back.
+    """Observe one forward pass over one text inside the `with` block, and restore weights that the pass overwrites.
 
     Args:
-        model: its modules name the mixings.
-        tokens: T; no size in the model may be the same number.
+        model: model whose module paths name the mixtures.
+        tokens: T; no dimension of the model's parameters may have the same size.
     """
     with running_modules(model) as running:
         operations = _Operations(model, tokens, running)
@@ -86,9 +85,9 @@ def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
 
 @contextlib.contextmanager
 def running_modules(model: nn.Module) -> Iterator[list[str]]:
-    """Keep the paths of the modules that run inside the `with` block, the innermost last.
+    """Track the paths of the modules that are running inside the `with` block, the innermost last.
 
-    A module that is no part of the model has the path of the one that called it.
+    A module outside the model has the path of its caller.
     """
     running: list[str] = []
     names = {id(part): name for name, part in model.named_modules()}
@@ -108,7 +107,7 @@ def running_modules(model: nn.Module) -> Iterator[list[str]]:
 
 
 class AttentionInSteps(TorchFunctionMode):
-    """Computes fused attention as it is defined, so that its weights become a factor of a product."""
+    """Function mode that computes fused attention step by step, so that its weights become a factor of a product."""
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
@@ -132,7 +131,7 @@ def _attention_in_steps(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return what `scaled_dot_product_attention` is defined to return, without dropout."""
+    """Compute `scaled_dot_product_attention` by its definition, without dropout."""
     if enable_gqa:
         groups = query.shape[-3] // key.shape[-3]
         key, value = key.repeat_interleave(groups, dim=-3), value.repeat_interleave(groups, dim=-3)
@@ -141,12 +140,12 @@ def _attention_in_steps(
         attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
     if attn_mask is not None:
         scores = scores.masked_fill(~attn_mask, -math.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
-    weights = torch.softmax(scores.float(), dim=-1).nan_to_num(0.0)  # a query that may see nothing gets zeros
+    weights = torch.softmax(scores.float(), dim=-1).nan_to_num(0.0)  # zeros for a fully masked query
     return weights.to(value.dtype) @ value
 
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Keeps each factor of a matrix product that is a matrix of attention weights, and what a pass overwrites."""
+    """Dispatch mode that records factors that are attention weights, and weights before a pass overwrites them."""
 
     def __init__(self, model: nn.Module, tokens: int, running: list[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -180,7 +179,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._overwritten.append((value, value.clone()))
 
     def restore_weights(self) -> None:
-        """Set weights back that the pass has overwritten."""
+        """Restore the weights that the pass has overwritten."""
         with torch.no_grad():
             for weight, before in reversed(self._overwritten):
                 weight.copy_(before)
@@ -192,7 +191,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 continue
             rows = factor.detach().float().reshape(-1, self.tokens)
             sums = rows.sum(dim=-1)
-            if not (rows.min() >= 0 and sums.max() <= 1 + _SUM_TOLERANCE):  # also where a number is none
+            if not (rows.min() >= 0 and sums.max() <= 1 + _SUM_TOLERANCE):  # also true for NaN
                 continue
             is_whole = bool(sums.min() >= 1 - _SUM_TOLERANCE)
             if is_whole or self._is_of_a_softmax(rows):
@@ -206,7 +205,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.observation.mixings.append(mixing)
 
     def _is_of_a_softmax(self, factor: Tensor) -> bool:
-        """Return whether the rows of a factor are those of a softmax, or lack its first or its last column."""
+        """Return whether a factor is the output of an earlier softmax, possibly without its first or last column."""
         count, columns = factor.numel() // factor.shape[-1], factor.shape[-1]
         return any(
             part.shape == (count, columns)

@@ -1,7 +1,7 @@
-"""How the maps of a model of `transformers` are read: measured with a short probe, not taken from a list of families.
+"""Choice of how to read the maps of a model of `transformers`, by a short probe and not by a list of families.
 
-The weights with which the model mixes values in its own implementation are observed (`observation`). A way of reading
-is taken only if its maps are these weights, block by block. H heads, T tokens.
+The weights with which the model's own implementation mixes values are observed (`observation`). A reading is accepted
+only if its maps equal these weights, block by block. H heads, T tokens.
 """
 
 from __future__ import annotations
@@ -29,36 +29,37 @@ if TYPE_CHECKING:
 
 EAGER = "eager"
 NOT_EDITED = N_("{model}: models of the family {family} can be read and not edited: {reason}")
-"""The error about models whose attention cannot be changed, or not provably so."""
+"""Error message for models whose attention cannot be edited, or cannot be verified to be edited."""
 _LENGTHS = (11, 13, 17, 19, 23, 29, 31, 37)
-"""Numbers of tokens in a probe; one is taken that is no size in the model."""
+"""Possible numbers of tokens in a probe; the first that equals no dimension of the model's parameters is used."""
 _PADDING = 4
-"""How many padding tokens the texts of the batch have."""
+"""Number of padding tokens in the texts of the batch."""
 _AGREEMENT = {torch.float16: (5e-2, 5e-3), torch.bfloat16: (2e-1, 3e-2)}
-"""Relative and absolute tolerance between maps of two implementations, which round differently."""
+"""Relative and absolute tolerance between the maps of two implementations, which round differently."""
 _AGREEMENT_OF_FLOATS = (2e-3, 1e-6)
 _STEP = {torch.float16: 2**-10, torch.bfloat16: 2**-7}
-"""The relative distance of neighbouring numbers of the types in which weights may have been rounded."""
+"""Relative distance between neighbouring values of the data types in which weights may have been rounded."""
 _NO_INFLUENCE = (1e-5, 1e-8)
-"""The same between maps of one batch that are to be computed from the same numbers."""
+"""Relative and absolute tolerance between maps that should be computed from the same values."""
 _NOTHING = 1e-6
-"""Weight on a later word that is none."""
+"""Largest weight on a later token that counts as zero."""
 
 
 class _UnreadableError(Exception):
-    """Why a way of reading does not give the weights that a model uses."""
+    """Error of a reading that does not give the weights that a model uses."""
 
 
 class Probe:
-    """A short text of real tokens, and the checks that a model of `transformers` must pass before it is read.
+    """Short text of ordinary tokens, with the checks that a model of `transformers` must pass before its maps are read.
 
-    The text is read alone, and in a batch: padded as usual, and with other tokens where the mask says padding.
+    The text runs alone, and in a batch with two kinds of padding: padding tokens, and ordinary tokens that the
+    attention mask excludes.
 
     Args:
-        model: the part that is read.
-        name, family: for messages.
-        ids: numbers of ordinary tokens.
-        padding: the number of the padding token.
+        model: text part of the model.
+        name, family: name and family of the model, for messages.
+        ids: ids of ordinary tokens.
+        padding: id of the padding token.
     """
 
     def __init__(self, model: PreTrainedModel, name: str, family: str, ids: Sequence[int], padding: int) -> None:
@@ -72,23 +73,24 @@ class Probe:
         real[:, self.tokens :] = 0
         padded = torch.where(real.bool(), text, padding)
         self.batch = {"input_ids": torch.cat((padded, text)), "attention_mask": torch.cat((real, real))}
-        self._alteration: str | None = None  # what a text changes in the model, which is then read from its first state
+        self._alteration: str | None = None  # attribute of the model that a forward pass has changed
 
     @classmethod
     def of(cls, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> Probe:
-        """Return the probe of a model in tokens that are not special, spread over the vocabulary."""
+        """Build a model's probe from tokens that are not special, spread over the vocabulary."""
         special = {*tokenizer.all_special_ids, getattr(model.config, "pad_token_id", None)}
         known = min(len(tokenizer), getattr(model.config.get_text_config(), "vocab_size", None) or len(tokenizer))
         ids = [number for number in range(0, known, max(1, known // 100)) if number not in special] or [0]
         return cls(model, name, str(model.config.model_type), ids, tokenizer.pad_token_id or 0)
 
     def reading(self) -> MapReading:
-        """Return the first way of reading whose maps are the weights that the model uses.
+        """Return the first reading whose maps are the weights that the model uses.
 
-        If the model returns no such maps, they are read where its values are mixed.
+        If no implementation returns such maps, they are read at the products that mix values.
 
         Raises:
-            UserError: there is none, or a text changes the weights; the message names the family and the reason.
+            UserError: no reading passes, or a forward pass changes the weights; the message names the family and the
+                reason.
         """
         own = self._own_mixings()
         if not own:
@@ -108,10 +110,10 @@ class Probe:
             raise self._refusal(reasons[EAGER]) from None
 
     def edit_points(self, reading: MapReading) -> Sequence[EditPoint]:
-        """Return where each block can be edited, as `verification.edits` proves.
+        """Return the verified edit point of each block.
 
         Raises:
-            UserError: the model cannot be edited; the message names the family and the reason.
+            UserError: the model's attention cannot be edited; the message names the family and the reason.
         """
         try:
             return reading.points or edit_points(self.model, reading, self._two_texts())
@@ -126,7 +128,7 @@ class Probe:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
 
     def _own_mixings(self) -> list[Mixing]:
-        """The mixings of the implementation in which the model is; of sdpa, if a kernel of that one hides them."""
+        """Return the mixtures of the model's own implementation, or those of sdpa if a fused kernel hides them."""
         try:
             observation, states = self._observe(None, self.alone)
             if observation.mixings or self.model.config._attn_implementation in (EAGER, "sdpa"):
@@ -139,7 +141,7 @@ class Probe:
         return in_steps.mixings if torch.allclose(states, other_states, relative, absolute * scale) else []
 
     def _observe(self, implementation: str | None, inputs: Inputs) -> tuple[Observation, Tensor]:
-        """Return what is observed of one text, and its last hidden states."""
+        """Return the observation of one text and its last hidden states."""
         with reading_mode(self.model, implementation) as before:
             with observed(self.model, self.tokens) as observation:
                 states = run_model(self.model, inputs)[0]
@@ -158,10 +160,10 @@ class Probe:
         return replace(reading, alone=not is_same)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
-        """Return a reading of maps where they are used, by the model's own implementation.
+        """Return a reading of maps at the products that use them, in the model's own implementation.
 
         Raises:
-            _UnreadableError, UserError: the operations are not known for certain.
+            _UnreadableError, UserError: the operations are ambiguous.
         """
         ids = self._two_texts()
         second, _ = self._observe(None, {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])})
@@ -180,20 +182,20 @@ class Probe:
             return maps_at_points(self.model, points, inputs, heads)
 
     def _maps_of_mixings(self, mixings: Sequence[Mixing]) -> list[Tensor]:
-        """Return the maps of one text, (1, H, T, T) each, if a product has a matrix for each head.
+        """Return the maps of one text, (1, H, T, T) each, from products with one matrix per head.
 
         Raises:
-            _UnreadableError: it has not, so that the order of its rows is not known.
+            _UnreadableError: a product has no matrix per head, so that the order of its rows is unknown.
         """
         if not all(one.is_by_head for one in mixings):
             raise _UnreadableError("the order of the rows of its products is not known")
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the reading of which these are the maps of one text.
+        """Return the reading that describes the maps of one text.
 
         Raises:
-            _UnreadableError: its layers differ in their numbers of heads, or have no numbers.
+            _UnreadableError: the layers differ in their number of heads, or their indices are unknown.
         """
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
@@ -209,7 +211,7 @@ class Probe:
         )
 
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
-        """The maps of a way of reading; of one text they are proved to be factors of the products that mix values."""
+        """Return the maps of a reading; for one text in eager mode, check them against the mixing products."""
         with torch.no_grad(), reading_mode(self.model, implementation):
             if implementation == interface.NAME:
                 tap = interface.AttentionTap()
@@ -224,10 +226,10 @@ class Probe:
         return maps
 
     def _compare(self, maps: Sequence[Tensor], mixings: Sequence[Mixing], exactly: bool = False) -> None:
-        """Check that maps are the weights of mixings, one for one and in order.
+        """Check that maps are the weights of mixtures, one by one and in order.
 
         Raises:
-            _UnreadableError: they are not.
+            _UnreadableError: there are no maps, or they differ from the mixtures in number, shape or values.
         """
         if not maps:
             raise _UnreadableError("they give no attention weights")
@@ -249,14 +251,14 @@ class Probe:
                 raise _UnreadableError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
 
     def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
-        """Check whether neither padding nor the padding token changes the maps of a text.
+        """Return whether the maps of a text are independent of padding and of the padding token.
 
         Args:
-            maps: of the text alone.
-            read: the maps of other inputs.
+            maps: maps of the text alone.
+            read: function that returns the maps of other inputs.
 
         Raises:
-            _UnreadableError: two passes over one text give different maps.
+            _UnreadableError: two passes over the same text give different maps.
         """
         tolerance = _AGREEMENT.get(maps[0].dtype, _AGREEMENT_OF_FLOATS)
         exact = (4 * _STEP.get(maps[0].dtype, 0.0), 0.0) if maps[0].dtype in _STEP else _NO_INFLUENCE
@@ -269,10 +271,10 @@ class Probe:
         return False
 
     def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
-        """The model's number of each block that attends: the first in its module's path, else its place among all.
+        """Return the index of each attending block: the first number in its module's path, or its rank among them.
 
         Raises:
-            _UnreadableError: neither is the number of a layer.
+            _UnreadableError: neither is known to be the index of a layer.
         """
         numbers = [next((int(part) for part in mixing.module.split(".") if part.isdigit()), -1) for mixing in mixings]
         if numbers[0] >= 0 and all(first < second for first, second in pairwise(numbers)):
@@ -291,7 +293,7 @@ def _all_close(maps: Sequence[Tensor], others: Sequence[Tensor], tolerance: tupl
 
 
 def _doubt(maps: Tensor) -> str:
-    """Return what else is wrong with a map, as an explanation."""
+    """Return a note on the row sum farthest from 1, or an empty string if all rows sum to 1."""
     sums = maps.float().sum(dim=-1)
     head = int((sums - 1).abs().amax(dim=(0, 2)).argmax())
     value = float(sums[0, head].flatten()[(sums[0, head] - 1).abs().argmax()])

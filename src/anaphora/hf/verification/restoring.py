@@ -1,4 +1,4 @@
-"""A model that is afterwards as it was, whatever a forward pass or a change of its settings has altered in between."""
+"""Restoration of a model after a forward pass or a change of its settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SET_FOR_READING = {"training", "return_dict", "_attn_implementation_internal"}
 
 @contextlib.contextmanager
 def restored(model: nn.Module) -> Iterator[Snapshot]:
-    """Give a model its modules, modes, hooks and configurations back after the `with` block, also after an error."""
+    """Restore a model's modules, modes, hooks and configurations after the `with` block, also after an error."""
     snapshot = Snapshot(model)
     try:
         yield snapshot
@@ -22,26 +22,26 @@ def restored(model: nn.Module) -> Iterator[Snapshot]:
 
 
 class Snapshot:
-    """What the modules and configurations of a model hold at one moment."""
+    """Attributes of all modules and configurations of a model at one moment."""
 
     def __init__(self, model: nn.Module) -> None:
         self._owners = [_Attributes(owner) for owner in _owners(model)]
 
     def restore(self) -> None:
-        """Set every attribute back."""
+        """Restore every attribute."""
         for attributes in self._owners:
             attributes.restore()
 
     def alteration(self) -> str | None:
-        """Name the first part, or text or yes-or-no attribute, that is another now; None if all are the same.
+        """Return the name of the first child module, string or Boolean attribute that has changed, or None.
 
-        Other attributes may hold what a model computes once and keeps, such as the angles of its positions.
+        Other attributes may be caches that the model computes once, such as rotary angles.
         """
         return next(filter(None, (attributes.alteration() for attributes in self._owners)), None)
 
 
 class _Attributes:
-    """The attributes of a module or a configuration, and the contents of the containers among them."""
+    """Attributes of a module or a configuration, with copies of the containers among them."""
 
     def __init__(self, owner: Any) -> None:
         self._own: dict[str, Any] = owner.__dict__
@@ -81,7 +81,7 @@ def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
 
 
 def _owners(model: nn.Module) -> Iterator[Any]:
-    """Yield every module, and every configuration that one of them holds, each once."""
+    """Yield every module, and every configuration that a module holds, each once."""
     from transformers import PreTrainedConfig
 
     seen: set[int] = set()
