@@ -1,4 +1,4 @@
-"""Callbacks of a training: a progress bar, the history of validations, and the checkpoints."""
+"""Callbacks of a training run: a progress bar, a coordinated stop, and the validations with their checkpoints."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from anaphora.settings.training import Validation
 from anaphora.training.module import TrainingModule
 
 _BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
-"""The bar of tqdm with steps a second, however long a step takes; metrics have their names of TensorBoard."""
+"""Format of tqdm's bar that always shows steps per second; metrics have their TensorBoard names."""
 
 
 class ProgressBar(lightning.Callback):
-    """A single progress bar over all steps."""
+    """Single progress bar over all steps."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
@@ -66,10 +66,10 @@ class ProgressBar(lightning.Callback):
 
 
 class StopTogether(lightning.Callback):
-    """Coordinated stop: a signal that reaches one rank stops all ranks at the same step.
+    """Coordinated stop of all ranks at the same step after a signal to any of them.
 
     Lightning's own handler broadcasts from inside the signal handler, possibly during a reduction. Here the module
-    records the signal, and the ranks exchange it at every step; a second signal stops at once.
+    records the signal, and the ranks exchange it at every step; a second signal stops the process at once.
     """
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
@@ -86,15 +86,15 @@ class StopTogether(lightning.Callback):
 
 
 class ValidationCheckpoint(lightning.Callback):
-    """Actions after each validation: record its metrics, keep the best weights, write a checkpoint to resume from.
+    """Record of validations, with the best weights and a checkpoint to resume from.
 
-    All writes are atomic, so a killed run resumes from its last validation. With several ranks, the first one validates
-    and writes; all ranks hold its validations, so that they decide the same.
+    All writes are atomic, so a killed run resumes from its last validation. With several ranks, rank 0 validates and
+    writes; all ranks hold the validations, so that they make the same decisions.
 
     Attributes:
-        validations: the step and the metrics of each.
-        seconds: duration of training, including resumed parts.
-        curves_seconds: the part of `seconds` spent in the loggers.
+        validations: step and metrics of each validation.
+        seconds: duration of training in seconds, including resumed parts.
+        curves_seconds: part of `seconds` spent in the loggers.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ValidationCheckpoint(lightning.Callback):
 
     @property
     def best_validation(self) -> dict[str, float]:
-        """Return the validation whose weights are kept."""
+        """Return the validation of the kept weights."""
         return self.validations[self._best()]
 
     def state_dict(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class ValidationCheckpoint(lightning.Callback):
             trainer.should_stop = True
 
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
-        """Record a validation, and write the weights and the checkpoint of its step."""
+        """Record the metrics of a validation, and write the weights if they are the best, and the checkpoint."""
         numbers = validation_metrics(trainer).items()
         metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no other numbers
         metrics = trainer.strategy.broadcast(metrics)
@@ -170,7 +170,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.finish()
 
     def finish(self, *, diverged: bool = False) -> None:
-        """Write the result of training, and whether it ended because the loss diverged."""
+        """Write the record of the training, and whether the loss diverged."""
         if not self._writes:
             return
         record = {
@@ -198,7 +198,7 @@ class ValidationCheckpoint(lightning.Callback):
             self.forget()
 
     def keep_what_there_is(self) -> str:
-        """Keep the best weights of a training that diverged; return a sentence that says so."""
+        """Keep the best weights of a diverged training and return a clause for the error message."""
         best = self.validations[self._best()] if self.validations else {}
         if self.keep == "last" or "validation/loss" not in best:
             return "no weights are kept"
@@ -207,11 +207,11 @@ class ValidationCheckpoint(lightning.Callback):
         return f"the best weights before, of step {best['step']:.0f}, are kept in {self.layout.weights}"
 
     def forget(self) -> None:
-        """Remove the checkpoints, which take two to three times the space of the weights."""
+        """Remove the checkpoints, which are two to three times as large as the weights."""
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # remaining files do no harm
 
     def _best(self) -> int:
-        """Return the validation whose weights are kept: the lowest loss, or the last one."""
+        """Return the index of the validation whose weights are kept: the lowest loss, or the last one."""
         if self.keep == "last":
             return len(self.validations) - 1
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
@@ -224,12 +224,12 @@ class ValidationCheckpoint(lightning.Callback):
 
 
 def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
-    """Return the metrics of the last validation by name; values logged for the progress bar are left out."""
+    """Return the metrics of the last validation by name, without values logged for the progress bar."""
     return {name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")}
 
 
 def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
-    """Return layer and head with the highest candidate accuracy of a validation; None if no head was measured."""
+    """Return layer and head of the highest candidate accuracy of a validation, or None if no head was measured."""
     accuracies = {name: value for name, value in metrics.items() if name.startswith("attention_candidate_accuracy/")}
     if not accuracies:
         return None
@@ -241,8 +241,8 @@ def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, An
     """Return what determines the rounding of a run besides its settings.
 
     Returns:
-        The version of torch, the device, the precision, whether the model is compiled, the threads and processes, and
-        the library of the linear layers' matrix products (`oneDNN` or `torch`).
+        The version of torch, the device, the precision, whether the model is compiled, the numbers of threads and
+            processes, and the library of the linear layers' matrix products (`oneDNN` or `torch`).
     """
     device = trainer.strategy.root_device.type
     plain = device == "cpu" and trainer.precision == "32-true" and not compiled

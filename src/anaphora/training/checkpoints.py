@@ -1,4 +1,4 @@
-"""Checkpoints of unfinished runs: writing, reading and checking."""
+"""Checkpoints of unfinished runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from anaphora.settings.run import Config
 
 
 class CheckpointFile(TorchCheckpointIO):
-    """Lightning's access to a run's checkpoint: one given file, loaded without running code."""
+    """Lightning's access to checkpoint files, without unpickling code."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        """Write a checkpoint; raise OSError if the disk is full, which torch does not."""
+        """Write a checkpoint; raise OSError if the disk is full, unlike `torch.save`."""
         content = io.BytesIO()
         torch.save(checkpoint, content)
         Path(path).write_bytes(content.getbuffer())
@@ -28,15 +28,15 @@ class CheckpointFile(TorchCheckpointIO):
     def load_checkpoint(
         self, path: str | Path, map_location: Any = None, weights_only: bool | None = None
     ) -> dict[str, Any]:
-        """Read a checkpoint of tensors and primitives."""
+        """Read a checkpoint of tensors and primitive values."""
         return read_checkpoint(Path(path))
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Read a run's checkpoint into CPU memory.
+    """Read the checkpoint of a run into CPU memory.
 
     Raises:
-        UserError: it is damaged, or not a checkpoint of a run.
+        UserError: the file is damaged, or not a checkpoint of a run.
     """
     way_out = f"delete {path.parent}, and resume={path.parent.parent} trains from the first step again"
     try:
@@ -53,10 +53,10 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def check_resumable(layout: RunFiles, config: Config) -> None:
-    """Check, before any long work, that a run's checkpoint and best weights can be used.
+    """Check, before any long work, that the checkpoint and the best weights of a run are usable.
 
     Raises:
-        UserError: a file is damaged or missing, or does not fit the run's settings.
+        UserError: a file is damaged or missing, or does not match the run's settings.
     """
     if not layout.last_checkpoint.exists():
         return

@@ -1,4 +1,4 @@
-"""Control trainings: other labels, or frozen weights."""
+"""Control conditions of training: replaced labels and frozen weights."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from anaphora.data.example import Example
 from anaphora.model.pronoun_model import PronounModel
 
 AGREEMENT_TYPES = ("gender", "number", "animacy")
-"""Types of cue in which the pronoun's own form decides: only the antecedent agrees with it."""
+"""Types of cue in which only the antecedent agrees with the pronoun's form."""
 
 
 def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
-    """Replace the labels of a split according to `task.labels`; the examples keep the true ones."""
+    """Replace the labels of a split according to `task.labels`; the examples keep the true labels."""
     match labels:
         case "shuffled":
             shuffle_labels(data, seed)
@@ -24,7 +24,7 @@ def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> No
 
 
 def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
-    """Draw new antecedents for every item among its candidates, with the number unchanged.
+    """Draw the antecedents of every item at random from its candidates; their number is unchanged.
 
     The labels are a function of the seed and the items, so that they are the same in every epoch and in a resumed run.
     """
@@ -35,7 +35,7 @@ def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
 
 
 def label_nearest(data: EncodedSplit) -> None:
-    """Make the nearest compatible candidate the antecedent of every item that has one."""
+    """Label the nearest compatible candidate as the antecedent of every item that has an antecedent."""
     gold = np.zeros_like(data.gold)
     for number, example in enumerate(data.examples):
         if example.antecedents:
@@ -44,10 +44,10 @@ def label_nearest(data: EncodedSplit) -> None:
 
 
 def nearest_compatible(example: Example) -> int:
-    """Return the compatible candidate mentioned last before the pronoun; if none is before it, the first one after it.
+    """Return the index of the last compatible candidate before the pronoun, or else of the first one after it.
 
-    A candidate is compatible if it agrees with the pronoun in gender, number and animacy. The type of cue decides this:
-    if agreement itself is the cue, only the antecedent agrees; otherwise all candidates do.
+    A candidate is compatible if it agrees with the pronoun in gender, number and animacy. In types of cue that rely on
+    agreement, only the antecedent agrees; in all others, every candidate does.
     """
     agree = range(len(example.candidates))
     compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree
@@ -60,12 +60,12 @@ def nearest_compatible(example: Example) -> int:
 
 
 def freeze(model: PronounModel, projections: Sequence[str], layers: int | None) -> None:
-    """Freeze some weights.
+    """Freeze some weights of a model.
 
     Args:
-        model: the model to be trained.
-        projections: of every layer's attention: "query", "key", "value" or "output".
-        layers: freezes the embedding and this many lowest blocks; None freezes neither.
+        model: model to be trained.
+        projections: names of the frozen projections of every layer's attention: "query", "key", "value" or "output".
+        layers: number of lowest blocks to freeze, together with the embedding; None freezes neither.
     """
     if layers is not None:
         encoder = model.encoder

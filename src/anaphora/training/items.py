@@ -1,4 +1,4 @@
-"""The items of a training run: texts or examples, encoded with the training split's vocabulary, in batches."""
+"""Items of a training run: texts or examples, encoded with the training split's vocabulary, in batches."""
 
 from __future__ import annotations
 
@@ -32,9 +32,13 @@ from anaphora.training.losses import share_of_rank
 
 
 class TrainingData(NamedTuple):
-    """The training data of a run: its settings, completed by values from the data, and both encoded splits.
+    """Training data of a run.
 
-    `items_digest` is the digest of the corpus's training items, which may change after training.
+    Attributes:
+        config: settings of the run, completed by values from the data.
+        tokenizer: tokenizer of the run.
+        training, validation: the encoded splits.
+        items_digest: digest of the corpus's training items, which shows whether the data change later.
     """
 
     config: Config
@@ -45,13 +49,12 @@ class TrainingData(NamedTuple):
 
 
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
-    """Prepare the texts that the settings name; learn the vocabulary if none is given.
+    """Load and encode the texts of a corpus; learn the vocabulary if no tokenizer is given.
 
-    A label prediction head gets the labels of the training split.
+    A label prediction head takes its labels from the training split unless the settings name them.
 
     Raises:
-        UserError: a split is empty, or has no labels though the task needs them, or a text has none of the labels
-            of training.
+        UserError: a split is empty or lacks labels that the task needs, or a text has a label that is not in training.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -82,10 +85,10 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
-    """Prepare the pronoun examples that the settings name; learn the vocabulary if none is given.
+    """Load and encode the pronoun examples of a corpus; learn the vocabulary if no tokenizer is given.
 
     Raises:
-        UserError: a split to learn from is empty, or the model cannot answer an item of any split.
+        UserError: the training or development split is empty, or the model cannot process an item of any split.
     """
     corpus = load_corpus(config.data)
     training, development = (_examples(corpus, split, config) for split in ("train", "dev"))
@@ -101,7 +104,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer of training texts; with `vocabulary.dropout` it splits a share of the rarer words."""
+    """Return the tokenizer for training texts; with `vocabulary.dropout` it splits a share of the rarer words."""
     share = config.vocabulary.dropout if isinstance(config.vocabulary, WordVocabulary) else 0.0
     return DroppingTokenizer(tokenizer, share, config.seed) if share else tokenizer
 
@@ -109,8 +112,8 @@ def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
 class TrainingDataModule(lightning.LightningDataModule):
     """Training data in rounds of `validation.every` steps, each followed by a validation.
 
-    A Lightning epoch is a round, so that every checkpoint stands between two rounds and resuming needs to know only
-    the number of steps done.
+    A Lightning epoch is a round, so that every checkpoint falls between two rounds and resuming needs only the number
+    of completed steps.
     """
 
     def __init__(
@@ -150,7 +153,7 @@ class TrainingDataModule(lightning.LightningDataModule):
 
 
 class _StepBatches:
-    """The batches of some steps, for any number of iterations; with several ranks the share of one."""
+    """Batches of a range of steps, which can be iterated repeatedly; with several ranks, the share of one rank."""
 
     def __init__(self, batches: TrainingBatches, first: int, last: int, rank: int, ranks: int) -> None:
         self.batches, self.first, self.last = batches, first, last
@@ -165,7 +168,7 @@ class _StepBatches:
 
 
 class _ValidationBatches:
-    """Validation batches for one pass; Lightning would treat a plain list as a list of loaders."""
+    """Validation batches; Lightning would treat a plain list as a list of loaders."""
 
     def __init__(self, batches: list[Batch]) -> None:
         self.batches = batches
@@ -178,7 +181,7 @@ class _ValidationBatches:
 
 
 def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:
-    """Return a split's examples, thinned evenly to the limit."""
+    """Return the examples of a split, evenly subsampled to `trainer.limit_items`."""
     examples = corpus.examples(split)
     if not examples:
         raise _empty_split(config.data, split)
@@ -191,10 +194,11 @@ def _limited(examples: list[Example], config: Config) -> list[Example]:
 
 
 def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
-    """Return the minimal pairs of the training split; nearest-candidate labels may give both items the same answer.
+    """Return the minimal pairs of the training split.
 
     Raises:
-        UserError: no pair has different answers.
+        UserError: no pair has different answers, unless labels are the nearest candidates, which may remove all
+            differences.
     """
     minimal_pairs = MinimalPairs(training)
     if not len(minimal_pairs.pairs) and config.task.labels != "nearest":
@@ -207,7 +211,12 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
 
 
 def check_candidates(config: Config, examples: Sequence[Example]) -> None:
-    """Check that every item has an antecedent and no more candidates than the prediction head has slots."""
+    """Check that the prediction head can answer every item.
+
+    Raises:
+        UserError: an item has no antecedent although the head needs one, or has more candidates than the head has
+            slots.
+    """
     prediction = config.task.prediction
     has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
     slots = slots_of(prediction)
@@ -225,7 +234,11 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
 
 
 def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
-    """Check that no item has more tokens than the model has positions."""
+    """Check that no item has more tokens than the model has learned positions.
+
+    Raises:
+        UserError: an item is too long.
+    """
     position = config.model.position
     if not isinstance(position, Learned):
         return

@@ -22,9 +22,9 @@ from anaphora.training.tensorboard.board import RunTensorBoardLogger
 from anaphora.training.tensorboard.layout import FINAL_METRICS
 
 SERVICES = ("wandb", "mlflow")
-"""Loggers that need a package of their own name."""
+"""Loggers that need a package of the same name."""
 SERVICE_FILE = "services.json"
-"""In `curves/` of a run: its id at each service, by which a resumed run goes on with its curves there."""
+"""File in `curves/` with the run's id at each service, with which a resumed run continues its curves there."""
 PROJECT = "anaphora"
 
 
@@ -32,7 +32,7 @@ def check_loggers(names: Sequence[str]) -> None:
     """Check that the packages of the loggers are installed.
 
     Raises:
-        UserError: a package is missing; the message names it.
+        UserError: a package is missing.
     """
     for name in names:
         if name in SERVICES and importlib.util.find_spec(name) is None:
@@ -42,9 +42,9 @@ def check_loggers(names: Sequence[str]) -> None:
 def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:
     """Build the loggers of a run; those of a resumed run continue its curves at the checkpoint.
 
-    W&B and MLflow keep what an interrupted run wrote after its checkpoint. Their own environment variables, such as
-    WANDB_MODE and MLFLOW_TRACKING_URI, decide where curves are stored; by default MLflow's database is in the directory
-    of runs.
+    W&B and MLflow keep the points that an interrupted run logged after its checkpoint. Environment variables of theirs,
+    such as WANDB_MODE and MLFLOW_TRACKING_URI, determine where curves are stored; by default, MLflow's database is in
+    the parent directory of the run.
     """
     resumed_at = checkpoint_step(layout) if resumed else None
     loggers: list[Logger] = []
@@ -87,7 +87,7 @@ def _mlflow_logger(layout: RunFiles, resumed: bool) -> Logger:
 
 
 def _service_ids(layout: RunFiles) -> dict[str, str]:
-    """Return a run's id at each service; empty if the file is missing.
+    """Return the run's id at each service, empty if the file is missing.
 
     Raises:
         UserError: the file is damaged.
@@ -104,10 +104,10 @@ def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
 
 
 class RunCSVLogger(Logger):
-    """A CSV logger that writes every number to `curves/metrics.csv` of the run, under TensorBoard's tags.
+    """Logger that writes every metric to the run's `curves/metrics.csv`, under the TensorBoard tags.
 
-    Unlike Lightning's logger, it writes the file atomically; the file grows by a row every ten steps. A resumed run
-    keeps the rows up to its checkpoint, except those about its end.
+    Unlike Lightning's logger, it writes the file atomically. The file grows by a row every ten steps. A resumed run
+    keeps the rows up to its checkpoint, without the final metrics.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
@@ -143,12 +143,12 @@ class RunCSVLogger(Logger):
 
 
 def curves_file(directory: Path) -> Path:
-    """Return the path of a run's CSV curves."""
+    """Return the path of the CSV file with a run's curves."""
     return directory / "curves" / "metrics.csv"
 
 
 def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
-    """Return the step and the numbers by tag of every row.
+    """Return the step and the values by tag of every row.
 
     Raises:
         UserError: the file is damaged.
@@ -164,7 +164,7 @@ def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
 
 
 def checkpoint_step(layout: RunFiles) -> int:
-    """Return the training steps done at a run's checkpoint, 0 if it has none."""
+    """Return the number of steps completed at a run's checkpoint, 0 if it has none."""
     if not layout.last_checkpoint.exists():
         return 0
     return int(torch.load(layout.last_checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"])

@@ -1,4 +1,4 @@
-"""Training losses: of the prediction head, masked tokens, own tokens, minimal pairs and supervision."""
+"""Training losses of the prediction head, masked tokens, unmasked tokens, minimal pairs and attention supervision."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from anaphora.settings.training import Supervision, Task
 
 @dataclass(frozen=True)
 class BatchShare(Batch):
-    """The rows of a batch that one of several ranks processes.
+    """Rows of a batch that one of several ranks processes.
 
     Attributes:
-        weights: (5,) for each of `PARTS`, the share's number of averaged elements times the number of ranks, divided by
-            the number in the whole batch. The mean over ranks of the weighted parts equals the part of the whole batch.
-        tokens: (), tokens of the whole batch without padding.
+        weights: (5,), for each of `PARTS` the number of elements in the share times the number of ranks, divided by the
+            number of elements in the whole batch. The mean over ranks of the weighted parts is the part of the whole
+            batch.
+        tokens: (), number of tokens in the whole batch without padding.
     """
 
     weights: Tensor
@@ -30,24 +31,29 @@ class BatchShare(Batch):
 
     @property
     def real_tokens(self) -> int:
-        """Count the tokens of the whole batch without padding; the speed of a run includes all its ranks."""
+        """Return the number of tokens in the whole batch without padding, since the reported speed covers all ranks."""
         return int(self.tokens)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """The parts of a step's loss, each a mean over its elements, and their weighted sum."""
+    """Loss of a step, with its parts.
+
+    Attributes:
+        total: weighted sum of the parts.
+        parts: mean of each part over its elements, by its name in `PARTS`.
+    """
 
     total: Tensor
     parts: dict[str, Tensor]
 
 
 PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervision")
-"""The parts of a loss; means over items, minimal pairs, masked tokens, own tokens, and items with an antecedent."""
+"""Parts of a loss: means over items, minimal pairs, masked tokens, own tokens, and items with an antecedent."""
 
 
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
-    """Return the part of a batch for one rank; a rank without a row takes the first one with weight 0."""
+    """Return the share of a batch for one rank; a rank without rows gets the first row with weight 0."""
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
     if not len(share.ids):
@@ -57,7 +63,7 @@ def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
 
 
 def _part_counts(batch: Batch) -> Tensor:
-    """Count the elements that each of `PARTS` averages over: (5,)."""
+    """Return the number of elements over which each of `PARTS` averages: (5,)."""
     gold = batch.gold.flatten()[batch.candidate_owners]
     with_antecedent = torch.unique(batch.candidate_owners[gold] // batch.gold.shape[1])
     counted = (batch.items, batch.minimal_pairs, batch.masked_positions, batch.own_positions, with_antecedent)
@@ -65,7 +71,7 @@ def _part_counts(batch: Batch) -> Tensor:
 
 
 def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
-    """Compute the loss of one batch, or of a rank's share the part that the rank adds."""
+    """Compute the losses of a batch; for a rank's share, the parts are weighted by the share's size."""
     output = model.forward_with_rows(batch) if task.supervision.weight else model(batch)
     parts: dict[str, Tensor] = {}
     if task.prediction.kind != "none":
@@ -95,29 +101,29 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
 
 
 def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positions: Tensor) -> Tensor:
-    """Compute the mean cross-entropy of the true tokens at some flat positions, in nats."""
+    """Compute the mean cross-entropy of the true tokens at flat positions, in nats."""
     logits = full_precision(model.output(output.hidden[positions]))
     return functional.cross_entropy(logits, batch.ids.flatten()[positions])
 
 
 def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
-    """Compute the probability that both items of a minimal pair get the same answer, mean over pairs; in [0, 1].
+    """Compute the mean probability that both items of a minimal pair get the same answer, in [0, 1].
 
-    It is the sum over answers of the product of both items' probabilities, after the mutual exclusivity of twin
-    sentences in Klein and Nabi 2020. The only label used is that the answers differ.
+    The probability is the sum over answers of the product of both items' probabilities, after the mutual-exclusivity
+    loss of Klein and Nabi 2020. It uses no label except that the answers differ.
 
     Args:
-        scores: (N, M + 1) from the prediction head.
-        minimal_pairs: (Q, 2) items, at least one pair of different answers.
+        scores: (N, M + 1) scores of the prediction head.
+        minimal_pairs: (Q, 2) item indices of at least one pair with different answers.
     """
     shares = scores.softmax(dim=1)
     return (shares[minimal_pairs[:, 0]] * shares[minimal_pairs[:, 1]]).sum(dim=1).mean()
 
 
 def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision) -> Tensor:
-    """Compute KL(target || row) of the chosen layers and heads, in nats, mean over the items with an antecedent.
+    """Compute KL(target || row) of the chosen layers and heads in nats, averaged over the items with an antecedent.
 
-    The target is uniform over the antecedent's tokens; the row is the mean over the pronoun's tokens.
+    The target is uniform over the antecedent's tokens; the row is averaged over the pronoun's tokens.
     """
     assert output.rows is not None
     rows = output.rows[settings.layers][:, :, settings.heads]  # (layers, K, heads, T)
@@ -136,5 +142,5 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
 
 
 def group_sizes(owners: Tensor, size: int) -> Tensor:
-    """Count the values of each owner: (K,) -> (size,)."""
+    """Return the number of values of each owner: (K,) -> (size,)."""
     return torch.zeros(size, device=owners.device).index_add(0, owners, torch.ones(len(owners), device=owners.device))

@@ -1,4 +1,4 @@
-"""The LightningModule with one training step and one validation."""
+"""LightningModule with the training and validation steps."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from anaphora.training.tensorboard.layout import ValidationPredictions
 
 
 class DivergedError(UserError):
-    """A loss or gradient that is NaN or infinite."""
+    """Error for a loss or gradient that is NaN or infinite."""
 
 
 class TrainingModule(lightning.LightningModule):
-    """A LightningModule with a model, its task and its optimizer.
+    """LightningModule with a model, its task and its optimizer.
 
-    Randomness is a function of (seed, step, rank): the generator is seeded before every step, so a resumed run draws
-    the same numbers as an uninterrupted one.
+    Random numbers are a function of (seed, step, rank): the generator is seeded before every step, so a resumed run
+    draws the same numbers as an uninterrupted one.
 
     Attributes:
-        step_metrics: of the last step: its loss, the parts if there are several, the gradient norm before clipping, and
-            the highest learning rate.
-        predictions: of the last validation; None before the first one and without a prediction head.
-        stop_requested: whether this process received a request to stop; all ranks stop at the next step.
+        step_metrics: metrics of the last step: its loss, the parts if there are several, the gradient norm before
+            clipping, and the highest learning rate.
+        predictions: predictions of the last validation; None before the first one and without a prediction head.
+        stop_requested: whether this process has received a request to stop; all ranks stop at the next step.
     """
 
     def __init__(self, model: PronounModel, task: Task, optimizer: Optimizer, seed: int) -> None:
@@ -64,7 +64,11 @@ class TrainingModule(lightning.LightningModule):
         return step_losses.total
 
     def _losses_of_all_ranks(self, own: Losses) -> Losses:
-        """Return the losses of the whole batch, the same on every rank; stop on all ranks if one received a request."""
+        """Return the losses of the whole batch on every rank.
+
+        Raises:
+            KeyboardInterrupt: a rank has received a request to stop; raised on all ranks.
+        """
         shares = [own.parts[name].detach() if name in own.parts else 0.0 for name in PARTS]
         stop, total, *parts = mean_over_ranks([self.stop_requested, own.total.detach(), *shares])
         if stop:
@@ -86,7 +90,7 @@ class TrainingModule(lightning.LightningModule):
             self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
 
     def _check_finite(self) -> None:
-        """Raise at the first loss or gradient that is not finite, before it changes the weights."""
+        """Raise DivergedError at the first loss or gradient that is not finite, before it changes the weights."""
         loss, norm = (float(self.step_metrics[name]) for name in ("loss", "gradient_norm"))
         if not (math.isfinite(loss) and math.isfinite(norm)):
             rate = self.step_metrics["learning_rate"]
@@ -96,7 +100,7 @@ class TrainingModule(lightning.LightningModule):
             )
 
     def _set_hidden_share(self) -> None:
-        """Set the share of hidden states in the values at this step; the last share is exactly 1."""
+        """Set the share of hidden states in the values for this step; it ends at exactly 1."""
         self.model.encoder.hidden_share = self.optimizer_settings.value_curriculum.hidden_share(
             self.global_step, self.trainer.max_steps
         )
@@ -190,15 +194,14 @@ class TrainingModule(lightning.LightningModule):
 
 
 CURVES_EVERY = 10
-"""Steps between two points of the curves of training, and between two losses on the progress bar."""
+"""Number of steps between two points of the training curves and between two losses on the progress bar."""
 HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_special", "attention_entropy")
 
 
 def seed_generator(seed: int, device: torch.device) -> None:
     """Seed the random generator of a device.
 
-    `torch.manual_seed` seeds all devices; for an unused device it records a stack trace each time, which takes 1 % of a
-    step.
+    `torch.manual_seed` seeds all devices, and records a stack trace for each unused one, which takes 1 % of a step.
     """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
@@ -207,5 +210,5 @@ def seed_generator(seed: int, device: torch.device) -> None:
 
 
 def step_seed(seed: int, step: int, rank: int = 0) -> int:
-    """Return the generator's seed of one step on one rank; the seeds of neighbouring steps differ in many bits."""
+    """Return the random seed of one step on one rank; seeds of neighbouring steps differ in many bits."""
     return (seed * 0x9E3779B97F4A7C15 + step * 0xBF58476D1CE4E5B9 + rank * 0x94D049BB133111EB) % 2**63

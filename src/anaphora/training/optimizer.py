@@ -1,4 +1,4 @@
-"""AdamW, Muon for the blocks' matrices, and the learning rate schedule."""
+"""AdamW, Muon for the matrices of the blocks, and the learning rate schedule."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ _EMBEDDING_NAME = re.compile(r"(?:^|\.)encoder\.(?:tokens|position|embedding_nor
 MOMENTUM = 0.95
 NEWTON_SCHULZ_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 3
-"""Jordan et al. take 5. Three cost three fifths, and the recipes were chosen with them."""
+"""Number of iterations; Jordan et al. 2024 take 5. The recipes were tuned with 3, which cost three fifths."""
 
 
 def build_optimizer(
     model: nn.Module, settings: Optimizer, products: torch.dtype = torch.float32
 ) -> torch.optim.Optimizer:
-    """Build the optimizer of the settings over all trained weights; `products` is the data type of Muon's products."""
+    """Build the optimizer over all trainable weights.
+
+    Args:
+        model: model to be trained.
+        settings: settings of the optimizer.
+        products: data type of the matrix products in Muon.
+    """
     matrices, others = split_parameters(model, settings.matrices)
     shares = layer_learning_rate_factors(model, settings.layer_decay)
     defaults: dict[str, Any] = {"lr": settings.learning_rate, "betas": (0.9, settings.beta2), "fused": True}
@@ -52,10 +58,10 @@ def build_optimizer(
 
 
 def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Parameter, float]:
-    """Return the learning rate factor of every weight: 1 above the blocks, multiplied by `decay` per layer below.
+    """Return the learning rate factor of every weight: 1 above the blocks, multiplied by `decay` for each layer below.
 
     The last block has `decay`, the first of L blocks `decay` ** L, the embedding `decay` ** (L + 1) (Clark et al. 2020,
-    ELECTRA, appendix B). A weight shared by embedding and output counts as the embedding's.
+    ELECTRA, appendix B). Weights shared by embedding and output count as the embedding's.
     """
     named = list(model.named_parameters())
     blocks = [int(match.group(1)) for name, _ in named if (match := _BLOCK_NAME.search(name))]
@@ -84,10 +90,10 @@ def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter
 class Muon(torch.optim.AdamW):
     """AdamW with orthogonalised Nesterov momentum for groups marked `orthogonal` (Jordan et al. 2024, "Muon").
 
-    The update is scaled by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning
-    rates compare (Liu et al. 2025, "Muon is scalable for LLM training", section 2.2). `torch.optim.Muon` multiplies in
-    bfloat16, one matrix after the other: 20 times slower than batched float32 on a CPU that emulates it. A run in
-        bfloat16 uses hardware that supports it, so its `products` are in bfloat16 too.
+    The update is scaled by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning rates are
+    comparable (Liu et al. 2025, "Muon is scalable for LLM training", section 2.2). `torch.optim.Muon` multiplies one
+    matrix at a time in bfloat16, which is 20 times slower than batched float32 on a CPU that emulates bfloat16. Only a
+    run in bfloat16 sets `products` to bfloat16, because its hardware supports it.
     """
 
     def __init__(self, params: Any, products: torch.dtype = torch.float32, **settings: Any) -> None:
@@ -145,10 +151,12 @@ class Muon(torch.optim.AdamW):
 def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
     """Bring the singular values of matrices close to 1 by Newton-Schulz steps: (K, M, N) -> (K, M, N).
 
-    The products have the data type `products`; the result has that of `matrices`.
+    They end between about 0.5 and 1.2, which does not harm training (Jordan et al. 2024).
 
-    The singular values end between about 0.5 and 1.2, not at 1, which does not harm training
-    (Jordan et al. 2024).
+    Args:
+        matrices: (K, M, N) stack of matrices.
+        products: data type of the matrix products; the result has that of `matrices`.
+        steps: number of Newton-Schulz iterations.
     """
     first, second, third = NEWTON_SCHULZ_COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]
@@ -162,7 +170,7 @@ def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps
 
 
 def learning_rate_schedule(settings: Optimizer) -> Callable[[int], float]:
-    """Return the learning rate of a step as a fraction of the highest."""
+    """Return a function from a step to its learning rate as a fraction of the highest rate."""
     warmup = max(1, round(settings.steps * settings.warmup))
 
     def share(step: int) -> float:

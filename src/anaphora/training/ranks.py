@@ -1,7 +1,7 @@
-"""Distributed training: how the processes of one run connect, agree and stop.
+"""Distributed training: connection, agreement and end of the processes (ranks) of a run.
 
-Each is a rank. Batches are planned as for a single process and every rank takes its rows of each batch
-(`data/batches/shares.py`); gradients are reduced by torch's DistributedDataParallel. Rank 0 alone writes.
+Batches are planned as for a single process, and every rank takes its rows of each batch (`data/batches/shares.py`).
+torch's DistributedDataParallel reduces the gradients. Only rank 0 writes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Outcome = TypeVar("Outcome")
 
 @contextmanager
 def joined(processes: Processes, device: torch.device) -> Iterator[None]:
-    """Join the ranks in a process group inside the block; do nothing for a single process.
+    """Join the ranks in a process group inside the `with` block; do nothing for a single process.
 
     Raises:
-        UserError: processes cannot share the device.
+        UserError: the device does not support several processes.
     """
     if processes.count == 1:
         yield
@@ -50,7 +50,7 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
 
 
 def name_meeting_point() -> None:
-    """Set the address at which the ranks of a job step meet, as torchrun does: its first machine, a port of its own.
+    """Set the address at which the ranks of a Slurm job step meet: its first machine, with a port derived from its ids.
 
     `MASTER_ADDR` and `MASTER_PORT` are kept if they are set.
     """
@@ -61,14 +61,14 @@ def name_meeting_point() -> None:
 
 
 def local_device(processes: Processes, device: torch.device) -> torch.device:
-    """Return the device of this rank: GPUs are assigned by the process number on its machine."""
+    """Return the device of this rank; GPUs are assigned by the rank's index on its machine."""
     if device.type != "cuda":
         return device
     return torch.device("cuda", processes.local_rank % torch.cuda.device_count())
 
 
 def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
-    """Return the result of `work` on this rank, and raise a user error of any rank on all, so that none waits.
+    """Run `work` on every rank and return its result; a user error on any rank is raised on all, so that none waits.
 
     Raises:
         UserError: the error of the lowest rank that raised one.
@@ -103,6 +103,10 @@ def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
 def check_same_on_every_rank(what: str, *arrays: NDArray[Any]) -> None:
     """Check that all ranks train on the same data.
 
+    Args:
+        what: description of the arrays, for the message.
+        arrays: arrays that must be equal on all ranks.
+
     Raises:
         UserError: the arrays of a rank differ from those of rank 0.
     """
@@ -126,14 +130,14 @@ def _attempt(work: Callable[[], Outcome]) -> tuple[Outcome | None, UserError | N
 
 
 def mean_over_ranks(values: Sequence[Tensor | float]) -> list[Tensor]:
-    """Return the mean of each value over ranks, the same on every rank."""
+    """Return the mean of each value over ranks, on every rank."""
     vector = torch.tensor([float(value) for value in values])
     distributed.all_reduce(vector)
     return list(vector / distributed.get_world_size())
 
 
 def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any]:
-    """Return the options of Lightning's Trainer that describe the processes."""
+    """Return the arguments of Lightning's Trainer that describe the processes."""
     if processes.count == 1:
         # Otherwise a single process on a cluster is taken for one of several.
         return {"accelerator": device.type, "devices": 1, "plugins": [LightningEnvironment(), CheckpointFile()]}
@@ -161,7 +165,7 @@ def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any
 
 
 class _StartedProcesses(ClusterEnvironment):
-    """A Lightning environment in which all processes already exist, even if machines have different numbers of them."""
+    """Lightning environment of processes that already exist, possibly different numbers of them per machine."""
 
     def __init__(self, processes: Processes) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Runs of given settings, re-used if finished, otherwise resumed or trained."""
+"""Reuse of finished runs with given settings, or else their training."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from anaphora.settings.stored import read
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
-    """Load the finished run of these settings, made by `finish_training` if necessary."""
+    """Load the finished run with these settings, after `finish_training`."""
     return load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
 
 
 def finish_training(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Path:
-    """Make sure that a finished run of these settings exists: re-use, resume or train it.
+    """Make sure that a finished run with these settings exists: reuse, resume or train it.
 
     Args:
-        config: the settings, including the name of the directory.
-        advice: the error message's recommendation if the directory holds a run with other settings.
-        report: receives one line that says which of the three happened; by default it is printed.
+        config: settings of the run, including the name of its directory.
+        advice: what the error message recommends if the directory holds a run with other settings.
+        report: callback for a line that says which of the three happened; by default the line is printed.
 
     Returns:
-        The run's directory.
+        Directory of the run.
 
     Raises:
-        UserError: the directory holds a run with other settings or one that diverged, or the training cannot start.
+        UserError: the directory holds a run with other settings or a diverged one, or the training cannot start.
     """
     assert config.name is not None
     if config.resume is not None:

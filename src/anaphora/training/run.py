@@ -1,4 +1,4 @@
-"""Training of one run: read the data, train, keep the best weights; resumable, never overwriting."""
+"""Training of a run, from its settings to its run directory; a run can be resumed and is never overwritten."""
 
 from __future__ import annotations
 
@@ -52,7 +52,14 @@ from anaphora.training.tensorboard.sentence_page import PAGE, SentencePage
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """The result of a training run."""
+    """Result of a training run.
+
+    Attributes:
+        directory: directory of the run.
+        steps: number of completed steps.
+        seconds: duration of training in seconds, including resumed parts.
+        validation_loss: loss of the kept weights; NaN without a validation loss.
+    """
 
     directory: Path
     steps: int
@@ -64,10 +71,10 @@ def train(config: Config) -> TrainingResult:
     """Train a model and write its run directory.
 
     Args:
-        config: the settings; `config.resume` names a run to continue with its original settings.
+        config: settings of the run; `config.resume` names a run to continue with its original settings.
 
     Raises:
-        UserError: a mistake that the user can correct, before any long work.
+        UserError: a setting, file or directory is unsuitable, the disk is full, or the training diverged.
     """
     processes, device = started_processes(), torch_device(config.trainer.device)
     with denormal_numbers_as_zero(), joined(processes, device), ExitStack() as until_the_end:
@@ -86,9 +93,10 @@ def train(config: Config) -> TrainingResult:
 
 @contextmanager
 def denormal_numbers_as_zero() -> Iterator[None]:
-    """Treat numbers below 1.2e-38 as zero inside the block, including in threads that torch starts there.
+    """Treat numbers below 1.2e-38 as zero inside the `with` block, including in threads that torch starts there.
 
-    On most processors products with them are many times slower, and Adam's averages of vanished gradients contain many.
+    Products with such numbers are many times slower on most processors, and Adam's averages of vanished gradients
+    contain many.
     """
     before = (torch.full((1,), 1e-38) * 0.1).item() == 0  # torch can set the mode but not report it
     torch.set_flush_denormal(True)
@@ -99,7 +107,13 @@ def denormal_numbers_as_zero() -> Iterator[None]:
 
 
 class _Claim(NamedTuple):
-    """A locked run directory and its settings, the same on every rank."""
+    """Locked run directory and the settings of its run, the same on every rank.
+
+    Attributes:
+        resumed: whether the run is continued.
+        checkpoint: checkpoint to continue from; None if there is none.
+        moved: whether the data are at another path than at the start of the run.
+    """
 
     config: Config
     layout: RunFiles
@@ -108,7 +122,7 @@ class _Claim(NamedTuple):
     moved: bool = False  # whether its data have moved since it was started
 
     def check_directory(self) -> None:
-        """Check that a directory has a run to continue, or that nothing in it would be overwritten."""
+        """Check that a resumed run is unfinished, or that the directory of a new run holds no run."""
         if self.resumed and self.layout.weights.exists():
             tidy(self.layout.directory)
             raise UserError(f"{self.layout.directory}: this run has finished; there is nothing to resume")
@@ -121,7 +135,7 @@ class _Claim(NamedTuple):
             )
 
     def check_resumable(self) -> None:
-        """Check that the files that a resumed training reads are intact."""
+        """Check that the files of a resumed run are intact."""
         if self.resumed:
             check_resumable(self.layout, self.config)
             if "csv" in self.config.trainer.loggers and curves_file(self.layout.directory).exists():
@@ -129,7 +143,7 @@ class _Claim(NamedTuple):
 
 
 def _claim_of(config: Config) -> _Claim:
-    """Return where a run is trained, and with which settings."""
+    """Return the run directory and the settings that a configuration names."""
     if config.resume is None:
         layout = RunFiles(Path(config.output) / (config.name or default_run_name()))
         return _Claim(config, layout, resumed=False, checkpoint=None)
@@ -163,7 +177,7 @@ def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
     """Check that data at another path are the same as at the start of an unfinished run.
 
     Raises:
-        UserError: they differ, or the run has no checkpoint, which records the original data.
+        UserError: the data differ, or no checkpoint records the original data.
     """
     directory, data = claimed.layout.directory, claimed.config.data
     if claimed.checkpoint is None:
@@ -178,7 +192,7 @@ def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
 
 
 class _Prepared(NamedTuple):
-    """The inputs that every rank reads: the data, and the run whose weights this one starts from."""
+    """Inputs of a training on every rank: the data, and the run whose weights it starts from."""
 
     data: TrainingData
     minimal_pairs: MinimalPairs | None
@@ -272,18 +286,18 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
 
 
 def load_start_run(name: str) -> Run:
-    """Load the model that a run starts from.
+    """Load the run whose weights a training starts from.
 
     Raises:
-        UserError: it is missing or cannot be read.
+        UserError: the run is missing or cannot be read.
     """
     return load(locate_model(name, "start"))
 
 
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
-    """Copy the start's weights into a model: encoder, vocabulary output, and a prediction head of the same settings.
+    """Copy the encoder, the vocabulary output, and the prediction head if its settings are the same, into a model.
 
-    A control's encoder may lack components, such as positions or queries and keys; all others are copied.
+    The encoder of a control may lack components, such as positions or queries and keys; all others are copied.
 
     Raises:
         UserError: the encoders have different shapes.
@@ -300,12 +314,12 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
 
 
 def default_run_name() -> str:
-    """Return a run's default name: the time."""
+    """Return the current time as the name of a run."""
     return time.strftime("%Y-%m-%d_%H-%M-%S")
 
 
 def silence_lightning() -> None:
-    """Hide Lightning's hints but show its errors."""
+    """Hide Lightning's hints and warnings, but not its errors."""
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="pytorch_lightning")
     warnings.filterwarnings("ignore", module="torch.utils._pytree")

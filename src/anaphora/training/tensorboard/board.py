@@ -1,6 +1,6 @@
-"""TensorBoard's event file of a run: a Lightning logger for numbers, pictures, text, charts and HParams.
+"""Lightning logger for TensorBoard: scalars, images, text, custom charts and HParams.
 
-One writer, in a separate thread, writes everything into the run's directory.
+All of them are written to the run's directory by a single writer in a separate thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quiet_writer_thread() -> Iterator[None]:
-    """Silence a writer thread that fails; TensorBoard raises the same error in the main thread."""
+    """Silence OSError in the writer thread; TensorBoard raises the same error in the main thread."""
     before = threading.excepthook
 
     def hook(failed: threading.ExceptHookArgs) -> None:
@@ -42,12 +42,12 @@ def quiet_writer_thread() -> Iterator[None]:
 
 
 class RunTensorBoardLogger(TensorBoardLogger):
-    """A logger with an event file in the run's directory; steps are completed training steps.
+    """Logger with an event file in the run's directory; steps count completed training steps.
 
     Args:
-        directory: of the run.
-        resumed_at: steps done when the run resumes; TensorBoard drops later points of the interrupted process. None for
-            a new run.
+        directory: directory of the run.
+        resumed_at: number of steps completed when the run resumes, after which TensorBoard drops the points of the
+            interrupted process; None for a new run.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
@@ -56,11 +56,11 @@ class RunTensorBoardLogger(TensorBoardLogger):
         super().__init__(directory, name="", version="", default_hp_metric=False, purge_step=first_void)
 
     def save(self) -> None:
-        """Flush the event file; hparams.yaml is not needed because config.yaml has the settings."""
+        """Flush the event file; hparams.yaml is not needed, because config.yaml has the settings."""
         self.experiment.flush()
 
     def finalize(self, status: str) -> None:
-        """Write the remaining events, and whether training has ended normally."""
+        """Write the remaining events, and the successful end of the session."""
         if status == "success":
             end = plugin_data_pb2.SessionEndInfo(status=api_pb2.STATUS_SUCCESS)
             self._add_hparams(metadata.SESSION_END_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_end_info=end))
@@ -69,7 +69,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
     def log_hyperparams(
         self, params: dict[str, Any] | Namespace, metrics: dict[str, Any] | None = None, step: int | None = None
     ) -> None:
-        """Write the "HParams" tab: settings by name, as texts and numbers, and `FINAL_METRICS`."""
+        """Write the settings as strings and numbers, and the columns of `FINAL_METRICS`, to the tab "HParams"."""
         infos = []
         start = plugin_data_pb2.SessionStartInfo()
         for name, value in (vars(params) if isinstance(params, Namespace) else params).items():
@@ -88,12 +88,12 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self._add_hparams(metadata.SESSION_START_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_start_info=start))
 
     def add_image(self, tag: str, image: PngImage, step: int) -> None:
-        """Add an image for one step of a picture's slider."""
+        """Add an image at one step of its tag."""
         summary = Summary.Image(height=image.height, width=image.width, colorspace=3, encoded_image_string=image.png)
         self._add(Summary.Value(tag=tag, image=summary), step)
 
     def add_text(self, tag: str, markdown: str, step: int) -> None:
-        """Add a text in Markdown; other text must go through `escape_markdown` first."""
+        """Add text in Markdown; plain text must be escaped by `escape_markdown` first."""
         # The writer's own `add_text` appends "/text_summary" to the tag.
         plugin = SummaryMetadata.PluginData(plugin_name="text", content=TextPluginData(version=0).SerializeToString())
         tensor = TensorProto(
@@ -104,7 +104,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self._add(Summary.Value(tag=tag, tensor=tensor, metadata=SummaryMetadata(plugin_data=plugin)), step)
 
     def add_layout(self, categories: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        """Set the charts of the "Custom Scalars" tab: category -> title -> regular expressions of tags."""
+        """Set the charts of the tab "Custom Scalars": category -> title -> regular expressions of tags."""
         self.experiment.add_custom_scalars(
             {
                 category: {title: ["Multiline", list(tags)] for title, tags in charts.items()}

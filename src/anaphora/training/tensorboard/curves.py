@@ -1,4 +1,4 @@
-"""A callback that reports a run to its loggers during training, and measures its own time."""
+"""Callback that reports a run to its loggers during training."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from anaphora.training.tensorboard.pictures import head_maps_image, pronoun_rows
 
 
 class CurvesCallback(lightning.Callback):
-    """A callback for numbers every few steps and at each validation, and for TensorBoard's pictures and answers.
+    """Callback that logs scalars every few steps and at each validation, and images and predictions to TensorBoard.
 
-    Pictures and answers come at a few steps of a run (`trainer.pictures`). The callback neither draws random numbers
-    nor changes weights. Steps count completed steps, so that a resumed run continues at its checkpoint.
+    Images and predictions are logged at `trainer.pictures` steps of a run. The callback draws no random numbers and
+    changes no weights. Steps count completed steps, so that a resumed run continues at its checkpoint.
 
     Args:
-        history: the run's validations; the callback adds its time there.
-        config, tokenizer: of the run.
-        validation: the validation items.
-        steps: of the run.
+        history: validations of the run; the callback adds the time that it takes.
+        config, tokenizer: settings and tokenizer of the run.
+        validation: encoded validation items.
+        steps: number of steps of the run.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class CurvesCallback(lightning.Callback):
             _save(trainer)
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
-        """Report the metrics of the kept weights, by which runs of other settings are compared."""
+        """Log the metrics of the kept weights, by which runs with other settings are compared."""
         best = self.history.best_validation
         measures = {"accuracy": "validation/accuracy", "loss": "validation/loss", "best_head": "validation/best_head"}
         values = {f"final/{name}": best[measure] for name, measure in measures.items() if measure in best}
@@ -130,7 +130,7 @@ class CurvesCallback(lightning.Callback):
 
 
 def _log(trainer: lightning.Trainer, values: Mapping[str, float], step: int) -> None:
-    """Log one point of each curve to every logger under the same tags."""
+    """Log one point of each curve to every logger, under the same tags."""
     tagged = {layout.tensorboard_tag(name): value for name, value in values.items()}
     for logger in trainer.loggers:
         logger.log_metrics(dict(tagged), step)
@@ -142,5 +142,5 @@ def _save(trainer: lightning.Trainer) -> None:
 
 
 def _tensorboard(trainer: lightning.Trainer) -> RunTensorBoardLogger | None:
-    """Return the logger that takes pictures and texts; None if `trainer.loggers` leaves it out."""
+    """Return the TensorBoard logger of a run, or None if `trainer.loggers` leaves it out."""
     return next((logger for logger in trainer.loggers if isinstance(logger, RunTensorBoardLogger)), None)

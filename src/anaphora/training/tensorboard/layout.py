@@ -1,4 +1,4 @@
-"""Layout of a run in TensorBoard: tags, charts, compared settings, example sentences, predictions.
+"""Layout of a run in TensorBoard: tags, charts, compared settings, probe sentences and prediction tables.
 
 docs/tensorboard.md explains each tag.
 """
@@ -30,7 +30,7 @@ HEAD_CHARTS = {
     "heads_special": "Mass on special tokens · 落在特殊词元上的注意力",
     "heads_entropy": "Entropy of the pronoun's row, in nats · 代词行的熵（奈特）",
 }
-"""The groups of tags of what is measured of each layer and head, and the titles of their charts."""
+"""Tag groups of the measures of each layer and head, and the titles of their charts."""
 FINAL_METRICS = {
     "final/accuracy": "accuracy",
     "final/loss": "loss",
@@ -38,24 +38,24 @@ FINAL_METRICS = {
     "final/step": "step",
     "final/seconds": "seconds",
 }
-"""Tags of what the kept weights reached, and their columns in the tab "HParams"."""
+"""Tags of the metrics of the kept weights, and their columns in the tab "HParams"."""
 PROBES_PER_LANGUAGE = 2
-"""Sentences of each language that are drawn."""
+"""Number of probe sentences in each language."""
 MAX_PROBE_WORDS = 24
-"""Words of a sentence that is drawn, at most."""
+"""Maximum number of words in a probe sentence."""
 MAX_TABLE_ROWS = 6
-"""Right answers in a table, and wrong ones, at most."""
+"""Maximum number of right answers in a table, and of wrong ones."""
 _MARKDOWN_ESCAPES = str.maketrans({mark: f"&#{ord(mark)};" for mark in string.punctuation} | {"\n": " ", "\r": " "})
 _MAX_TEXT_CHARACTERS = 300
-"""Characters of a text in a table."""
+"""Maximum number of characters of a text in a table, on each side of a pronoun."""
 _LINE_WIDTH = 56
-"""Halves of a Chinese character in a line of a table's text: a longer line would squeeze the columns beside it, whose
-words TensorBoard then breaks anywhere."""
+"""Maximum width of a line of text in a table; a Chinese character has width 2. A longer line would squeeze the other
+columns, whose words TensorBoard then breaks anywhere."""
 _NO_BREAK_SPACE = "\u00a0"
 
 
 def tensorboard_tag(measure: str) -> str:
-    """Return the tag of a measure of a step or a validation.
+    """Return the tag of a metric of a step or a validation.
 
     TensorBoard sorts groups by name and opens the first two, which therefore hold the most important curves.
     """
@@ -70,13 +70,13 @@ def tensorboard_tag(measure: str) -> str:
 
 
 def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]]:
-    """Return the charts of "Custom Scalars": category -> title -> regular expressions of tags.
+    """Return the charts of the tab "Custom Scalars": category -> title -> regular expressions of tags.
 
-    A chart holds one measure of one layer's heads, so that twelve heads in six layers stay readable.
+    A chart shows one measure of the heads of one layer, so that six layers of twelve heads stay readable.
 
     Args:
-        config: the run's settings.
-        heads: whether heads are measured: the encoder has maps and the data have pronouns.
+        config: settings of the run.
+        heads: whether heads are measured, because the encoder has maps and the data have pronouns.
     """
     answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
     # A chart has the same expressions in every run; otherwise TensorBoard draws it twice.
@@ -100,7 +100,7 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
 
 
 def hyperparameters(config: Config) -> dict[str, str | float]:
-    """Return the settings that experiments vary, by their command-line names; the same names for every run."""
+    """Return the settings that experiments vary, by their command-line names, which are the same for every run."""
     model, task, optimizer = config.model, config.task, config.optimizer
     languages = ",".join(config.data.languages) if isinstance(config.data, ControlledCorpus) else "–"
     return {
@@ -124,12 +124,12 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
 
 
 def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
-    """Return the steps at which pictures are drawn, evenly spread from start to end at validations.
+    """Return the steps at which images are drawn: validations evenly spread from start to end.
 
     Args:
-        steps: of the run.
-        every: steps between two validations.
-        most: maximum number of steps; 1 means the last step only.
+        steps: number of steps of the run.
+        every: number of steps between two validations.
+        most: maximum number of steps with images; 1 means only the last step.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
@@ -138,10 +138,10 @@ def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
 
 
 def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple[str, int]]:
-    """Select the sentences that are drawn: tag and number in the split.
+    """Select the probe sentences: pairs of a tag and an item index in the split.
 
-    In each language short sentences are taken from the kinds of cue in turn; if there is a single kind, at equal
-    distances. Only the main stratum counts. The choice does not depend on any model.
+    In each language, short sentences of the main stratum are taken from the kinds of cue in turn, evenly spread within
+    a kind. The selection does not depend on a model.
     """
     probes = []
     for language, name in LANGUAGE_TAGS.items():
@@ -165,12 +165,12 @@ def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple
 
 @dataclass(frozen=True)
 class ValidationPredictions:
-    """A model's predictions at a validation: N items in the order of the split, L layers, H heads.
+    """Predictions of a model at a validation: N items in the order of the split, L layers, H heads.
 
     Attributes:
-        predicted: (N,) index of the candidate or label, -1 for none of them.
-        probability: (N,) its probability among the possible answers.
-        head_choices: (N, L, H) the candidate with the most weight in each head; None if no head was measured.
+        predicted: (N,) index of the predicted candidate or label, -1 for none of them.
+        probability: (N,) probability of the prediction among the possible answers.
+        head_choices: (N, L, H) index of the candidate with the most weight in each head; None if no head was measured.
     """
 
     predicted: NDArray[np.int64]
@@ -181,14 +181,14 @@ class ValidationPredictions:
 def prediction_tables(
     predictions: ValidationPredictions, data: EncodedSplit, head: tuple[int, int] | None
 ) -> dict[str, str]:
-    """Return, by tag, a Markdown table of the first wrong and the first right answers in each language.
+    """Return a Markdown table of the first wrong and the first right predictions in each language, by tag.
 
-    In a control with other labels than the antecedents, the label decides whether an answer is right, and is shown.
+    In a control with replaced labels, the label decides whether a prediction is right, and is shown.
 
     Args:
-        predictions: the model's.
-        data: the items.
-        head: layer and head whose choice is shown next to the model's; None for none.
+        predictions: predictions of the model.
+        data: encoded items of the split.
+        head: layer and head whose choice is shown next to the prediction; None shows no head.
     """
     gold = data.gold
     is_right = np.where(
@@ -226,7 +226,7 @@ def prediction_tables(
 
 
 def _phrases(language: str) -> dict[str, str]:
-    """Return the table's phrases in the language of its items."""
+    """Return the phrases of a table in the language of its items."""
     with spoken_in(language):
         return {
             "text": _("text"),
@@ -245,7 +245,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _labels_are_replaced(data: EncodedSplit) -> bool:
-    """Check whether some labels differ from the antecedents, as in a control; never for texts."""
+    """Return whether some labels differ from the antecedents, as in a control; never true of texts."""
     return any(
         set(np.flatnonzero(data.gold[number]).tolist()) != set(example.antecedents)
         for number, example in enumerate(data.examples)
@@ -299,7 +299,7 @@ def _with_probability(answer: str, probability: np.float32) -> str:
 
 
 def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
-    """Break a text into lines of Markdown of at most `_LINE_WIDTH`, with a part of it in bold."""
+    """Break a text into lines of Markdown of at most `_LINE_WIDTH`; the characters from bold[0] to bold[1] are bold."""
     lines, line, width = [], "", 0
     start, end = bold
     # A word stays whole, with the space after it and the marks of the bold part; a line
@@ -320,10 +320,10 @@ def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape a text for Markdown, in one line: every punctuation mark becomes a character reference."""
+    """Escape a text as one line of Markdown: every punctuation mark becomes a character reference."""
     return text.translate(_MARKDOWN_ESCAPES)
 
 
 def markdown_code_block(text: str) -> str:
-    """Return a Markdown code block with a text of several lines."""
+    """Return a text of one or more lines as a Markdown code block."""
     return "\n".join(f"    {line}" for line in text.splitlines())

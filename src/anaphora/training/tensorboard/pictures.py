@@ -1,7 +1,7 @@
-"""Small pictures of a sentence for TensorBoard: the pronoun row and the map of every head, drawn in milliseconds.
+"""Small images of a sentence for TensorBoard: the pronoun's attention rows and the maps of all heads.
 
-They are drawn pixel by pixel with Pillow: a figure of matplotlib takes half a second, and these are drawn while a model
-trains. The colour scale is fixed, so that steps can be compared. Captions are in the sentence's language.
+They are drawn with Pillow in milliseconds, because matplotlib would take half a second of training for each. The colour
+scale is fixed, so that steps can be compared. Captions are in the language of the sentence.
 
 L layers, H heads, W words.
 """
@@ -29,27 +29,27 @@ from anaphora.report.figures.pictures import word_roles
 
 _TYPE_SIZE = 15
 _SMALL_TYPE_SIZE = 12
-"""Type sizes in pixels."""
+"""Font sizes in pixels."""
 _MARGIN = 14
 _LINE_HEIGHT = 22
 _MAX_LABELLED_HEADS = 24
-"""So many heads at most have their weights written into the pronoun rows."""
+"""Maximum number of heads with their weights printed in the pronoun's rows."""
 _MAX_GRID_WIDTH = 1280
-"""Pixels over which a grid of maps takes smaller cells."""
+"""Width in pixels above which a grid of maps takes smaller cells."""
 _CELL_SIZES = (18, 15, 12, 9, 7, 5, 4, 3)
 _MIN_LABELLED_CELL = 12
-"""The smallest cell beside which its word is written."""
+"""Smallest cell in pixels that is labelled with its word."""
 _COLOUR_SCALE_WIDTH = 240
-"""Pixels of the scale of colours."""
+"""Width of the colour scale in pixels."""
 _TICKS = (0.0, 0.05, 0.2, 0.5, 1.0)
 _DASH, _DASH_PERIOD = 5, 8
-"""Pixels of a dash, and from one dash to the next."""
+"""Length of a dash, and distance between the starts of two dashes, in pixels."""
 _ROLE_COLOURS = {"pronoun": style.PRONOUN, "antecedent": style.ANTECEDENT, "distractor": style.DISTRACTOR}
 
 
 @dataclass(frozen=True)
 class PngImage:
-    """A PNG with its size in pixels."""
+    """PNG file content with the image size in pixels."""
 
     width: int
     height: int
@@ -57,7 +57,7 @@ class PngImage:
 
 
 def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
-    """Draw the pronoun's attention to every word, one row per head, first layer at the top."""
+    """Draw the pronoun's attention to every word, one row per head, with the first layer at the top."""
     row = word_weights(record)
     layers, heads, count = row.weights.shape
     phrases = _phrases(record.example.language)
@@ -103,12 +103,12 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
 
 
 def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: int) -> PngImage:
-    """Draw the maps of all heads, one row of maps per layer.
+    """Draw the maps of all heads in a grid with one row per layer.
 
     Args:
-        record: the sentence.
-        maps: (L, H, T, T) over its tokens, attending token first.
-        step: of the training.
+        record: attention record of the sentence.
+        maps: (L, H, T, T) maps over its tokens, attending token first.
+        step: training step, for the title.
     """
     row = word_weights(record)
     merged = word_map(maps, record.words)
@@ -159,7 +159,7 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
 
 
 class _ImageSheet:
-    """A white canvas with a heading, the sentence with coloured roles, and a colour scale at the bottom."""
+    """White canvas with a heading, the sentence with coloured roles, and a colour scale at the bottom."""
 
     def __init__(
         self, example: Example, title: str, step: int, width: int, phrases: Mapping[str, str], scale: str
@@ -174,7 +174,7 @@ class _ImageSheet:
         self.draw = ImageDraw.Draw(self.image)
 
     def grow(self, height: int) -> None:
-        """Enlarge the canvas by some pixels between heading and foot, and write both."""
+        """Set the height between heading and foot in pixels, and draw both."""
         size = (self._width + 2 * _MARGIN, self.top + height + 2 * _LINE_HEIGHT + 8)
         self.image = Image.new("RGB", size, style.PAPER)
         self.draw = ImageDraw.Draw(self.image)
@@ -197,7 +197,7 @@ class _ImageSheet:
         self._scale(self.top + height + 14)
 
     def _scale(self, top: int) -> None:
-        """Draw the colour scale from 0 to 1, spaced by square root, with ticks in percent."""
+        """Draw the colour scale from 0 to 1 with square-root spacing and ticks in percent."""
         bar = Image.fromarray(_weight_colours(np.linspace(0, 1, _COLOUR_SCALE_WIDTH)[None] ** 2))
         self.image.paste(bar.resize((_COLOUR_SCALE_WIDTH, 10), Image.Resampling.NEAREST), (_MARGIN, top))
         for tick in _TICKS:
@@ -209,7 +209,7 @@ class _ImageSheet:
         )
 
     def frame(self, box: tuple[int, int, int, int], role: str) -> None:
-        """Draw a frame in the colour of a role, dashed for other candidates so that colour is not the only sign."""
+        """Draw a frame in the colour of a role, dashed for distractors, so that roles differ in more than colour."""
         left, top, right, bottom = box
         for begin, end in (
             ((left, top), (right, top)),
@@ -220,7 +220,7 @@ class _ImageSheet:
             self._line(begin, end, role)
 
     def _line(self, begin: tuple[int, int], end: tuple[int, int], role: str) -> None:
-        """Draw a line, two pixels wide, in the colour of a role, dashed for other candidates."""
+        """Draw a line of two pixels' width in the colour of a role, dashed for distractors."""
         (left, top), (right, bottom) = begin, end
         length = max(right - left, bottom - top) + 1
         dash, period = (_DASH, _DASH_PERIOD) if role == "distractor" else (length, length)
@@ -233,7 +233,7 @@ class _ImageSheet:
     def text(
         self, at: tuple[int, int], text: str, size: int, colour: str, anchor: str = "la", bold: bool = False
     ) -> None:
-        """Write a text; anchors are Pillow's, with l, m or r as the first letter."""
+        """Draw text; `anchor` is one of Pillow's, with l, m or r as the first letter."""
         across = (
             at[0] - {"l": 0, "m": _text_width(text, size, bold) // 2, "r": _text_width(text, size, bold)}[anchor[0]]
         )
@@ -243,7 +243,7 @@ class _ImageSheet:
             across += round(font.getlength(run))
 
     def column(self, word: str, middle: int, bottom: int, colour: str, bold: bool) -> None:
-        """Write a word above a column: Chinese from top to bottom, other scripts rotated."""
+        """Draw a word above a column: Chinese from top to bottom, other scripts rotated."""
         word = drawable_text(word)
         if is_chinese(word):
             for number, character in enumerate(reversed(word)):
@@ -262,7 +262,7 @@ class _ImageSheet:
         self.image.paste(turned, (middle - turned.width // 2, bottom - turned.height))
 
     def finished(self) -> PngImage:
-        """Return the picture as PNG."""
+        """Return the image as PNG."""
         buffer = io.BytesIO()
         self.image.save(buffer, format="PNG", compress_level=3)
         name_undrawn()
@@ -270,7 +270,7 @@ class _ImageSheet:
 
 
 def _phrases(language: str) -> dict[str, str]:
-    """Return the picture's phrases in the language of its sentence."""
+    """Return the phrases of an image in the language of its sentence."""
     with spoken_in(language):
         return {
             "rows": _("What the pronoun attends to, in every head"),
@@ -288,7 +288,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _roles_by_word(example: Example, row: WordRow) -> dict[int, str]:
-    """Return the role of every word that has one."""
+    """Return the role of each word that has one, by word index."""
     pronoun, antecedents, distractors = word_roles(example, row.spans)
     roles = {pronoun: "pronoun"}
     for role, mentions in (("antecedent", antecedents), ("distractor", distractors)):
@@ -303,7 +303,7 @@ def _role_colour(role: str | None) -> str:
 
 
 def _weight_colours(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Return the colour of every weight, (..., 3); the square root makes small weights visible."""
+    """Return the RGB colour of every weight, (..., 3), by its square root, which makes small weights visible."""
     ramp_indices = (np.sqrt(np.clip(weights, 0, 1)) * (len(_COLOUR_RAMP) - 1)).round().astype(np.int64)
     shades: NDArray[np.uint8] = _COLOUR_RAMP[ramp_indices]
     return shades
@@ -313,13 +313,13 @@ _COLOUR_RAMP = (np.asarray(style.WEIGHTS.colors) * 255).round().astype(np.uint8)
 
 
 def _map_image(weights: NDArray[np.floating], cell: int) -> Image.Image:
-    """Draw a map (W, W) with squares of a given number of pixels."""
+    """Draw a map, (W, W), with square cells of the given size in pixels."""
     size = (weights.shape[1] * cell, weights.shape[0] * cell)
     return Image.fromarray(_weight_colours(weights)).resize(size, Image.Resampling.NEAREST)
 
 
 def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | None]]]:
-    """Break the sentence into lines of at most `width` pixels; a part is a text and its role, or None."""
+    """Break the sentence into lines of at most `width` pixels; each part of a line is a text with its role or None."""
     owners: list[tuple[Span, str]] = [(example.pronoun, "pronoun")]
     for index, spans in enumerate(example.candidates):
         role = "antecedent" if index in example.antecedents else "distractor"
@@ -360,7 +360,7 @@ def _column_label_height(word: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _font_runs(text: str, bold: bool) -> tuple[tuple[str, Path], ...]:
-    """Split a text into parts that one font each can draw."""
+    """Split a text into runs that a single font can draw."""
     runs = groupby(drawable_text(text), lambda character: font_file_of(character, bold))
     return tuple(("".join(characters), file) for file, characters in runs)
 

@@ -1,4 +1,4 @@
-"""A small page, updated during training, that shows the pronouns' attention in four sentences."""
+"""Small HTML page, updated during training, with the pronoun's attention in four sentences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anaphora.training.callbacks import best_head, validation_metrics
 from anaphora.training.module import TrainingModule
 
 PAGE = "training.html"
-"""The file in the run directory."""
+"""Name of the page in the run directory."""
 SENTENCES = {
     "en": (
         ("Anna was rescued by Emma because she was weak.", "she", ("Anna", "Emma"), "Anna"),
@@ -39,20 +39,20 @@ SENTENCES = {
         ("美玲救了小红，因为她很虚弱。", "她", ("美玲", "小红"), "小红"),
     ),
 }
-"""A quad in each language: text, pronoun, candidates and antecedent."""
+"""A quad in each language; each sentence with its text, pronoun, candidates and antecedent."""
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
 @dataclass(frozen=True)
 class SentenceRow:
-    """The attention of one sentence's pronoun in one head.
+    """Attention of one sentence's pronoun in one head.
 
     Attributes:
-        language: of the sentence.
-        words: each word with its weight in %, and whether it is the pronoun.
-        answer: the candidate that the model predicts; None if there is none.
-        is_right: whether it is the antecedent.
-        on_antecedent: the weight on the antecedent, in %.
+        language: language of the sentence.
+        words: each word with its weight in % and whether it is the pronoun.
+        answer: candidate that the model predicts; None if it predicts no candidate.
+        is_right: whether the answer is the antecedent.
+        on_antecedent: weight on the antecedent in %.
     """
 
     language: str
@@ -64,7 +64,7 @@ class SentenceRow:
 
 @dataclass(frozen=True)
 class ShownValidation:
-    """The rows of the four sentences in the best head of a validation."""
+    """Rows of the four sentences in the best head of a validation."""
 
     step: int
     layer: int
@@ -73,14 +73,14 @@ class ShownValidation:
 
 
 class SentencePage(lightning.Callback):
-    """A callback that writes the page at each validation and reports its path once.
+    """Callback that writes the page at each validation, and prints its path once.
 
-    It neither draws random numbers nor changes weights. A run whose vocabulary lacks a word of the sentences gets no
+    It draws no random numbers and changes no weights. A run whose vocabulary lacks a word of the sentences gets no
     page.
 
     Args:
-        path: of the page.
-        config, tokenizer: of the run.
+        path: path of the page.
+        config, tokenizer: settings and tokenizer of the run.
     """
 
     def __init__(self, path: Path, config: Config, tokenizer: Tokenizer) -> None:
@@ -120,7 +120,7 @@ class SentencePage(lightning.Callback):
 
 
 def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
-    """Return the four sentences in the interface's language, else in the other; None if words of both are unknown."""
+    """Encode the four sentences in the interface's language, else in the other; None if words of both are unknown."""
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
         if not any(tokenizer.encode(example.text).unread for example in examples):
@@ -133,9 +133,9 @@ def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: i
 
     Args:
         example: the sentence.
-        row: the weights of all heads on its words.
-        head: layer and head.
-        named: the candidate that the model predicts, or `NO_CANDIDATE`.
+        row: weights of all heads on the words of the sentence.
+        head: indices of layer and head.
+        named: index of the candidate that the model predicts, or `NO_CANDIDATE`.
     """
     weights = 100 * row.weights[head]
     words = tuple(
