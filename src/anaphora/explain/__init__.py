@@ -1,4 +1,4 @@
-"""The step-by-step walk-through of attention: hand calculations, user matrices, and sentences of a run."""
+"""Step-by-step walk-through of attention: worked examples, a user's own matrices, and sentences of a run."""
 
 EXAMPLES = (
     "matrix_form",
@@ -12,4 +12,4 @@ EXAMPLES = (
     "apple_to_eat",
     "apple_to_charge",
 )
-"""The built-in calculations, in the order in which they are best read; each is a file of `examples`."""
+"""Names of the built-in calculations in the recommended reading order; each is a file in `examples`."""

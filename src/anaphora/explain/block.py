@@ -1,4 +1,4 @@
-"""The steps of one block: its attention, then its feed-forward network. T tokens, W width, D features per head."""
+"""Steps of one Transformer block: attention, then the feed-forward network. T tokens, W width, D features per head."""
 
 from __future__ import annotations
 
@@ -25,12 +25,20 @@ from anaphora.model.recurrent import NO_MAPS
 
 
 def token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
-    """Return (1, T, W) as a matrix whose rows are the tokens."""
+    """Return hidden states, (1, T, W), as a matrix whose rows are labelled with the tokens."""
     return labelled_matrix(name, values[0], labels)
 
 
 class BlockSteps:
-    """The steps of one block in order: its attention, then its feed-forward network."""
+    """Steps of one block in order: its attention, then its feed-forward network.
+
+    Args:
+        block: the block.
+        labels: labels of the T tokens.
+
+    Attributes:
+        steps: the steps added so far.
+    """
 
     def __init__(self, block: Block, labels: tuple[str, ...]) -> None:
         self.block, self.labels = block, labels
@@ -44,10 +52,15 @@ class BlockSteps:
         return token_matrix(name, values, self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """Return the steps from the block's input to its sum with the output of attention.
+        """Add the steps from the block's input to its first residual sum.
+
+        Args:
+            hidden: (1, T, W) input of the block.
+            context: mask, positions and embeddings of the sentence.
+            head: index of the head whose steps are shown.
 
         Returns:
-            The sum, and what the heads mix, side by side: (1, T, W).
+            The residual sum, and the concatenated outputs of the heads, (1, T, W).
 
         Raises:
             UserError: the block has no attention.
@@ -138,12 +151,13 @@ class BlockSteps:
         ), mixed
 
     def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
-        """Return the steps from the sum after attention to the block's output, which is given back: (1, T, W).
+        """Add the steps from the first residual sum to the block's output, and return the output: (1, T, W).
 
         Args:
-            hidden: (1, T, W) the block's input.
-            mixed, summed: as `add_attention` gave them.
-            layer: the block's number.
+            hidden: (1, T, W) input of the block.
+            mixed: concatenated outputs of the heads, from `add_attention`.
+            summed: first residual sum, from `add_attention`.
+            layer: index of the block.
         """
         block = self.block
         norm = _("norm")
@@ -202,7 +216,7 @@ class BlockSteps:
 
 
 def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:
-    """Return a projection's share of one head: (W, D) and (D,), or None if this attention has none."""
+    """Return the weight (W, D) and the bias (D,) of a projection for one head, each None if it does not exist."""
     linear = getattr(attention, name, None)
     if not isinstance(linear, nn.Linear):
         return None, None

@@ -1,4 +1,4 @@
-"""A user's matrices step by step, in float64."""
+"""Walk-through of a user's matrices in float64."""
 
 from __future__ import annotations
 
@@ -28,8 +28,13 @@ from anaphora.model.attention import attend, masked_softmax, merge_heads, split_
 def walk_through_calculation(calculation: Calculation, head: int = 0, row: str | None = None) -> Walkthrough:
     """Return the walk-through of a user's matrices, in the language of the enclosing `spoken_in`.
 
+    Args:
+        calculation: the matrices and their labels.
+        head: index of the head whose steps are shown.
+        row: label or index of the row that the steps follow; None takes that of the calculation.
+
     Raises:
-        UserError: there is no such head or row.
+        UserError: the head or row does not exist, or an erratum names an unknown step.
     """
     if head >= calculation.heads:
         raise UserError(f"head ({head}) must be below heads ({calculation.heads})")

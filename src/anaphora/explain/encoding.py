@@ -1,6 +1,6 @@
-"""A trained run step by step: one head of one layer on one sentence, with the block around it, in float64.
+"""Walk-through of a sentence in a trained run: one head and the block around it, in float64.
 
-T tokens, W width, D features per head. Every number is what the run's own encoder computes, step by step.
+T tokens, W width, D features per head. All values come from the run's own encoder.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """A text with its pronoun and candidates.
+    """Text with its pronoun and candidates.
 
     Attributes:
         text: the text.
-        example: its pronoun and candidates; None if it has no pronoun.
-        is_detected: whether the pronoun was not given, but detected in the text.
+        example: the text with its pronoun and candidates; None if it has no pronoun.
+        is_detected: whether the pronoun was detected automatically.
     """
 
     text: str
@@ -56,7 +56,13 @@ class SentenceQuery:
 
 @dataclass(frozen=True)
 class _EncodedSentence:
-    """A text as the encoder reads it, a single row; the batch where the query names a pronoun, and the tokens."""
+    """Encoded text.
+
+    Attributes:
+        row: input of the encoder, with B = 1.
+        batch: batch of the item; None without a pronoun.
+        tokens: tokens of the text.
+    """
 
     row: EncoderInput
     batch: Batch | None
@@ -67,11 +73,15 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     """Return the walk-through of one head of a trained run, in the language of the enclosing `spoken_in`.
 
     Args:
-        row: the token that is followed, a word or a number; by default the pronoun.
+        run: the trained run.
+        query: text with its pronoun and candidates.
+        layer: index of the layer, from 0.
+        head: index of the head, from 0.
+        row: word or token index of the row that the steps follow; None follows the pronoun.
 
     Raises:
-        UserError: there is no such layer, head or row, the model has no attention, the text is empty or too long, or
-            it has no pronoun and no row is given.
+        UserError: the layer, head or row does not exist, the model has no attention, the text is empty or too long, or
+            it has no pronoun and `row` is None.
     """
     if not run.model.encoder.has_maps:
         kind = run.config.model.attention.kind
@@ -123,7 +133,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 def _units(
     query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the words of the text, and each mention of a candidate as one, with the numbers of their tokens."""
+    """Return the label and the token indices of every word, with each mention of a candidate as a single unit."""
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
     units: dict[tuple[str, int], list[int]] = {}
@@ -144,7 +154,7 @@ def _units(
 
 
 def _has_answers(run: Run, example: Example | None) -> bool:
-    """Return whether the run can name a candidate of a question, or another, or "none of them"."""
+    """Return whether the run has at least two possible answers for an example, "none of them" included."""
     prediction = run.config.task.prediction
     if example is None or not example.candidates or isinstance(prediction, NoPrediction | Label):
         return False
@@ -152,7 +162,7 @@ def _has_answers(run: Run, example: Example | None) -> bool:
 
 
 def _question_notes(run: Run, example: Example, names_choice: bool, is_readable: bool) -> tuple[str, ...]:
-    """Return notes on the pronoun that was found, and on what the answer lacks."""
+    """Return notes on the detected pronoun and on missing candidates."""
     notes = [pronoun_note(example.text, example.pronoun)] if names_choice else []
     can_answer = is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
     if can_answer and not _has_answers(run, example):
@@ -168,7 +178,7 @@ def _chosen_head_note(
     answer: str,
     is_supervised: bool,
 ) -> str:
-    """Return whether the explained head attends most to the model's answer."""
+    """Return a note on whether the explained head attends most to the model's answer."""
     weights = next(step for step in steps if step.name == "weights").result.values
     row = weights[tokens.covering(example.pronoun)].mean(axis=0)
     names = [example.words(number) for number in range(len(example.candidates))]
@@ -177,7 +187,7 @@ def _chosen_head_note(
 
 
 def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a note on the words that a vocabulary of whole words splits."""
+    """Return a note on words that a whole-word vocabulary splits into subwords, or nothing."""
     subwords: dict[int, list[str]] = {}
     for number, label in zip(tokens.words, labels, strict=True):
         if number >= 0:
@@ -188,9 +198,10 @@ def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[s
 
 
 def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> tuple[str, ...]:
-    """Return a note on candidates read one character at a time although their names were learned as words.
+    """Return a note on candidates that are split into characters although the vocabulary has names, or nothing.
 
-    Every Chinese token counts as a word, so in a text without blanks only the candidates tell what belongs together.
+    Every Chinese token counts as a word, so in a text without blanks only the candidates show which characters belong
+    together.
     """
     mentions = [mention for candidate in example.candidates for mention in candidate]
     names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]
@@ -208,7 +219,7 @@ def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Ex
 
 
 def token_labels(text: str, tokens: TokenizedText, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Return every token as the text writes it; a special one, which stands for no text, as the tokenizer writes it."""
+    """Return the spelling of every token in the text; a special token is labelled as the tokenizer writes it."""
     return tuple(
         text[start:end] if start < end else tokenizer.token(token)
         for token, (start, end) in zip(tokens.ids, tokens.spans, strict=True)
@@ -253,7 +264,7 @@ def _steps(
     head: int,
     temperature: float | None,
 ) -> tuple[list[Step], str | None]:
-    """Return all steps in order, and the model's answer; None for both without a temperature of its scores."""
+    """Return all steps and the model's answer; without `temperature`, the answer is None and has no step."""
     encoder = model.encoder
     context = encoder.make_context(sentence.row)
     steps = _embedding_steps(encoder, sentence.row, context.embeddings, labels)
@@ -305,7 +316,7 @@ def _steps(
 
 
 def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...]) -> list[Step]:
-    """Return the steps from tokens to the first block's input `embedded`, (1, T, W), with its norm if there is one."""
+    """Return the steps from tokens to the first block's input, `embedded`, (1, T, W), including any normalisation."""
     texts, vectors = (
         [_("Each token has a trained vector of {features} numbers.").format(features=embedded.shape[-1])],
         encoder.token_embeddings(tokens.ids),

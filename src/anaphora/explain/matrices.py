@@ -1,6 +1,6 @@
-"""Calculations from YAML files: the built-in examples and a user's own matrices, read and checked alike.
+"""Calculations from YAML files: the built-in examples and a user's own matrices.
 
-T tokens that are read, Q queries, W features, D features per head. Vectors are rows.
+T tokens attended to, Q queries, W features, D features per head. Vectors are rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from anaphora.explain.walk import Erratum
 from anaphora.settings.stored import load_yaml
 
 MAX_TOKENS = 96
-"""Rows that a matrix may have, and tokens that a text may have: what a page can still show."""
+"""Maximum number of rows in a matrix and of tokens in a text that a page can show."""
 _MAX_FEATURES = 1024
 _CHINESE_BLANK = re.compile(f"(?<=[{WIDE_RANGES}]) (?=[{WIDE_RANGES}])")
 _MATRICES = ("X", "C", "W_Q", "W_K", "W_V", "W_O", "Q", "K", "V")
@@ -36,20 +36,25 @@ _ALLOWED_FIELDS = (
 
 @dataclass(frozen=True, eq=False)
 class Calculation:
-    """Matrices to walk through, checked to fit each other.
+    """Matrices to walk through, with compatible shapes.
 
     Attributes:
-        x: (Q, W), or None where Q, K and V are given.
-        second: (T, W), another sequence of which keys and values are made; None where X reads itself and Q is T.
-        projections: W_Q, W_K and W_V as far as they are given, (W, D) each.
-        given: Q (Q, D), K (T, D) and V (T, D) where there is no X.
-        final: (W, any) output projection, or None.
-        tokens, queries: labels of the rows.
-        features, value_features: labels of the columns of X and of V, empty for numbers.
+        name: name of the file.
+        title, about: heading and introduction.
+        x: (Q, W) input; None if Q, K and V are given.
+        second: (T, W) second sequence, from which keys and values are computed; None for self-attention, where Q = T.
+        projections: the given matrices among W_Q, W_K and W_V, each with W rows.
+        given: Q (Q, D), K (T, D) and V (T, D); empty if there is an X.
+        final: output projection with W rows, or None.
+        tokens, queries: labels of the T and Q rows.
+        features, value_features: labels of the columns of X and of V; empty if columns are numbered.
+        heads: number of heads.
         scaled: whether scores are divided by the square root of d_k.
-        row: number of the row that the steps follow.
-        slips: mistakes of the published calculation, by step.
-        sentence: of a built-in example, text with pronoun and candidates, or the word to follow, for a trained run.
+        row: index of the row that the steps follow.
+        notes: further remarks.
+        slips: errata of the published calculation, by step.
+        sentence: sentence of a built-in example for a trained run: text with pronoun and candidates, or with the word
+            to follow.
     """
 
     name: str
@@ -73,17 +78,17 @@ class Calculation:
 
 
 def load_example(name: str, language: str) -> Calculation:
-    """Return a built-in calculation in one language."""
+    """Load a built-in calculation in one language."""
     assert name in EXAMPLES
     return _load(Path(__file__).with_name("examples") / f"{name}.yaml", language, (*_ALLOWED_FIELDS, "sentence"))
 
 
 def load_calculation(path: Path, language: str) -> Calculation:
-    """Return a calculation from a YAML file; every word in it may be given once or by language.
+    """Load a calculation from a YAML file; every text in it may be given once or by language.
 
     Raises:
-        UserError: the file is missing or no YAML, a field is unknown, or a matrix does not fit; the message names the
-            file, the field, its shape and what was expected.
+        UserError: the file is missing or not YAML, a field is unknown, or a matrix has the wrong shape; the message
+            names file, field, shape and expected shape.
     """
     return _load(path, language, _ALLOWED_FIELDS)
 
@@ -103,7 +108,7 @@ def _load(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
 
 
 def _in_language(value: Any, language: str) -> Any:
-    """Return a value as one language has it: {en: ..., zh: ...} at any depth becomes one of the two."""
+    """Return a value in one language; mappings {en: ..., zh: ...} at any depth are replaced by one of their entries."""
     if isinstance(value, Mapping):
         if value and set(value) <= set(LANGUAGES):
             return _in_language(value.get(language, next(iter(value.values()))), language)
@@ -178,10 +183,10 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the number of the row that a label or a number names.
+    """Return the index of a row, given its label or its index.
 
     Raises:
-        UserError: no row has that label or number.
+        UserError: no row has that label or index.
     """
     text = str(name).strip()
     lowered = [label.lower() for label in labels]

@@ -1,4 +1,4 @@
-"""A walk-through as one offline page: matrices drawn to scale, the current row framed, steps forward and back."""
+"""Walk-through as an offline HTML page, with matrices drawn to scale and the current row framed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
-    """Write a walk-through as one HTML file that needs nothing else."""
+    """Write a walk-through as a self-contained HTML file.
+
+    Args:
+        path: path of the file.
+        walk: the walk-through.
+        digits: number of decimals shown.
+    """
     with spoken_in(walk.language):
         words = _page_words()
     plain = walk.plain()
@@ -36,7 +42,7 @@ def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
 
 
 def _page_words() -> dict[str, str]:
-    """Return the phrases of the page and its script, by name."""
+    """Return the phrases of the page and its script by name."""
     return {
         "colon": _(": "),
         "comma": _(", "),
@@ -63,7 +69,7 @@ def _page_words() -> dict[str, str]:
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:
-    """Return a matrix as the page's script reads it, rounded to the digits that it can show."""
+    """Return a matrix as the page's script expects it, with values rounded to slightly more than the digits shown."""
     figures = max(7, digits + 3)
     rounded = [float(f"{value:.{figures}g}") for value in part.values.ravel().tolist()]
     values = np.array(rounded).reshape(part.values.shape).tolist()

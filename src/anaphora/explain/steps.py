@@ -1,4 +1,4 @@
-"""The steps of attention, from the encoder's own functions: B = 1, H heads, Q queries, T tokens, D features."""
+"""Steps of attention, computed by the encoder's own functions: B = 1, H heads, Q queries, T tokens, D features."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from anaphora.model.attention import attend, attention_scores, dot_products, mas
 from anaphora.report.wording import joined_sentences
 
 _LARGE_SCORE = 100.0
-"""From this score on, the text of the softmax's shift names the score itself."""
+"""Score from which the explanation of the softmax's shift quotes the largest score."""
 
 
 @dataclass(frozen=True)
 class MatrixLabels:
-    """The labels of rows and columns.
+    """Labels of the rows and columns of the matrices.
 
     Attributes:
-        queries, tokens: the rows that attend and those attended to.
-        values: features of the values that are shown, empty for numbers.
+        queries: labels of the rows that attend.
+        tokens: labels of the rows attended to.
+        values: labels of the value features; empty if they are numbered.
     """
 
     queries: tuple[str, ...]
@@ -42,14 +43,14 @@ def labelled_matrix(
     followed: bool = True,
     weights: bool = False,
 ) -> Matrix:
-    """Return a tensor (R, C) or (Q, R, C) with its labels; columns without labels are numbered from 1."""
+    """Return a tensor, (R, C) or (Q, R, C), as a labelled matrix; columns without labels are numbered from 1."""
     array: NDArray[np.float64] = values.detach().double().numpy()
     labels = tuple(columns) or numbered_labels(array.shape[-1])
     return Matrix(name, array, tuple(rows), labels, axes, followed, weights)
 
 
 def numbered_labels(count: int) -> tuple[str, ...]:
-    """Return labels from 1."""
+    """Return the numbers from 1 to `count` as labels."""
     return tuple(str(number + 1) for number in range(count))
 
 
@@ -61,7 +62,16 @@ def projection_step(
     projected: Tensor,
     columns: tuple[str, ...] = (),
 ) -> Step:
-    """Return queries, keys or values of one head: what was read, times a matrix (W, D), plus a bias (D,), is (T, D)."""
+    """Return the step to the queries, keys or values of one head: (T, W) times (W, D), plus a bias, is (T, D).
+
+    Args:
+        letter: "Q", "K" or "V".
+        read: matrix to be projected.
+        weight: (W, D); None if this attention has no such projection.
+        bias: (D,) or None.
+        projected: (T, D) result.
+        columns: labels of the result's columns; empty if they are numbered.
+    """
     result = labelled_matrix(letter, projected, read.rows, columns, followed=read.followed)
     name, title, text, without = {
         "Q": (
@@ -105,12 +115,12 @@ def projection_step(
 
 
 def head_scores(query: Tensor, key: Tensor, bias: Tensor | None, scaled: bool) -> Tensor:
-    """Return the scores (1, H, Q, T) before the softmax."""
+    """Return the attention scores before the softmax: (1, H, Q, T)."""
     return attention_scores(query, key, query.new_zeros(()) if bias is None else bias, scale_of(scaled))
 
 
 def scale_of(scaled: bool) -> float | None:
-    """Return the divisor of products as `attend` takes it: None for the square root of D, 1 for none."""
+    """Return the divisor of the scores as `attend` expects it: None for the square root of D, 1 for unscaled scores."""
     return None if scaled else 1.0
 
 
@@ -120,10 +130,12 @@ def attention_steps(
     """Return the steps from queries, keys and values to the output of one head.
 
     Args:
-        query: (1, H, Q, D); key, value: (1, H, T, D).
-        bias: broadcastable to (1, H, Q, T), or None.
-        head: whose steps these are.
-        scaled: whether products are divided by the square root of D.
+        labels: labels of rows and columns.
+        query: (1, H, Q, D) queries.
+        key, value: (1, H, T, D) keys and values.
+        bias: bias of the scores, broadcastable to (1, H, Q, T), or None.
+        head: index of the head whose steps are shown.
+        scaled: whether scores are divided by the square root of D.
     """
     across = ("tokens", "tokens")
 
@@ -254,7 +266,7 @@ def attention_steps(
 
 
 def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: int) -> list[Step]:
-    """Return every head's map (1, H, Q, T), and their outputs (1, H, Q, D) put side by side."""
+    """Return the steps with the maps of all heads, (1, H, Q, T), and with their outputs, (1, H, Q, D), concatenated."""
     count = weights.shape[1]
     across = ("tokens", "tokens")
     maps = [
@@ -286,7 +298,7 @@ def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: 
 def output_projection_step(
     labels: MatrixLabels, mixed: Tensor, weight: Tensor, bias: Tensor | None, projected: Tensor
 ) -> Step:
-    """Return the output projection: (Q, W) times a matrix (W, any), plus a bias."""
+    """Return the step of the output projection: (Q, W) times a matrix with W rows, plus a bias."""
     parts: list[Matrix | str] = [
         labelled_matrix("M", mixed, labels.queries),
         "×",

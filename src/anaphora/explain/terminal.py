@@ -1,4 +1,4 @@
-"""A walk-through in the terminal: each step with its matrices, the current row in bold; or the outcome alone."""
+"""Walk-through in the terminal: a short summary, or all steps with their matrices and the current row in bold."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from anaphora.explain.walk import Erratum, Matrix, Step, Walkthrough
 _FOLLOWED_STYLE = "bold cyan"
 _MUTED_STYLE = "dim"
 _MAX_ROWS = 14
-"""Rows of a long matrix that is no list of tokens, such as trained weights: the rest is left out with a sign."""
+"""Maximum number of rows of a matrix whose rows are not tokens, such as trained weights; "⋮" replaces the others."""
 _MAX_FEATURES = 8
-"""Columns of a wide matrix of features, likewise."""
+"""Maximum number of feature columns; "…" replaces the others."""
 
 
 _MAX_WEIGHTS = 5
-"""Entries of a row of shares that the short form has."""
+"""Maximum number of weights or answers in the summary."""
 _BAR_WIDTH = 30
-"""Characters of a bar for the share 1."""
+"""Width in characters of a bar for a weight of 1."""
 
 
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
-    """Print the model's answer, if any, and the words and candidates with the most weight in the row."""
+    """Print the model's answer, if any, and the words and candidates to which the current row attends most."""
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]
     for step in answers:
@@ -68,7 +68,7 @@ def _print_bars(console: Console, title: str, names: Sequence[str], shares: NDAr
 
 
 def print_walkthrough(console: Console, walk: Walkthrough, digits: int) -> None:
-    """Print all steps, one below the other."""
+    """Print all steps one below the other."""
     _print_heading(console, walk)
     current_row = Text(_("Current row") + _(": "), style=_MUTED_STYLE)
     console.print(current_row.append(walk.queries[walk.row], style=_FOLLOWED_STYLE))
@@ -89,7 +89,7 @@ def _print_heading(console: Console, walk: Walkthrough) -> None:
 
 
 def calculated_number(value: float, decimals: int) -> str:
-    """Format a number with a number of decimals; a tiny or huge one as a power of ten, never as a plain 0."""
+    """Format a number with fixed decimals; use scientific notation for tiny and huge numbers, never a plain 0."""
     if value == 0:
         return "0"
     if _is_extreme(value, decimals):
@@ -103,7 +103,7 @@ def _is_extreme(value: float, decimals: int) -> bool:
 
 
 def decimals_needed(values: NDArray[np.float64], most: int) -> int:
-    """Return how many digits behind the point the numbers of a matrix need, the same for all of them."""
+    """Return the number of decimals that all values of a matrix need, at most `most`."""
     plain = [float(value) for value in values.flat if value and not _is_extreme(float(value), most)]
     for decimals in range(most):
         if all(abs(value - round(value, decimals)) <= 1e-9 * max(1.0, abs(value)) for value in plain):
@@ -112,7 +112,7 @@ def decimals_needed(values: NDArray[np.float64], most: int) -> int:
 
 
 def _step_lines(step: Step, row: int, digits: int, width: int) -> list[RenderableType]:
-    """Return the parts of a step side by side, in as many lines as the width asks for."""
+    """Arrange the parts of a step side by side, in as many lines as the width requires."""
     lines: list[RenderableType] = []
     cells: list[RenderableType] = []
     filled = 0
@@ -173,7 +173,7 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
 
 
 def _visible_indices(count: int, most: int) -> list[int | None]:
-    """Return the entries that fit, by number; None stands for those left out before the last."""
+    """Return the indices of the entries to show; None stands for those left out before the last."""
     if count <= most:
         return list(range(count))
     return [*range(max(1, most - 2)), None, count - 1]

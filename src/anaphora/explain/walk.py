@@ -1,6 +1,6 @@
-"""A walk-through as plain data: steps, each a line of matrices and signs.
+"""Walk-through as plain data: steps, each a formula of matrices and operators.
 
-Q queries, T tokens attended to. Nothing here computes; the numbers come from the encoder's own functions.
+Q queries, T tokens attended to. Nothing is computed here; the values come from the encoder's own functions.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from anaphora.base.errors import UserError
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A matrix with its name and labelled axes.
+    """Matrix with a name and labelled axes.
 
     Attributes:
-        name: as formulas write it; text after an underscore is a subscript.
-        values: (R, C), or (Q, R, C) where there is one matrix for each row that may be followed.
+        name: name in formulas; text after an underscore is a subscript.
+        values: (R, C), or (Q, R, C) with one matrix for each row that can be the current one.
         rows, columns: R and C labels.
-        axes: what rows and columns count, "tokens" or "features" or "one"; equal axes are drawn at equal length.
-        followed: whether its rows are those of the tokens that attend, so that one of them is the current row.
-        weights: whether its values are weights from 0 to 1.
+        axes: kind of entries along rows and columns: "tokens", "features" or "one"; equal kinds are drawn at equal
+            length.
+        followed: whether the rows are the tokens that attend, so that one of them is the current row.
+        weights: whether the values are weights from 0 to 1.
     """
 
     name: str
@@ -36,12 +37,12 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return (R, C): the matrix, or the one of the current row."""
+        """Return the values as a single matrix, (R, C), that of the current row if there are several."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 
     def plain(self) -> dict[str, Any]:
-        """Return the matrix as lists, strings and numbers."""
+        """Return the matrix as a dictionary of JSON types."""
         return {
             "matrix": self.name,
             "values": self.values.tolist(),
@@ -55,7 +56,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Erratum:
-    """A mistake in a published calculation: the printed value and the correct one."""
+    """Mistake in a published calculation, with the published and the correct value."""
 
     published: str
     right: str
@@ -63,12 +64,14 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Step:
-    """A step: what is done, why, and its numbers.
+    """Step of a walk-through, with an explanation and a formula.
 
     Attributes:
-        name: of the step, the same in every language.
-        parts: matrices and signs in reading order; "×" is the product of matrices, other signs act cell by cell.
-        slips: where published arithmetic differs here.
+        name: name of the step, the same in every language.
+        title: heading of the step.
+        text: explanation of the step.
+        parts: matrices and operators in reading order; "×" is the matrix product, all other operators are elementwise.
+        slips: errata of the published calculation.
     """
 
     name: str
@@ -85,11 +88,11 @@ class Step:
         return last
 
     def matrix(self, name: str) -> Matrix:
-        """Return the matrix of a name."""
+        """Return the matrix with the given name."""
         return next(part for part in self.parts if isinstance(part, Matrix) and part.name == name)
 
     def plain(self) -> dict[str, Any]:
-        """Return the step as lists, strings and numbers."""
+        """Return the step as a dictionary of JSON types."""
         return {
             "name": self.name,
             "title": self.title,
@@ -101,15 +104,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Walkthrough:
-    """A whole walk-through.
+    """Complete walk-through.
 
     Attributes:
-        name: for files.
-        language: of the explanation.
-        queries: labels of the rows that may be followed, those of the words or tokens that attend.
-        row: the current row, the one that the steps follow.
-        notes: what else a reader should know.
-        units: words and candidates, each with its label and its columns of the weights; empty where each column is one.
+        name: name for files.
+        title, about: heading and introduction.
+        language: language of the explanation.
+        queries: labels of the rows that attend, each of which can be the current row.
+        row: index of the current row, which the steps follow.
+        steps: the steps in order.
+        notes: further remarks for the reader.
+        units: label and attention-map columns of each word or candidate; empty if each column is a unit of its own.
     """
 
     name: str
@@ -123,10 +128,10 @@ class Walkthrough:
     units: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
 
     def step(self, name: str) -> Step:
-        """Return the step of a name.
+        """Return the step with the given name.
 
         Raises:
-            UserError: there is none.
+            UserError: there is no such step.
         """
         for step in self.steps:
             if step.name == name:
@@ -134,7 +139,7 @@ class Walkthrough:
         raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the walk-through as lists, strings and numbers, ready for JSON."""
+        """Return the walk-through as a dictionary of JSON types."""
         return {
             "name": self.name,
             "title": self.title,
