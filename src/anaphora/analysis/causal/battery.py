@@ -73,7 +73,7 @@ class CausalTests:
         self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Return 1 for each item whose highest score is an antecedent's, a fraction for ties: (N,)."""
+        """Return each item's correctness: 1 if an antecedent has the highest score, a fraction for ties; (N,)."""
         return shares_right(scores, self.gold)
 
     def mean(

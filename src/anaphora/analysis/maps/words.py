@@ -36,7 +36,7 @@ class WordRow:
 
 
 def attending_layers(weights: NDArray[np.float32]) -> list[int]:
-    """Return the indices of the layers with attention, which have a weight (L, ...) other than 0."""
+    """Return the indices of the layers with attention: those with a weight above 0, from weights (L, ...)."""
     return [number for number, layer in enumerate(weights) if layer.any()]
 
 

@@ -24,13 +24,18 @@ def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bo
     """Yield the cells of main items, (language, kind, mask (N,)): each kind of cue, then "all" of a language."""
     main = is_main(examples)
     languages = np.array([example.language for example in examples], dtype=object)
-    kinds = np.array([example.factors.get("kind", "") for example in examples], dtype=object)
+    kinds = factor_values(examples, "kind")
     for language in sorted(set(languages[main])):
         spoken = main & (languages == language)
         for kind in KINDS:
             if (spoken & (kinds == kind)).any():
                 yield language, kind, spoken & (kinds == kind)
         yield language, ALL, spoken
+
+
+def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
+    """Return each example's value of a factor, "" if it lacks the factor: (N,)."""
+    return np.array([example.factors.get(name, "") for example in examples], dtype=object)
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:

@@ -6,7 +6,7 @@ N items, L layers, H heads, R untrained models.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.results.scores import KINDS, Cell, Groups, Head, LanguageScores, ScoreIntervals, WorstTemplate
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.cells import clusters, rounded, rounded_interval
+from anaphora.analysis.scores.cells import clusters, factor_values, rounded, rounded_interval
 from anaphora.analysis.scores.heads import MEASURES, HeadScores, head_accuracy, is_main
 from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
 from anaphora.analysis.scores.statistics import cluster_interval
-from anaphora.data.example import Example
 
 if TYPE_CHECKING:
     import pandas
@@ -82,7 +81,7 @@ def summarise(
         spoken = languages == language
         if (spoken & main).any():
             summary.languages[language] = _language(table, spoken & main)
-        strata = _factor(test.examples, "stratum")
+        strata = factor_values(test.examples, "stratum")
         others = sorted(set(strata[spoken & ~main]))
         summary.strata[language] = {name: table.cell(spoken & (strata == name)) for name in others}
     return summary
@@ -268,7 +267,7 @@ class _ItemValues:
 
 
 def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
-    kinds, types = _factor(table.examples, "kind"), _factor(table.examples, "type")
+    kinds, types = factor_values(table.examples, "kind"), factor_values(table.examples, "type")
     named = dict.fromkeys(name for name in types[items] if name)
     inside = {kind: items & (kinds == kind) for kind in KINDS}
     by_kind = {kind: table.cell(chosen) if chosen.any() else None for kind, chosen in inside.items()}
@@ -283,7 +282,7 @@ def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
 
 def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTemplate | None:
     """Return the template with the lowest candidate accuracy, in a tie the one with the lowest task accuracy."""
-    names = _factor(table.examples, "template")
+    names = factor_values(table.examples, "template")
     rows = []
     for name in dict.fromkeys(name for name in names[items] if name):
         inside = items & (names == name)
@@ -295,12 +294,5 @@ def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTempla
     return WorstTemplate(template=name, items=count, task_accuracy=rounded(task), candidate_accuracy=rounded(candidate))
 
 
-def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
-    return _labels(example.factors.get(name, "") for example in examples)
-
-
 def _labels(labels: Iterable[str]) -> NDArray[np.object_]:
-    listed = list(labels)
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
+    return np.array(list(labels), dtype=object)

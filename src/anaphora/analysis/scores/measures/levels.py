@@ -16,7 +16,7 @@ from anaphora.analysis.results.scores import Head, Shortcut
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.baselines.order_models import RULE, RULE_MODEL, is_of_two
 from anaphora.analysis.scores.baselines.stored import order_shortcuts
-from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, factor_values, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
 from anaphora.data.example import Example
@@ -152,9 +152,9 @@ def level_scores(
 def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
     """Yield the cells of each language with compositions: language, name of the cell and a mask (N,)."""
     main = is_main(examples)
-    kinds, levels, strata = (_factor(examples, name) for name in ("kind", "level", "stratum"))
+    kinds, levels, strata = (factor_values(examples, name) for name in ("kind", "level", "stratum"))
     languages = np.array([example.language for example in examples], dtype=object)
-    in_texts = _factor(examples, "type") == SHORT_TEXT
+    in_texts = factor_values(examples, "type") == SHORT_TEXT
     invented = strata == "invented"
     for language in sorted(set(languages[levels != ""])):
         spoken = languages == language
@@ -165,10 +165,6 @@ def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray
             **{f"{SHORT_TEXT}_{level}": spoken & in_texts & (levels == level) for level in COMPOSITION_LEVELS},
         }
         yield from ((language, name, items) for name, items in named.items() if items.any())
-
-
-def _factor(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
-    return np.array([example.factors.get(name, "") for example in examples], dtype=object)
 
 
 def _is_composition(example: Example, language: str) -> bool:
