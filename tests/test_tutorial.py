@@ -85,10 +85,9 @@ def run_shell_line(line: str, monkeypatch: pytest.MonkeyPatch, ran: Callable[...
         Path(words[0]).mkdir()
     elif command == "cd":
         monkeypatch.chdir(words[0])
-    elif command.endswith("python"):
-        if words[0] == "-m":
-            assert words[1] == "anaphora"
-            words[:2] = [str(ROOT / "src" / "anaphora" / "__main__.py")]
+    elif command == "anaphora" or command.endswith("python"):
+        if command == "anaphora":
+            words.insert(0, str(ROOT / "src" / "anaphora" / "__main__.py"))
         file = ROOT / words[0] if words[0].startswith("scripts/") else Path(words[0])
         script = words[1] if len(words) > 1 else ""
         ran(file, *words[1:], *([] if "--cfg" in words else SMALL.get(script, [])))
