@@ -110,10 +110,10 @@ def test_none_or_several_antecedents_are_allowed() -> None:
         ({"factors": {"extent": "0:37", "extents": "0:4;9:14"}}, "factors.extent: '0:37' must be start:end"),
         ({"factors": {"extents": "0:4;9:14"}}, "factors.extent: '' must be start:end"),
         ({"factors": {"extent": "23:26"}}, "factors.extents: '' must be one start:end for each mention"),
-        ({"factors": {"extent": "23:26", "extents": "0:4,9:14"}}, "factors.extents: '0:4,9:14' must have one"),
+        ({"factors": {"extent": "23:26", "extents": "0:4,9:14"}}, "factors.extents: '0:4,9:14' must be one"),
         (
             {"factors": {"extent": "23:26", "extents": "0:4;9:" + "9" * 5000}},
-            "factors.extents: '0:4;9:9999.* must have",
+            "factors.extents: '0:4;9:9999.* must be",
         ),
         ({"factors": {"event_names": "picnic"}}, "factors.event_names: 'picnic' must be starts of mentions, as in"),
         ({"factors": {"event_names": "0,8"}}, "factors.event_names: '0,8' must be starts of mentions"),
