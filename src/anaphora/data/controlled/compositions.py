@@ -1,8 +1,8 @@
-"""Predicates, states and parts of sentences (composition.toml), and short texts (short_text.toml), read and checked.
+"""Content of compositions (composition.toml) and short texts (short_text.toml), read and checked.
 
-A predicate's class says which states are a reason for what its agent does, and which for what happens to its patient.
-Every predicate shares its states with others for which they pick the other participant, so that predicate, state
-and voice decide together and no two of them do.
+The class of a predicate determines which states pick its agent and which its patient. Each state picks the agent of
+some classes and the patient of others, so that the answer depends on predicate, state and voice together, and no two of
+them predict it.
 """
 
 from __future__ import annotations
@@ -25,58 +25,58 @@ PARTICIPANTS = ("agent", "patient")
 DISTRACTOR_POSITIONS = ("before", "inside", "between", "after")
 _PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS, "third")
 _LEAST_CLASSES = 2
-"""Classes, at least, in which a state picks each participant: with one alone the state would decide by itself."""
+"""Least number of classes in which a state picks each participant; otherwise the state alone would be a cue."""
 _ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 
 Lines = Sequence[Sequence[str]]
-"""What may stand at a place of a sentence: lines, and the texts that each stands for."""
+"""Alternatives for a part of a sentence: the texts to which each line of a TOML list expands."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The forms of an event in both voices; slots are agent, patient, inside, and the forms of a predicate."""
+    """Wording of an event in both voices, with slots for agent, patient, a distractor, and the forms of a predicate."""
 
     name: str
-    texts: Mapping[str, str]  # by voice
+    texts: Mapping[str, str]  # voice -> text
 
     @property
     def takes_inside(self) -> bool:
-        """Check whether a third person fits between the two names in either voice."""
+        """Return whether both voices have a slot for a distractor between the two names."""
         return all("{inside}" in text for text in self.texts.values())
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """An action of an agent on a patient."""
+    """Action of an agent on a patient."""
 
     name: str
-    kind: str  # its class
-    forms: Mapping[str, str]
-    frames: tuple[str, ...]
+    kind: str  # the predicate's class
+    forms: Mapping[str, str]  # name of the form -> words
+    frames: tuple[str, ...]  # names of frames
 
 
 @dataclass(frozen=True)
 class State:
-    """A reason, and the classes of predicates for which it concerns the agent or the patient."""
+    """Reason for an event, with the classes of predicates whose agent or patient it picks."""
 
     text: str
-    kinds: Mapping[str, frozenset[str]]  # by participant
+    kinds: Mapping[str, frozenset[str]]  # participant -> classes
 
 
 @dataclass(frozen=True)
 class CompositionContent:
-    """The parts of one language's compositions."""
+    """Content of the compositions in one language."""
 
     language: str
     predicates: tuple[Predicate, ...]
     states: tuple[State, ...]
     frames: Mapping[str, Frame]
     parts: Mapping[str, Mapping[str, Lines]]
-    """By split, then by place in the sentence."""
+    """Split -> part of a sentence -> alternatives."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
-        """Return the states that pick a participant of the predicates of a class."""
+        """Return the states that pick the participant ("agent" or "patient") of predicates of a class."""
         return [state for state in self.states if kind in state.kinds[participant]]
 
     def kinds(self) -> list[str]:
@@ -84,11 +84,11 @@ class CompositionContent:
         return list(dict.fromkeys(predicate.kind for predicate in self.predicates))
 
     def texts(self, split: str, place: str) -> list[str]:
-        """Return all texts for a place in a split's sentences."""
+        """Return all alternatives for a part of a split's sentences."""
         return [text for line in self.parts[split][place] for text in line]
 
     def training_phrases(self) -> Iterator[str]:
-        """Return the phrases of all training sentences, in tokens, including slots."""
+        """Yield the phrases of which training sentences consist, as blank-separated tokens and slots."""
         for frame in self.frames.values():
             yield from frame.texts.values()
         for predicate in self.predicates:
@@ -100,10 +100,10 @@ class CompositionContent:
 
 
 def load(language: str, folder: Path) -> CompositionContent:
-    """Return the content of `folder`/<language's folder>/composition.toml.
+    """Load the content of `folder`/<folder of the language>/composition.toml.
 
     Raises:
-        UserError: naming file, entry and what is allowed.
+        UserError: an entry is invalid; the message names file, entry and what is allowed.
     """
     path = folder / FOLDERS[language] / "composition.toml"
     table = read_toml(path)
@@ -137,10 +137,10 @@ def load(language: str, folder: Path) -> CompositionContent:
 
 
 def load_texts(language: str, folder: Path) -> Mapping[str, Lines]:
-    """Return the short texts of `folder`/<language's folder>/short_text.toml by split: lines, and the texts of each.
+    """Load the short texts of `folder`/<folder of the language>/short_text.toml, by split.
 
     Raises:
-        UserError: naming file, entry and what is allowed.
+        UserError: an entry is invalid; the message names file, entry and what is allowed.
     """
     path = folder / FOLDERS[language] / f"{SHORT_TEXT}.toml"
     table = read_toml(path)
@@ -235,7 +235,7 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, Lines]:
 
 
 def _variants(text: str) -> Iterator[str]:
-    """Yield the texts that "(a|b) c (d|e)" stands for, single blanks between their tokens."""
+    """Yield the texts to which a line with alternatives, such as "(a|b) c (d|e)", expands."""
     pieces = _ALTERNATIVES.split(text)
     options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
     for chosen in product(*options):

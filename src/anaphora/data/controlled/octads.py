@@ -1,7 +1,8 @@
-"""Octads: one predicate, a state that picks its agent and one that picks its patient, two voices, two orders of names.
+"""Octads: the eight cells of one predicate with two states, in two voices and two orders of the names.
 
-Levels of what training shows of a pair of predicate and state: L0 both voices; L1 one voice, with the other tested; L2
-neither, though predicate and state each occur with others.
+One state picks the predicate's agent, the other its patient. The level of a predicate and a state says in which voices
+they occur together in training: L0 in both, L1 in one (the other is tested), L2 in neither, although each occurs with
+others.
 """
 
 from __future__ import annotations
@@ -34,21 +35,22 @@ from anaphora.settings.cue_types import COMPOSITION, SHORT_TEXT
 LEVELS = ("L0", "L1", "L2")
 FULL_STOP = {"en": ".", "zh": "。"}
 _BY_ORDER = ("{first}", "{second}")
-"""Slots of a short text: whom its event names first, and second."""
+"""Slots of a short text for the people whom its event names first and second."""
 LEAD_WEIGHT = 0.5
-"""How much one use of a state too many as the agent's counts against it, in times that its pair was shown."""
+"""Cost of one more use of a state for agents than for patients, in uses of its pair with the predicate."""
 DISTRACTOR_SHARE = 0.15
-"""Of the sentences, for each place of a third person; the others have none."""
+"""Share of the sentences with a third person at each of `DISTRACTOR_POSITIONS`; the others have no third person."""
 
 
 @dataclass(frozen=True)
 class SentencePlan:
-    """The parts of a sentence around its event.
+    """Parts of a sentence around its event, as blank-separated tokens.
 
     Attributes:
-        name: which parts they are.
-        prefix, inside, link, suffix: in tokens, pools and {x} still open; `link` holds what stands between, too.
-        distractor: where the third person stands, or "none".
+        name: identifier of the chosen parts.
+        prefix, inside, link, suffix: parts with unfilled slots of pools and of {x}; `link` includes a distractor
+            between event and link.
+        distractor: position of the third person, one of `DISTRACTOR_POSITIONS`, or "none".
     """
 
     name: str
@@ -59,46 +61,47 @@ class SentencePlan:
     distractor: str
 
     def tokens(self, event: str, state: str, language: str) -> list[str]:
-        """Return the whole sentence."""
+        """Return the tokens of the whole sentence."""
         stop = FULL_STOP[language]
         parts = (self.prefix, event.replace("{inside}", self.inside), self.link, "{he}", state, self.suffix, stop)
         return " ".join(parts).split()
 
     def tokens_about_third(self, event: str, third: str, language: str) -> list[str]:
-        """Return the sentence with an ending about a third person."""
+        """Return the tokens of the sentence with an ending about a third person."""
         return " ".join((self.prefix, event.replace("{inside}", ""), third, FULL_STOP[language])).split()
 
 
 @dataclass(frozen=True)
 class TextPlan:
-    """A short text around its event: sentences in tokens, the people's slots and pools still open."""
+    """Short text around its event, as blank-separated tokens with unfilled slots of people and pools."""
 
     name: str
     text: str
 
     @property
     def distractor(self) -> str:
-        """Return where the third person is named: "around" the event, or "none"."""
+        """Return "around" if the text names a third person outside the event, else "none"."""
         return "around" if "{x}" in self.text else "none"
 
     def tokens(self, event: str, state: str, language: str) -> list[str]:
-        """Return the whole text."""
-        del language  # its marks are written out
+        """Return the tokens of the whole text."""
+        del language  # unlike a sentence plan, the text contains its punctuation
         return self.text.replace("{event}", event.replace("{inside}", "")).replace("{state}", state).split()
 
 
 class OctadPlanner:
-    """A planner that draws states of octads so that no two of predicate, state and voice predict the answer."""
+    """Planner that draws the states of octads so that no two of predicate, state and voice predict the answer."""
 
     def __init__(self, withheld: WithheldPairs) -> None:
         self.withheld = withheld
-        self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses as agent's state, less uses as patient's
+        self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses for agents minus uses for patients
         self._pairs: Counter[tuple[str, str, str]] = Counter()
 
     def states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> tuple[State, State]:
-        """Draw a state that picks the agent and one that picks the patient.
+        """Draw one state that picks the agent and one that picks the patient.
 
-        Pairs are about equally frequent, and every state picks agents about as often as patients.
+        All pairs of predicate and state are about equally frequent, and each state picks agents about as often as
+        patients.
         """
         chosen = []
         voices = self.withheld.voices(predicate, level, split)
@@ -119,10 +122,10 @@ class OctadPlanner:
 
 
 def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random) -> Iterator[SentencePlan]:
-    """Yield sentence plans without end, with the place of a third person.
+    """Yield an endless sequence of random sentence plans.
 
-    All lines of a place are equally likely, whatever the number of their texts, so that a line with many texts does not
-    displace the constructions of the others.
+    All lines of a part are equally likely, whatever the number of texts to which they expand, so that all constructions
+    are equally frequent.
     """
     while True:
         drawn = chance.random()
@@ -133,14 +136,14 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random
 
 
 def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[TextPlan]:
-    """Yield short texts without end; each line is equally likely."""
+    """Yield an endless sequence of random short texts; all lines are equally likely."""
     while True:
         line, number = _place(lines, chance)
         yield TextPlan("/".join((split, _numbered("text", (line, number)))), lines[line][number])
 
 
 def _place(lines: Lines, chance: random.Random) -> tuple[int, int]:
-    """Return the numbers of a line and of one of its texts."""
+    """Draw the indices of a line and of one of its texts."""
     line = chance.randrange(len(lines))
     return line, chance.randrange(len(lines[line]))
 
@@ -153,7 +156,14 @@ def _numbered(name: str, place: tuple[int, int]) -> str:
 def plan(
     parts: Mapping[str, Lines], places: Mapping[str, tuple[int, int]], distractor: str, split: str
 ) -> SentencePlan:
-    """Return the sentence whose parts are those with these numbers of line and text."""
+    """Build a sentence plan from its parts.
+
+    Args:
+        parts: alternatives for each part.
+        places: indices of line and text for each part.
+        distractor: position of the third person, or "none".
+        split: the split, which the plan's name contains.
+    """
     text = {name: parts[name][line][number] for name, (line, number) in places.items()}
     own = text.get(distractor, "")
     used = ("prefix", "link", "suffix", *([distractor] if own else []))
@@ -172,7 +182,7 @@ def plan(
 
 
 def cells(states: tuple[State, State], voices: Sequence[str]) -> Iterator[tuple[str, int, State, int]]:
-    """Yield the cells of an octad: voice, which name comes first, state, and the participant that it picks."""
+    """Yield the cells of an octad: voice, order of the names (0 or 1), state, and index of the participant picked."""
     for voice, order in product(voices, range(2)):
         for participant, state in enumerate(states):
             yield voice, order, state, participant
@@ -180,7 +190,7 @@ def cells(states: tuple[State, State], voices: Sequence[str]) -> Iterator[tuple[
 
 @dataclass(frozen=True)
 class _Scene:
-    """The shared parts of an octad's cells: an event, its people, and the words of the pools."""
+    """Parts shared by the cells of an octad: event, people and words of the pools."""
 
     predicate: Predicate
     frame: Frame
@@ -199,7 +209,15 @@ class _Scene:
         focal: int,
         factors: Mapping[str, str],
     ) -> Example:
-        """Build one cell: `tokens_around` an event, its voice and the order of names."""
+        """Build one cell of the octad.
+
+        Args:
+            tokens_around: function that puts an event into its sentence or text.
+            cell: voice and order of the names.
+            antecedent: index of the antecedent: 0 agent, 1 patient, 2 third person.
+            focal: number of people whom the cue may pick.
+            factors: further factors of the example.
+        """
         voice, order = cell
         language = self.place.language
         event = fill_event(self.frame.texts[voice], self.predicate)
@@ -242,7 +260,14 @@ class _Scene:
 
 
 class OctadGenerator:
-    """A generator of the octads of one language and type; names and fillers are those of the quads."""
+    """Generator of octads in one language, as compositions or in short texts.
+
+    Args:
+        content: content of the compositions.
+        seed: seed of the corpus.
+        quads: generator of the quads, from which names and words of the pools are drawn.
+        cue_type: "composition" or "short_text".
+    """
 
     def __init__(
         self, content: CompositionContent, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION
@@ -252,24 +277,24 @@ class OctadGenerator:
         self._planner = OctadPlanner(self.withheld)
         self._turns: dict[tuple[str, str], Iterator[Predicate]] = {}
         invented = invented_names(quads.lexicon, seed)
-        in_no_training = quads.holdout.invented_for_test  # of no type of cue
+        held_out = quads.holdout.invented_for_test
         self._invented = {
-            "test": in_no_training[::2],
-            "dev": in_no_training[1::2],
-            # The first fifth holds every name of dev and test, and of the quads' names for training all but the last
-            # eight, which serve octads too.
+            "test": held_out[::2],
+            "dev": held_out[1::2],
+            # The first fifth includes all names of dev and test, and the quads' training names except the last eight,
+            # which octads use too.
             "train": invented[len(invented) // 5 :],
         }
 
     def octad(
         self, level: str, plan: SentencePlan | TextPlan, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build the cells of a predicate and two states of a level: eight, or four of one voice in L1."""
+        """Build the eight cells of a predicate and two states of a level; in L1, the four cells of one voice."""
         predicate = self._next_predicate(level, place.split, chance)
         states = self._planner.states(predicate, level, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
         with_room = [frame for frame in frames if frame.takes_inside]
-        if isinstance(plan, TextPlan):  # no story goes on with "it was Anna whom Emma rescued"
+        if isinstance(plan, TextPlan):  # cleft sentences, which have no such slot, do not fit into a story
             frames = with_room or frames
         elif plan.distractor == "inside":
             if with_room:
@@ -296,7 +321,7 @@ class OctadGenerator:
         ]
 
     def third_person(self, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
-        """Build an event in both voices and orders, with a third person as the antecedent in all four."""
+        """Build the four cells of an event, in both voices and orders, with a third person as the antecedent."""
         predicate = self._next_predicate(place.stratum, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
         scene = self._scene(predicate, frames, True, place, chance)
@@ -344,7 +369,7 @@ class OctadGenerator:
 
 
 def fill_event(text: str, predicate: Predicate) -> str:
-    """Return a frame with a predicate's forms in it, its participants as candidates' slots."""
+    """Insert the forms of a predicate into a frame; the participants become the candidates' slots {A} and {B}."""
     for form, words in predicate.forms.items():
         text = text.replace(f"{{{form}}}", words)
     return text.replace("{agent}", "{A}").replace("{patient}", "{B}")

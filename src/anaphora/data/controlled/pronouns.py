@@ -1,4 +1,4 @@
-"""The pronouns of the controlled corpus: their forms by language, case and gender."""
+"""Pronouns of the controlled corpus by language, gender, number and form."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PRONOUNS = {
     },
 }
 FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": REFLEXIVE}
-"""How a reflexive scenario names the form that the template's {form} takes."""
+"""Pronoun form of each word that a reflexive scenario may give for the slot {form}."""
 
 
 def pronoun(language: str, form: str, gender: str, number: str) -> str:
-    """Return the pronoun of a form (he, him, his, himself) for the antecedent's gender and number."""
+    """Return the pronoun for a form (one of `PRONOUN_FORMS`) and the antecedent's gender and number."""
     return PRONOUNS[language][gender, number][PRONOUN_FORMS.index(form)]

@@ -1,6 +1,6 @@
-"""Quads of the controlled corpus: m cues by m orders of the same words, every design cell an `Example`; m is mostly 2.
+"""Quads of the controlled corpus: the m * m examples of m cues and m orders of the same words; m is mostly 2.
 
-A policy by position only, or by entity only, is right in exactly 1/m of a quad.
+A policy that uses only positions, or only entities, is correct on exactly 1 / m of a quad.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _PLURAL = (("male", "plural"), ("female", "plural"), ("thing", "plural"))
 
 @dataclass(frozen=True, kw_only=True)
 class Entity:
-    """A candidate of a quad: gender and number of its pronoun and, for selection, its predicate."""
+    """Candidate of a quad, with the gender and number of its pronoun."""
 
     mention: NounPhrase
     gender: str  # male, female, neuter
     number: str  # singular, plural
-    predicate: str = ""
+    predicate: str = ""  # the cue that picks the candidate, for selection
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuadIdentity:
-    """Language, split, stratum and group of a quad."""
+    """Language, split, stratum and group of a quad or octad."""
 
     language: str
     split: str
@@ -57,7 +57,16 @@ class QuadIdentity:
 
 
 class QuadGenerator:
-    """A generator of the quads of one language."""
+    """Generator of the quads of one language.
+
+    Args:
+        lexicon: words of the language.
+        holdout: division of the words among splits.
+        test_asides: largest number of asides in a test sentence.
+
+    Raises:
+        UserError: the lexicon has fewer than `test_asides` asides.
+    """
 
     def __init__(self, lexicon: Lexicon, holdout: Holdout, test_asides: int = MAX_TRAINING_ASIDES) -> None:
         if test_asides > len(lexicon.aside):
@@ -73,7 +82,7 @@ class QuadGenerator:
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad decided by the set of words: each of m candidates is the antecedent in all m cyclic orders."""
+        """Build a quad of a set type, in which each of m candidates is the antecedent in all m cyclic orders."""
         explicit = "list" not in template.slots
         match content.type:
             case "selection":
@@ -97,7 +106,7 @@ class QuadGenerator:
         factors = {"kind": "set", "type": content.type, "template": template.name, "stratum": place.stratum}
         examples = []
         for cue in range(count):
-            # The second pronoun of a sentence means the next candidate, so that each is the antecedent once more.
+            # The second pronoun of a sentence refers to the next candidate, so that all are antecedents equally often.
             meant = [(cue + number) % count for number in range(len(forms))]
             cell = [entities[cue].predicate if token == "{cue}" else token for token in tokens]
             pronouns = [
@@ -128,7 +137,7 @@ class QuadGenerator:
     def role_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad decided by order and roles: two readings by two orders of the names."""
+        """Build a quad of a role type: two readings by two orders of the names."""
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
         others = self.holdout.distractors(content.type, gender, place.split) if template.has_distractor else []
@@ -164,7 +173,7 @@ class QuadGenerator:
         return examples
 
     def draw_names(self, people: Sequence[str], others: Sequence[str], split: str, chance: random.Random) -> list[str]:
-        """Draw two people in random order, and a third person if there are more."""
+        """Draw the names of two people in random order, and of a third person if `others` is not empty."""
         names = [self._draw(people, split, chance)]
         names.append(self._draw([name for name in people if name not in names], split, chance))
         chance.shuffle(names)
@@ -173,7 +182,7 @@ class QuadGenerator:
         return names
 
     def _draw(self, options: Sequence[Option], split: str, chance: random.Random) -> Option:
-        """Draw one of the words that the split has used least, so that word counts are balanced."""
+        """Draw one of the options that the split has used least, so that all are equally frequent."""
         used = self._used[split]
         uses = list(map(used.get, options, repeat(0)))
         least = min(uses)
@@ -198,7 +207,7 @@ class QuadGenerator:
     def _agreeing(
         self, wanted: Sequence[tuple[str, str]], template: Template, split: str, chance: random.Random
     ) -> list[Entity]:
-        """Return one entity per (class, number), in random order, without repeated nouns."""
+        """Draw one entity with a different noun for each (class, number) in `wanted`; return them in random order."""
         taken: set[Noun] = set()
         entities = []
         for kind, number in chance.sample(wanted, len(wanted)):
@@ -210,7 +219,7 @@ class QuadGenerator:
         return entities
 
     def _numbers(self, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Draw classes and numbers whose pronouns all differ, always with a singular and a plural."""
+        """Draw (class, number) pairs with different pronouns, of which at least one is singular and one plural."""
         if self.lexicon.language == "en":
             count = 2 if explicit else _sample_size(2, 4, chance)
             return [chance.choice(_PLURAL), *chance.sample(_SINGULAR, count - 1)]
@@ -228,7 +237,10 @@ class QuadGenerator:
         return self.holdout.role_names(kind, gender, place.split)
 
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
-        """Draw the words of {intro}, {gap} and {aside}: none in half of the quads, sometimes two or three asides."""
+        """Draw the words of {intro}, {gap} and {aside}, each of which is empty in half of the quads.
+
+        If `test_asides` is above `MAX_TRAINING_ASIDES`, test quads have 0 to `test_asides` asides instead.
+        """
         asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
         if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
             asides = chance.randint(0, self.test_asides)
@@ -240,7 +252,10 @@ class QuadGenerator:
 
 
 def _sample_size(least: int, most: int, chance: random.Random) -> int:
-    """Draw a number of candidates; a set of m has m * m items, so that the share of items falls like 1 / m."""
+    """Draw the number m of candidates with a probability proportional to m ** -3.
+
+    A quad has m * m items, so that the share of items with m candidates is proportional to 1 / m.
+    """
     sizes = range(least, most + 1)
     return chance.choices(sizes, [size**-3 for size in sizes])[0]
 
@@ -256,12 +271,12 @@ def _sample_alternatives(options: Mapping[str, Sequence[str]], chance: random.Ra
 
 
 def _cue_words(scenario: Scenario, reading: Mapping[str, str]) -> str:
-    """Return the words that differ from the other reading, without slots."""
+    """Return the words of a reading that differ from the other reading, without slots."""
     return " ".join(word for slot in scenario.first for word in reading[slot].split() if word[0] != "{")
 
 
 def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
-    """Return tokens with the candidates' slots as {0}, {1}, ... and the pronouns' as {p0}, {p1}."""
+    """Rename the slots of candidates to {0}, {1}, ..., and those of pronouns to {p0}, {p1}."""
     names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}"}
     result: list[str] = []
     for token in tokens:
@@ -286,10 +301,20 @@ def make_example(
     cell: str = "",
     event_names: Sequence[tuple[int, int]] | None = None,
 ) -> Example:
-    """Build one cell: `antecedent` is a slot, `which` a pronoun's number; `focal` limits the slots the cue may pick.
+    """Build the example of one cell.
 
-    `event_names` says which mentions the event holds where a text has others: slot and number of the first and second.
-    Minimal pairs are the cells of one order, one pronoun and one `cell`, what else the cue leaves as it is.
+    Args:
+        written: the rendered sentence or text.
+        place: identity of the quad.
+        antecedent: slot of the antecedent.
+        which: index of the pronoun.
+        order: index of the order of the candidates.
+        factors: factors of the example.
+        focal: number of slots that the cue may pick; None for all.
+        cell: further condition that does not change the cue. Cells with the same order, pronoun and `cell` are a
+            minimal pair.
+        event_names: (slot, index of the mention) of the first and second name in the event, for texts with mentions
+            outside the event.
     """
     candidates, antecedents, places = in_text_order(written.slot_spans, (antecedent,))
     at = written.pronoun_words[which]

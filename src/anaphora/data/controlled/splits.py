@@ -1,15 +1,14 @@
-"""Division of words among splits, so that no test cue occurs with a candidate that training pairs it with.
+"""Division of words among splits, so that no cue of a test item occurs with the same candidate in training.
 
-Nouns and predicates lie in five cosets each (number = shuffled place mod 5), names in ten.
+Nouns and predicates are divided into five cosets each (coset = shuffled index mod 5), names into ten.
 
-Selection: the cues of a quad come from one coset t. Test quads use nouns of coset t alone, dev quads of t + 1, training
-quads the other three.
-Gender, number, animacy: the cue is the pronoun. Nouns that are held out lie in four groups: those of group 0 meet
-subject forms in test alone, group 1 possessive forms in test alone; 2 and 3 are the same for dev. The others go
-anywhere.
-Role types: type number k has name coset 2k for test and 2k + 1 for dev, which its training items never use. Octads,
-which take the place of the voice type, have its names. `WithheldPairs` says which pairs of predicate and state
-training shows.
+Selection: the cues of a quad come from one coset t. Test quads use nouns of coset t, dev quads nouns of coset t + 1,
+and training quads nouns of the other three.
+Gender, number, animacy: the cue is the pronoun. Held-out nouns are in four groups. Nouns of group 0 occur with subject
+forms only in test, nouns of group 1 with possessive forms only in test; groups 2 and 3 are the same for dev. All other
+nouns may occur anywhere.
+Role types: type k uses the names of coset 2k only in test and those of coset 2k + 1 only in dev. Octads replace the
+voice type and use its names. `WithheldPairs` defines the pairs of predicate and state that occur in training.
 """
 
 from __future__ import annotations
@@ -37,38 +36,38 @@ Item = TypeVar("Item")
 
 HELD_OUT_GROUPS = 4  # groups of nouns, each withheld from one form of pronoun
 _NAMES_OF = {BINDING: "reflexive", COMPOSITION: "voice", SHORT_TEXT: "voice"}
-"""The type whose names a type has that is to be asked for by name."""
-MAX_INVENTED_NAMES = 320  # names at most, a quarter of them for test
+"""Type from which each optional type takes its names."""
+MAX_INVENTED_NAMES = 320  # a quarter of them for test
 
 
 def generator(seed: int, *purpose: str) -> random.Random:
-    """Return a random generator that depends on the seed and the purpose, not on earlier draws."""
+    """Return a random generator seeded with the seed and the purpose, and thus independent of earlier draws."""
     return random.Random("/".join((str(seed), *purpose)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Holdout:
-    """The words of a language, divided into cosets."""
+    """Words of a language, divided into cosets."""
 
     language: str
     selection: Mapping[str, tuple[tuple[Noun, ...], ...]]  # selection class -> coset -> nouns
     agreement: Mapping[str, tuple[tuple[Noun, ...], ...]]  # agreement class -> group, the last one shared -> nouns
     predicates: Mapping[str, tuple[tuple[str, ...], ...]]  # selection class -> coset -> cues
     names: Mapping[str, tuple[tuple[str, ...], ...]]  # gender -> coset -> names
-    distractor_only: Mapping[str, tuple[str, ...]]  # gender -> names that are distractors alone in training
+    distractor_only: Mapping[str, tuple[str, ...]]  # gender -> names that are only distractors in training
     invented_for_training: tuple[str, ...]
     invented_for_test: tuple[str, ...]
 
     def selection_nouns(self, kind: str, cue_coset: int, split: str) -> list[Noun]:
-        """Return the nouns of a class that may stand next to cues of a coset in a split."""
+        """Return the nouns of a class that may occur with cues of a coset in a split."""
         dev = (cue_coset + 1) % COSETS
         allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
         return _items_of(self.selection[kind], allowed)
 
     def agreement_nouns(self, kind: str, forms: Collection[str], split: str) -> list[Noun]:
-        """Return the nouns of a class that may stand in one sentence with pronouns of these forms in a split.
+        """Return the nouns of a class that may occur with pronouns of the given forms in a split.
 
-        In test and dev all pronouns of a sentence have one form.
+        In test and dev, all pronouns of a sentence have the same form.
         """
         allowed = set(range(HELD_OUT_GROUPS + 1)) if split == "train" else {0, 1} if split == "test" else {2, 3}
         for form in forms:
@@ -79,19 +78,19 @@ class Holdout:
         return _items_of(self.agreement[kind], allowed)
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the ordinary names that the items of a role type use in a split."""
+        """Return the names that a role type uses in a split, without the distractor-only names."""
         test = 2 * ROLE_CUE_TYPES[self.language].index(_NAMES_OF.get(kind, kind))
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
         return _items_of(self.names[gender], allowed)
 
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return names for {x}: in training both distractor-only and ordinary names."""
+        """Return the names for distractors, {x}; in training they include the distractor-only names."""
         ordinary = self.role_names(kind, gender, split)
         return [*ordinary, *self.distractor_only[gender]] if split == "train" else ordinary
 
 
 def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
-    """Assign a lexicon's words, and names built from syllables, to cosets by the seed."""
+    """Assign the words of a lexicon, and names invented from its syllables, to random cosets."""
 
     def cosets_of(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:
         shuffled = list(items)
@@ -116,7 +115,7 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Return new names, one per pair of syllables, sometimes with a third syllable in English."""
+    """Invent names, one for each pair of different syllables; half of the English ones have a third syllable."""
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
     known = {name.lower() for names in lexicon.names.values() for name in names}
@@ -137,10 +136,10 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 
 
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
-    """Return the four held-out groups and the shared one, from five cosets.
+    """Return the four held-out groups and the shared group of nouns, from five cosets.
 
-    What a larger share adds comes from the ends of the first four cosets, so that the groups of one share lie in those
-    of a smaller one; what is too many in the last coset is distributed among the others.
+    Nouns move from the ends of the first four cosets to the shared group if its share is larger, and back if smaller,
+    so that each held-out group contains the one for any larger share.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
@@ -156,10 +155,11 @@ def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> lis
 
 
 class WithheldPairs:
-    """The pairs of predicate and state that training shows, drawn from the corpus's seed.
+    """Random assignment of levels L0, L1 and L2 to pairs of predicate and state.
 
-    Of the states that pick one participant of a predicate, one is never shown with it and one in one voice alone; a
-    quarter of the other kind each where there are many. Half of the predicates ask for theirs in dev, half in test.
+    For each predicate and participant, one state is withheld from training (L2), a quarter of the states, but at least
+    one, occur in one voice (L1), and the others in both (L0). Half of the predicates have their L1 and L2 items in dev,
+    half in test.
     """
 
     def __init__(self, content: CompositionContent, seed: int) -> None:
@@ -184,23 +184,23 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def level(self, predicate: Predicate, state: State) -> str:
-        """Return the training level of a pair."""
+        """Return the level of a pair."""
         return self._levels[predicate.name, state.text]
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states of a level that pick a participant of a predicate."""
+        """Return the states that pick a participant of a predicate and form a pair of the given level with it."""
         fitting = self.content.states_of(predicate.kind, participant)
         return [state for state in fitting if self.level(predicate, state) == level]
 
     def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
-        """Return the voices in which a split has a predicate with states of a level."""
+        """Return the voices in which a predicate occurs with states of a level in a split."""
         if level != "L1":
             return VOICES
         shown = self._voices[predicate.name]
         return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
 
     def predicates(self, level: str, split: str) -> list[Predicate]:
-        """Return the predicates of which a split has items of a level."""
+        """Return the predicates with items of a level in a split."""
         if level == "L0":
             return list(self.content.predicates)
         if split == "train":
