@@ -79,7 +79,7 @@ def test_a_pool_says_how_many_of_its_runs_have_a_measure() -> None:
     assert measure_text(group, "layer_1_candidate_accuracy") == "81.0 (80.0 to 82.0), 3 of 6 runs"
     assert measure_text(group, "candidate_accuracy") == "93.5 (90.0 to 97.0)"
     with spoken_in("zh"):
-        assert measure_text(group, "layer_1_candidate_accuracy").endswith("，6 次运行中的 3 次")
+        assert measure_text(group, "layer_1_candidate_accuracy").endswith("，6 次训练中的 3 次")
 
 
 def test_a_rule_may_be_about_a_pool() -> None:
