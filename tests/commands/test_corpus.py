@@ -190,7 +190,7 @@ def test_what_a_verdict_would_miss_is_said(
     complete = printed_of(rows)
     assert "no quads" not in complete and "no minimal pairs" not in complete and "no label" not in complete
     lines = " ".join(complete.split())
-    assert "English, role cues, test split: templates or groups: 1, of at least 6" in lines
+    assert "English, role cues: the test split has 1 templates or groups; with fewer than 6," in lines
     assert "no label `kind`" in printed_of([row.replace('"kind": "role"', '"type": "own"') for row in rows])
     printed = printed_of([row for row in rows if '"minimal_pair": "2b"' not in row])
     assert "no quads in the test split of Chinese" in printed and "no quads in the test split:" not in printed

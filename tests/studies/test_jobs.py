@@ -145,7 +145,7 @@ def test_the_progress_of_a_study_is_reported_in_the_language_of_the_interface(
     run_on(queue, jobs, plan)
     begun, disk, submitted, finished, failed, _ = capsys.readouterr().out.splitlines()
     assert begun == f"研究 {plan.name}：3 次训练，同时进行 {plan.side_by_side} 次"
-    assert disk.startswith("磁盘      剩下的 3 次运行的权重约占 ")
+    assert disk.startswith("磁盘      剩下的 3 次训练的权重约占 ")
     assert submitted == "提交了 3 个作业，先前的命令还有 0 个作业在运行"
     assert re.fullmatch(r"1/3  base，种子 0：完成（.* 秒）；大约还需 .* 秒", finished)
     assert failed.startswith("2/3  base，种子 1：失败：job 7_1 (OUT_OF_MEMORY)")

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 FEWEST_TRAINING_ITEMS = 1000
 """Number of training items below which an encoder with random weights learns nothing (docs/own_data.md)."""
-FEWEST_TEMPLATES = 6
-"""Number of templates, else groups, of the test split below which there may be no interval (docs/own_data.md)."""
 
 
 @dataclass(kw_only=True)
@@ -141,8 +139,9 @@ def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
     """Print the languages in which no verdict can be supported, and how user items without `kind` are treated."""
-    from anaphora.analysis.results.scores import ALL
+    from anaphora.analysis.scores.cells import claim_cells, clusters
     from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
+    from anaphora.analysis.scores.statistics import fewest_clusters
     from anaphora.report.terminal import print_phrase
     from anaphora.report.wording import group_label, language_name
 
@@ -173,20 +172,18 @@ def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
         else:
             for language in without:
                 print_phrase(of_language, texts=language_name(language))
-    units: dict[tuple[str, str], set[str]] = {}
-    for item in items:
-        unit = item.factors.get("template") or item.group or item.text
-        units.setdefault((item.language, item.factors.get("kind", ALL)), set()).add(unit)
-    for (language, kind), known in units.items():
-        if len(known) < FEWEST_TEMPLATES:
+    labels, fewest = clusters(items), fewest_clusters()
+    for language, kind, inside in claim_cells(items):
+        count = len({labels[item] for item in inside.nonzero()[0]})
+        if count < fewest:
             print_phrase(
                 N_(
-                    "{group}, test split: templates or groups: {count}, of at least {fewest}; fewer whose results are "
-                    "all alike give no interval, and without it no verdict can be “supported”"
+                    "{group}: the test split has {count} templates or groups; with fewer than {fewest}, results that "
+                    "are all alike give no interval, and then no verdict can be “supported”"
                 ),
                 group=group_label(language, kind),
-                count=len(known),
-                fewest=FEWEST_TEMPLATES,
+                count=count,
+                fewest=fewest,
             )
     if isinstance(data, OwnExamples) and not any(item.factors.get("kind") in ("set", "role") for item in items):
         print_phrase(

@@ -231,9 +231,10 @@ def same_settings(stored: Config, wanted: Config) -> bool:
     A stored run without a precision counts as trained with the default of its device. Labels that training took from
     the data and wrote into the settings are ignored if the wanted settings list none.
     """
-    theirs, ours, label = stored.task.prediction, wanted.task.prediction, prediction_settings.Label
-    if isinstance(theirs, label) and isinstance(ours, label) and not ours.labels:
-        stored = replace(stored, task=replace(stored.task, prediction=replace(theirs, labels=[])))
+    head, wanted_head = stored.task.prediction, wanted.task.prediction
+    takes_labels = isinstance(wanted_head, prediction_settings.Label) and not wanted_head.labels
+    if takes_labels and isinstance(head, prediction_settings.Label):
+        stored = replace(stored, task=replace(stored.task, prediction=replace(head, labels=[])))
     here = wanted.trainer
     if any(getattr(stored.trainer, name) != getattr(here, name) for name in training_settings.DECIDE_RESULTS):
         return False

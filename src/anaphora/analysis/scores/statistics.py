@@ -5,6 +5,7 @@ N items, L layers, H heads, up to M candidates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -38,7 +39,12 @@ def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
     means = np.asarray(cluster_means, dtype=np.float64)
     if len(means) < 2:
         return False
-    return bool(np.ptp(means) > _ALIKE or 0.5 ** (len(means) - 1) <= 1 - level)
+    return bool(np.ptp(means) > _ALIKE or len(means) >= fewest_clusters(level))
+
+
+def fewest_clusters(level: float = 0.95) -> int:
+    """Return the number of equal clusters that determine an interval: the least K with 2 / 2^K <= 1 - level."""
+    return math.ceil(1 - math.log2(1 - level))
 
 
 SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
