@@ -287,7 +287,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that a command other than a single training run has not been started in more than one process.
+    """Check that only a single training run was started in several processes, and silence torch's C++ warnings then.
 
     Raises:
         UserError: torchrun or srun started more than one process of another command or of a sweep.

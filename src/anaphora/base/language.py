@@ -60,7 +60,8 @@ def is_inside_word(text: str, place: int) -> bool:
     """Return whether an offset is inside a run of letters or a number, as offset 3 of "Berlin" is.
 
     A run ends between letters and digits, where the script changes, and after each letter of a script without spaces,
-    where word boundaries are unknown. A combining mark is never separated from its letter.
+    where word boundaries are unknown. An offset between a letter and its combining mark is inside, except after a
+    Chinese character.
     """
     if not 0 < place < len(text):
         return False

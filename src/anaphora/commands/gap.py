@@ -129,7 +129,13 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
-    """Score the answers of each run, and those of all runs together."""
+    """Score each run and, with several runs, also the mean of their scores.
+
+    Args:
+        runs: the runs that answer.
+        examples: the items of both names of each passage.
+        exchanged: also score the mean of the decisions on original and exchanged names.
+    """
     import numpy as np
 
     decisions = np.stack([_decisions(run, examples, exchanged) for run in runs])

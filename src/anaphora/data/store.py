@@ -175,7 +175,7 @@ def load(settings: data_settings.Data) -> Corpus:
     """Load a corpus from the cache; build the corpus first if the cache lacks it.
 
     Raises:
-        UserError: a file is missing or invalid, or the cache cannot be read or written.
+        UserError: no data are set, a file is missing or invalid, or the cache cannot be read or written.
     """
     if isinstance(settings, data_settings.NoData):
         raise UserError(

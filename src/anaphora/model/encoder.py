@@ -112,7 +112,7 @@ class Encoder(nn.Module):
 
         Args:
             tokens: the input.
-            queries: row index and token index of each query, two of (Q,).
+            queries: row indices and token indices of Q queries, (Q,) each.
             needed: as in `forward`.
 
         Returns:

@@ -122,7 +122,11 @@ class _Claim(NamedTuple):
     moved: bool = False  # whether its data have moved since it was started
 
     def check_directory(self) -> None:
-        """Check that a resumed run is unfinished, or that the directory of a new run holds no run."""
+        """Check that a resumed run is unfinished, or that the directory of a new run holds no run.
+
+        Raises:
+            UserError: the resumed run has finished, or the directory holds a run.
+        """
         if self.resumed and self.layout.weights.exists():
             tidy(self.layout.directory)
             raise UserError(f"{self.layout.directory}: this run has finished; there is nothing to resume")

@@ -210,7 +210,7 @@ def controls_path(directory: Path, split: str) -> Path:
 
 
 def read(directory: Path, split: str) -> dict[str, Control | None]:
-    """Read the controls of a run directory by name; an untrained one of `CONTROLS` is None.
+    """Read the results of a run's controls by name; None for those of `CONTROLS` without a result, all without a file.
 
     Raises:
         UserError: the file is damaged.

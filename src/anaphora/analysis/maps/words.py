@@ -102,7 +102,9 @@ class TokenShares(NamedTuple):
 def token_shares(
     tokens: NDArray[np.int64], first: NDArray[np.int64], count: NDArray[np.int64], spans: NDArray[np.int64]
 ) -> TokenShares:
-    """Return the shares of mentions in the tokens of many concatenated sentences.
+    """Return each mention's share of every token that it overlaps, for tokens of many concatenated sentences.
+
+    A token's shares are proportional to the overlap in characters and sum to 1.
 
     Args:
         tokens: character spans of all K tokens, (K, 2).

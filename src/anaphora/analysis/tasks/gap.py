@@ -214,7 +214,16 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return F1 on the items of a gender, averaged over models: (D, N) weights -> (D,), NaN without weight."""
+    """Return F1 on the items of one gender, averaged over S models.
+
+    Args:
+        gender: mask of these items, (N,).
+        weights: weights of the items in D samples, (D, N).
+        counts: true positives, false positives and false negatives, (S, N, 3).
+
+    Returns:
+        (D,), NaN where the items' total weight is zero.
+    """
     own = weights * gender
     f1: Floats = np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
     return f1

@@ -161,7 +161,7 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
     """Lock a command's output folder while its files are written, and yield the folder.
 
     Args:
-        output: folder in the command's settings; None for the default.
+        output: the command's setting `output`; None for the default.
         default: folder if `output` is not set.
         model: the run, or the name of another model, that the files describe.
         place: example of `output` for the error message.

@@ -163,7 +163,7 @@ def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None
 
 @in_language_of_messages
 def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
-    """Print the rows of name decisions; the names of `runs` are not translated."""
+    """Print scores of the GAP task, whether the pronoun means each name; names of `runs` are not translated."""
     table = _empty_table(title, rows[0], ("policy",), padding=(0, 0), pad_edge=False)
     for row in rows:
         cells = [

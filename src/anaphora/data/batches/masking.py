@@ -37,7 +37,7 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Choose visible words, each with probability `share`, whose own tokens the output layer predicts.
+    """Return the batch with `own_positions`: visible words to predict, each drawn with probability `share`.
 
     All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and pronouns are
     never chosen.

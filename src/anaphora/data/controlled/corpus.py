@@ -69,7 +69,7 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingR
 
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
-    """Return the content files that a corpus with these settings reads, by their place in the content's folder."""
+    """Return the content files that a corpus with these settings reads, by path relative to the content folder."""
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
         f"{FOLDERS[language]}/{name}.toml"

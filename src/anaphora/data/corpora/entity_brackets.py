@@ -96,10 +96,14 @@ class BracketFields:
 
 
 def parse_fields(where: str, written: str) -> BracketFields:
-    """Parse the value of `# global.Entity =`.
+    """Parse the field names in a declaration `# global.Entity = eid-etype-head-other` of CoNLL-U.
+
+    Args:
+        where: file and line, for the error.
+        written: the field names, separated by hyphens.
 
     Raises:
-        UserError: no part is the entity.
+        UserError: there is no field `eid` or `GRP`.
     """
     names = tuple(name.strip().lower() for name in written.split("-"))
     for name in _ENTITY_FIELDS:

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
-    """Load every split of a hub data set, hf://owner/name or hf://owner/name/config, by its own names.
+    """Load all splits of a data set on the Hugging Face hub, by their names there.
 
-    Where the hub cannot be reached, what `datasets` holds in its own cache is taken.
+    If the hub cannot be reached, the local cache of `datasets` is used.
 
     Args:
-        path: of the settings.
-        instead: the file or folder that would do, for the error.
+        path: `data.path`, hf://owner/name or hf://owner/name/config.
+        instead: local file or folder that the error suggests.
 
     Raises:
-        UserError: the name is not one, or the data set cannot be had, as without a network.
+        UserError: `path` has another form, or the data set can be neither downloaded nor read from the cache.
     """
     from datasets import DatasetDict, load_dataset
 

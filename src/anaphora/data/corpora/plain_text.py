@@ -122,7 +122,7 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """Return the documents of a file, in groups that are named after its place below the folder of the settings."""
+    """Return the documents of a file; their groups begin with `place`, the file's path relative to the data folder."""
     match _format(path):
         case ".jsonl":
             return _jsonl(path, place)

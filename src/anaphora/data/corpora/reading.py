@@ -337,7 +337,7 @@ def adjacent_groups(corpus: str, questions: Sequence[tuple[Hashable, Hashable]])
 def in_adjacent_groups(
     corpus: str, examples: Sequence[Example], questions: Sequence[tuple[Hashable, Hashable]]
 ) -> list[Example]:
-    """Return adjacent examples of a file with the groups and minimal pairs of `adjacent_groups`."""
+    """Return the examples of a file with `group` and `minimal_pair` set by `adjacent_groups`."""
     names = adjacent_groups(corpus, questions)
     return [
         replace(example, group=group, minimal_pair=minimal_pair)

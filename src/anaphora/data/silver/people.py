@@ -168,7 +168,10 @@ class NameLexicon:
 
 
 def _person_page(document: Text) -> tuple[str, str] | None:
-    """Return given and family name if a page's title is a person's name with which the text begins, else None."""
+    """Return (given name, family name) if a page's title looks like a person's name and the text starts with the first.
+
+    None for other pages.
+    """
     page = _PERSON_PAGE.fullmatch(document.title)
     if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
         return None

@@ -113,7 +113,7 @@ class _Passage:
 
 
 def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
-    """Build up to two items by the gender rule, if possible one whose antecedent is not the first-named person."""
+    """Build at most two items by the gender rule: one with the antecedent before the other candidate, one after it."""
     text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))
     present = {_gender(form[0]) for form in forms}

@@ -176,7 +176,9 @@ def _rounding(dtype: torch.dtype) -> float:
 def _check(
     model: PreTrainedModel, reading: MapReading, points: Sequence[EditPoint], ids: Tensor, maps: Sequence[Tensor]
 ) -> None:
-    """Check that a knockout changes the last token's output as computed independently, and changes nothing else.
+    """Check that edges of the last token that are knocked out change its output as an independent computation says.
+
+    In decoders, also check that earlier tokens do not change.
 
     Raises:
         UserError: the states differ.

@@ -1,4 +1,4 @@
-"""How the attention maps of a model of `transformers` are read. L layers, H heads, T tokens."""
+"""Settings and layout of the attention maps read from a `transformers` model. L layers, H heads, T tokens."""
 
 from __future__ import annotations
 

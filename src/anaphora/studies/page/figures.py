@@ -171,7 +171,10 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def numeric_axes(study: Study) -> dict[str, list[str]]:
-    """Return the measures along each numeric axis: {"distance": [measures]} for groups such as "distance 3"."""
+    """Return the measures to draw along each numeric axis: {"distance": [measures]} for groups such as "distance 3".
+
+    Item counts, chance and quad accuracy are left out.
+    """
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
         for groups in cell.groups.values():

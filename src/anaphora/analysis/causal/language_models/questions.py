@@ -63,7 +63,7 @@ class LanguageModel(Protocol):
         """Tokenize a text for the model, special tokens included.
 
         Raises:
-            UserError: the text does not fit the model.
+            UserError: the model does not accept the text, for example because it is too long or empty.
         """
 
     def maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
@@ -73,7 +73,7 @@ class LanguageModel(Protocol):
         """Run one forward pass with an intervention, for example one that records activations."""
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Sequence[Tensor]:
-        """Return the logits at each token with an intervention: (B, S, V); rows of padding may be missing."""
+        """Return the logits of each of B texts under an intervention, (S, V) each; final padding may be left out."""
 
 
 class Target(NamedTuple):

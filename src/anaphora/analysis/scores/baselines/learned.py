@@ -245,10 +245,11 @@ def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callabl
 def _order_classifier(train: Sequence[Example], longest: int) -> Policy:
     """Return a logistic regression that predicts the rank of the answer (first, second, ...) from the text.
 
-    It gets each text once, without marks of the candidates, and chooses its penalty by cross-validation over groups.
-    On items with two candidates this is stronger than a ranker of candidates, which gets every text twice. Chinese
-    texts are split into characters. An item with more than one antecedent has the rank of the first; ranks too rare to
-    occur in every fold are left out.
+    The model gets each text once, without marks of the candidates. On items with two candidates it is stronger than a
+    ranker of candidates, which gets every text twice. Chinese texts are split into characters. An item with more than
+    one antecedent has the rank of the first. The penalty is chosen by grouped cross-validation, and ranks in fewer than
+    2 * `_INNER_FOLDS` groups are dropped; if fewer than two ranks are left, all ranks are kept and the penalty is
+    fixed. With a single rank, that rank is always predicted.
 
     Args:
         train: training items, of which at most `_MAX_ORDER_ITEMS` are used, evenly spaced.

@@ -32,7 +32,7 @@ _TIED = -1
 
 @dataclass(frozen=True, kw_only=True)
 class PositionalShare:
-    """The most frequent offset of the largest weight from the pronoun, in tokens, and its share."""
+    """Most frequent offset, in tokens, from the pronoun to its most attended token, and the share of items with it."""
 
     offset: int | None
     share: float | None

@@ -220,7 +220,7 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElemen
 
 @figure_style()
 def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
-    """Draw the chosen head's accuracy with its baselines, one row per model, one panel per language."""
+    """Draw the accuracy of answers and chosen heads with baselines; a row for each model, a panel for each language."""
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
