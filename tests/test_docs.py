@@ -47,13 +47,14 @@ PACKAGE = ROOT / "src" / "anaphora"
 BESIDE = ("README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PAGES = [ROOT / name for name in BESIDE] + sorted((ROOT / "docs").rglob("*.md"))
 COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) ((?:scripts/\w+\.py|-m \w+\.\w+)[^`\n]*)")
-INSTALLED = re.compile(r"^anaphora (\w+)([^`\n]*)$", re.MULTILINE)
+INSTALLED = re.compile(r"(?:^ *|`)anaphora (\w+)( [^`\n]*=[^`\n]*)", re.MULTILINE)
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 
 
 def commands(page: Path) -> list[str]:
+    """What a page says to type, except for the command that the page on adding parts adds."""
     text = page.read_text(encoding="utf-8")
-    installed = [f"scripts/{match[1]}.py{match[2]}" for match in INSTALLED.finditer(text)]
+    installed = [f"scripts/{match[1]}.py{match[2]}" for match in INSTALLED.finditer(text) if match[1] != "longest"]
     return [match[1].strip() for match in COMMAND.finditer(text)] + installed
 
 

@@ -518,7 +518,7 @@ def test_an_encoder_pre_trained_by_the_documented_command_is_exported(
 ) -> None:
     page = (Path(__file__).parents[2] / "docs" / "pretrained.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```bash\n([^`]*name=bert [^`]*)```", page)
-    lines = re.findall(r"scripts/(\w+)\.py (.*)", block)
+    lines = re.findall(r"anaphora (\w+) (.*)", block)
     assert [name for name, _ in lines] == ["train", "export"]
     text = "\n\n".join(f"{TEXTS[0]} It was number {number}." for number in range(40))
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
