@@ -39,7 +39,8 @@ Texts, mentions and rules differ from ours.
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     """Yield a table of rules and heads for each subset, then the comparison sentences.
 
-    The first table ends with the results of Clark et al. 2019.
+    Args:
+        metrics: content of `antecedents.json`; the table of its subset "all" ends with results of Clark et al. 2019.
     """
     from rich import box
     from rich.table import Table
@@ -95,7 +96,8 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
         field: candidate set of the head, one of `CHOICE_SETS`.
 
     Returns:
-        A sentence on pronouns, or on all mentions if there are no rows for pronouns.
+        A sentence on pronouns, or on all mentions if there are no rows for pronouns. It compares 95 % intervals, and
+        says so if there is no head or no interval to compare.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if _find(subset_rows, "nearest", "mentions", "pronoun") else "all"
@@ -135,7 +137,14 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
-    """Draw the accuracy of the best head by mention type and candidate set; rules and untrained heads are ticks."""
+    """Draw the accuracy of the best head by mention type and candidate set, with rules and untrained heads as ticks.
+
+    Args:
+        metrics: content of `antecedents.json`.
+
+    Raises:
+        UserError: no best head for any mention type.
+    """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     points = []
     for column in FORM_COLUMNS:
@@ -176,7 +185,7 @@ def _find(rows: list[Row], selector: str, field: str, column: str) -> Row | None
 
 
 def _share_and_head(row: Row | None) -> str:
-    """Return an accuracy with its interval and, for a head, "layer-head"."""
+    """Return an accuracy in % with its interval and, for a head, "layer-head"; a dash for None."""
     if row is None or row["layer"] is None:
         return _share(row)
     return f"{_share(row)} {row['layer']}-{row['head']}"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
+from anaphora.report.wording import kind_groups
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,7 +43,7 @@ class CardFacts:
 
 
 def model_card(facts: CardFacts, evidence: Evidence | None) -> str:
-    """Return the model card as Markdown with metadata for the hub; it says so if nothing was measured."""
+    """Return the model card as Markdown with metadata for the hub; without `evidence`, it has no scores."""
     parts = [
         _front_matter(
             {
@@ -78,14 +78,14 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """Return the dataset card of a corpus as Markdown, with metadata that list its splits for `datasets`.
+    """Return the dataset card of a corpus as Markdown, with metadata that name the files of its splits for `datasets`.
 
     Args:
         settings: settings that made the corpus, by name.
         terms: sentence on the licence.
         splits: names of the splits, each stored as NAME.parquet.
         columns: meaning of each column, by name.
-        counts: rows of the table of counts.
+        counts: rows of the table of counts; columns without any value are left out.
     """
     fields = {
         "configs": [

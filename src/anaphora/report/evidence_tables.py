@@ -15,7 +15,10 @@ Row = dict[str, Any]
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return every part of the evidence as flat rows, by table name; parts that were not measured have no rows."""
+    """Return the evidence as flat rows by table name, except main scores, strata and levels.
+
+    Parts that were not measured have no rows.
+    """
     return {
         "significance": list(_group_rows(evidence.significance)),
         "effects": [
@@ -113,7 +116,7 @@ def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:
-    """Yield the first columns of a row, language and kind of cue, with the measurement of the group."""
+    """Yield the first columns of a row, "language" and "kind", with the measurement of the group."""
     for language, kinds in (part or {}).items():
         for kind, cell in kinds.items():
             yield {"language": language, "kind": kind}, cell

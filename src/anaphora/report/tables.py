@@ -6,14 +6,21 @@ from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, every_g
 from anaphora.analysis.results.causal import Knockout
 from anaphora.analysis.scores.measures.levels import Level
 from anaphora.base.locale.translation import _
-from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_points
 from anaphora.report.page.elements import TableElement
-from anaphora.report.wording import baseline_names, group_label, label, language_name, level_names, shortcut_names
+from anaphora.report.wording import (
+    baseline_names,
+    group_label,
+    kind_groups,
+    label,
+    language_name,
+    level_names,
+    shortcut_names,
+)
 
 
 def causal_table(evidence: Evidence) -> TableElement:
-    """Return the causal tests by language and kind of cue.
+    """Return a table of the causal tests, one row per language and kind of cue.
 
     Columns are task accuracy, the losses from knockouts in the chosen head or its layer, and the flipped answers.
     """
@@ -50,7 +57,7 @@ def _lost(knockout: Knockout, edge: str) -> str:
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
-    """Return the effects of the chosen head alone, by language and kind of cue."""
+    """Return a table of the chosen head's effects alone, one row per language and kind of cue with such tests."""
     columns = [
         _("language, cue"),
         _("antecedent’s edge\nvalue-zeroed, points"),
@@ -75,9 +82,9 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return the weight on the antecedent from the pronoun and from the best other word.
+    """Return a table of the weight on the antecedent from the pronoun and from the other word that gives it most.
 
-    One row per language and kind of cue.
+    There is one row per language and kind of cue.
     """
     rows = [
         [
@@ -96,9 +103,9 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """Return the points lost when equal weight is removed from the antecedent's edge and from all other edges.
+    """Return a table of the points lost when equal weight is removed from the antecedent's edge and all other edges.
 
-    One row per language, kind of cue and removed weight.
+    There is one row per language, kind of cue and removed weight.
     """
     columns = [
         _("language, cue"),
@@ -123,7 +130,10 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return where the weight goes when the antecedent's edge is forbidden, by language and kind of cue."""
+    """Return a table of where the weight goes when the antecedent's edge is forbidden, in %.
+
+    There is one row per language and kind of cue with such a measurement.
+    """
     names = {
         "distractors": _("distractors"),
         "cue": _("cue"),
@@ -145,7 +155,7 @@ def freed_table(evidence: Evidence) -> TableElement:
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
-    """Return the scores of compositions by language and level.
+    """Return a table of the scores of compositions by language and level; without rows if there are none.
 
     Args:
         evidence: measurements of the run.

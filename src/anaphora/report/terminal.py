@@ -11,13 +11,20 @@ from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
 from anaphora.base.console import console, print_table
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
-from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.page.elements import TableElement
 from anaphora.report.stored import observed_text, stored_sentence
 from anaphora.report.tables import causal_table, level_table, one_head_table, specificity_table
-from anaphora.report.wording import group_label, kind_names, label, language_name, short_measure_names, split_names
+from anaphora.report.wording import (
+    group_label,
+    kind_groups,
+    kind_names,
+    label,
+    language_name,
+    short_measure_names,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,7 +43,10 @@ def print_phrase(message: str, **values: Any) -> None:
 
 @in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
-    """Print the number of items with equal scores for a right and a wrong candidate, unless it is 0."""
+    """Print the number of items with equal scores for a right and a wrong candidate.
+
+    Print nothing if there are no such items or no answers.
+    """
     if answers is not None and answers.undecided.any():
         print_phrase(
             N_(
@@ -50,7 +60,10 @@ def print_undecided(answers: Answers | None) -> None:
 
 @in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
-    """Print the verdict for each language and kind of cue, with the rules that fail or were not measured."""
+    """Print the verdicts on the layer and on the head alone, with the rules that fail or were not measured.
+
+    There is one line per language and kind of cue.
+    """
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
     for group in kind_groups(evidence.verdict_at_head):
@@ -73,7 +86,10 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 
 @in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
-    """Print the headline table and sentence, the worst templates, and the number of excluded items."""
+    """Print the headline table and sentence, the worst templates, and the number of excluded items.
+
+    Tables of composition levels and of the single head are printed if they were measured.
+    """
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)

@@ -26,13 +26,13 @@ _NO_METADATA: dict[str, dict[str, None]] = {
 
 
 def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORMATS) -> list[Path]:
-    """Write `figure` as `stem`.png, .svg and .pdf and return the paths; a missing folder is created.
+    """Write `figure` as one file per format, such as `stem`.png, and return the paths; a missing folder is created.
 
-    All formats are rendered before the first file is written, so a failure leaves old files unchanged. Text becomes
-    outlines in SVG and embedded Type 42 subsets in PDF. The files contain no date, program name or web address.
+    All formats are rendered before the first file is written, so an error in rendering leaves old files unchanged. Text
+    becomes outlines in SVG and embedded Type 42 subsets in PDF. The files contain no date, program name or web address.
 
     Raises:
-        UserError: a format other than png, svg and pdf.
+        UserError: a format other than png, svg and pdf, or a file that cannot be written.
     """
     unknown = [name for name in formats if name not in FIGURE_FORMATS]
     if unknown:

@@ -99,7 +99,7 @@ def drawable_text(text: str) -> str:
 
 
 def name_undrawn() -> None:
-    """Print one line with the characters that `drawable_text` replaced since the last call."""
+    """Print one line with the characters that `drawable_text` replaced since the last call, if any is new."""
     name_missing(_undrawn, _("no glyph for {characters}: figures show code points in their place"))
     _undrawn.clear()
 
@@ -210,7 +210,8 @@ def _narrow_glyphs(file: Path) -> dict[str, str]:
 def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: Iterable[str] = ()) -> None:
     """Write a TrueType font with the glyphs of `characters`, whose cubic outlines become quadratic.
 
-    Characters in `narrow` get the font's half-width or proportional glyphs instead of full-width ones.
+    Characters in `narrow` get the font's half-width or proportional glyphs instead of full-width ones. Characters that
+    `source` has no glyph for are left out.
     """
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.cu2quPen import Cu2QuPen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
 
@@ -24,7 +24,6 @@ from anaphora.report.figures.sheet import (
     CandidateWords,
     Heading,
     Sheet,
-    TextLine,
     WordRoles,
     checked_indices,
     draw_colour_bar,
@@ -143,7 +142,7 @@ def pronoun_row_figure(
 ) -> Figure:
     """Draw a sentence with words shaded by the pronoun's attention, and each weight as a bar with its value.
 
-    The sum over a candidate's words is printed below it. Long sentences wrap.
+    The sum over a candidate's words is printed below it; weights below 0.015 have no value. Long sentences wrap.
 
     Args:
         words: W words, Chinese or English.
@@ -254,6 +253,14 @@ _MIN_PRINTED_WEIGHT = 0.015
 """Smaller weights get a bar without a number."""
 
 
+@dataclass(frozen=True)
+class _TextLine:
+    """Line of a sentence: (word index, left edge, width) of each box, and length of the line, in inches."""
+
+    places: list[tuple[int, float, float]]
+    length: float
+
+
 class _SentenceStrip:
     """Sentence as a strip of boxes shaded by weight, with candidates underlined."""
 
@@ -265,7 +272,7 @@ class _SentenceStrip:
         self.box = size / 72 * 1.55
         self._runs = roles.runs()
 
-    def lines(self, available: float, least: float) -> list[TextLine]:
+    def lines(self, available: float, least: float) -> list[_TextLine]:
         """Break the sentence into lines of at most `available` inches, with boxes at least `least` inches wide.
 
         The words of a candidate stay on one line, as does punctuation with the word before it.
@@ -284,24 +291,24 @@ class _SentenceStrip:
             else:
                 units.append([index])
 
-        lines: list[TextLine] = []
+        lines: list[_TextLine] = []
         places: list[tuple[int, float, float]] = []
         left = 0.0
         for unit in units:
             if places and left + sum(widths[index] + gap for index in unit) - gap > available:
-                lines.append(TextLine(places, left - gap))
+                lines.append(_TextLine(places, left - gap))
                 places, left = [], 0.0
             for index in unit:
                 places.append((index, left, widths[index]))
                 left += widths[index] + gap
-        return [*lines, TextLine(places, left - gap)]
+        return [*lines, _TextLine(places, left - gap)]
 
-    def height(self, line: TextLine) -> float:
+    def height(self, line: _TextLine) -> float:
         """Return the height in inches of the line's boxes and the labels below them."""
         on_line = {index for index, _, _ in line.places}
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 
-    def draw(self, canvas: Axes, line: TextLine, left: float, base: float, top: float) -> None:
+    def draw(self, canvas: Axes, line: _TextLine, left: float, base: float, top: float) -> None:
         """Draw one line with its lower edge at `base` inches; the weight `top` gets the darkest colour."""
         edges = {}
         for index, offset, width in line.places:
@@ -323,12 +330,9 @@ class _SentenceStrip:
                 name = self.roles.of(run[0]) or ""
                 draw_underline(canvas, first, last, base - 0.035, name)
                 canvas.text(
-                    (first + last) / 2, base - 0.06, weight_text(self._mass(run)), ha="center", va="top",
+                    (first + last) / 2, base - 0.06, weight_text(self.weights[run].sum()), ha="center", va="top",
                     fontsize=style.TINY, color=ROLE_COLOURS[name], fontweight="bold",
                 )  # fmt: skip
-
-    def _mass(self, indices: Iterable[int]) -> float:
-        return float(sum(self.weights[index] for index in indices))
 
 
 _CLOSING = frozenset(

@@ -23,11 +23,11 @@ from anaphora.report.figures.panels import (
     row_below,
 )
 from anaphora.report.figures.style import figure_style
-from anaphora.report.groups import kind_groups
 from anaphora.report.wording import (
     control_names,
     effect_names,
     factor_names,
+    kind_groups,
     label,
     language_name,
     map_names,
@@ -61,7 +61,7 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Draw candidate accuracy and antecedent mass under each kind of map, at the head chosen for it."""
+    """Draw candidate accuracy and antecedent mass under each kind of map, at its chosen head if it has heads."""
     marks: Marks = {}
     panels: dict[str, None] = {}
     for name, scores in (part or {}).items():
@@ -129,7 +129,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 
 @figure_style()
 def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None) -> Figure | None:
-    """Draw task and candidate accuracy by factor value, except by template, of which there are too many."""
+    """Draw task and candidate accuracy by factor value; the factor "template" has too many values and is left out."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for factor, languages in (part or {}).items():

@@ -22,13 +22,12 @@ from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.heads import alignment_figure
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure
 from anaphora.report.figures.sheet import CandidateWords
-from anaphora.report.groups import all_groups
 from anaphora.report.titles import alignment_title, attention_title, scoreboard_title
-from anaphora.report.wording import label, split_names
+from anaphora.report.wording import all_groups, label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """Return the heat map of one head and the pronoun's row, by name.
+    """Return figures of one head's map, "heat_map", and of the pronoun's row, "pronoun_row".
 
     Args:
         record: attention record of the sentence.
@@ -57,7 +56,7 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 
 
 def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateWords, CandidateWords]:
-    """Return the word indices of the pronoun, of each antecedent and of each other candidate.
+    """Return the index of the pronoun's first word, and the word indices of each antecedent and other candidate.
 
     Args:
         example: item with character spans of pronoun and candidates.
@@ -116,7 +115,16 @@ def development_chance(development: HeadScores, languages: Collection[str]) -> d
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
-    """Draw every head's candidate accuracy at each validation; return None for fewer than two validations."""
+    """Draw every head's candidate accuracy at each validation.
+
+    Args:
+        validations: validation records of `training.json`.
+        head: head to name and highlight.
+        chance: chance accuracy on the development split, 0 to 1.
+
+    Returns:
+        The figure; None for fewer than two validations or records without candidate accuracy.
+    """
     named = [name for name in validations[0] if name.startswith("attention_candidate_accuracy/")] if validations else []
     if len(validations) < 2 or not named:
         return None
@@ -155,7 +163,10 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as written in the text, with an ellipsis for other words inside it."""
+    """Return the cue as written in the text, with an ellipsis for other words inside it.
+
+    A cue that is not found is returned as stored, and "" if the item has none.
+    """
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)
     if whole:

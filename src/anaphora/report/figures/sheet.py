@@ -52,7 +52,7 @@ CandidateWords = Sequence[int | Sequence[int]]
 
 @dataclass(frozen=True)
 class Heading:
-    """Heading of a figure: title, grey note below it, and key to the roles of words that occur."""
+    """Heading of a figure: title, grey note below it, and key to the word roles that occur; sizes are in inches."""
 
     title: str
     roles: WordRoles | None
@@ -147,14 +147,6 @@ class Sheet:
         self.word(end + 0.12, middle, label, style.MUTED)
 
 
-@dataclass(frozen=True)
-class TextLine:
-    """Line of a sentence: (word index, left edge, width) of each box, in inches."""
-
-    places: list[tuple[int, float, float]]
-    length: float
-
-
 def scale_width(label: str) -> float:
     """Return the width in inches of a colour scale with its label."""
     return _COLOUR_SCALE_LENGTH + 0.5 + text_width(label, style.SMALL)
@@ -169,7 +161,7 @@ def role_frame(left: float, bottom: float, width: float, height: float, role: st
 
 
 def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, limits: tuple[float, float]) -> None:
-    """Draw a vertical colour scale."""
+    """Draw a vertical colour scale over the values from `limits[0]` to `limits[1]`, with its label on the right."""
     low, high = limits
     edges = np.linspace(low, high, 65)
     middles = (edges[:-1] + edges[1:])[:, None] / 2
@@ -190,7 +182,7 @@ def tick_style(rank: int) -> dict[str, Any]:
 
 
 def spread_labels(heights: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Move label positions at least `gap` apart within [low, high], each as little as possible."""
+    """Return label positions moved at least `gap` apart within [low, high], in the same order from low to high."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved = dict(zip(order, sorted(heights), strict=True))
     for _round in range(50):
@@ -325,12 +317,17 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
 class WordRoles:
     """Roles of the W words of a sentence: pronoun, antecedent or other candidate.
 
+    A word with several roles has the pronoun's, or else the antecedent's.
+
     Args:
         count: number of words, W.
         pronoun: index of the attending word, or indices of all its words; None for no attending word.
         antecedents: word indices of each correct candidate.
         distractors: word indices of each other candidate.
         attending: role of the attending word, one of `FRAMED_ROLES`.
+
+    Raises:
+        UserError: an index outside the sentence, or a candidate without words.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ TINY = 6.5
 
 
 def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
-    """Return (steps, 3) sRGB colours in [0, 1] of one OKLab hue in degrees, from near white to dark."""
+    """Return (steps, 3) sRGB colours in [0, 1], from near white to dark; `hue` is an OKLab hue in degrees."""
     way = np.linspace(0.0, 1.0, steps)
     lightness = 0.985 - 0.63 * way
     colour = chroma * np.sin(np.pi * (0.02 + 0.78 * way))

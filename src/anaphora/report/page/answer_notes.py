@@ -1,6 +1,6 @@
 """Notes on a model's answer, in the language set by `spoken_in`.
 
-The page that runs without Python fills in the same phrases in its script.
+The script of the page that runs without Python fills in the same phrases.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from anaphora.data.third_person import third_person_pronouns
 from anaphora.data.tokens.unread import UnknownWords
 
 LEAST_WEIGHT = 0.1
-"""Minimum weight of a candidate that a head points at."""
+"""Minimum attention weight, 0 to 1, of a candidate for a head to point at it."""
 
 
 def answer_phrases() -> dict[str, str]:
-    """Return the messages about an answer, by name; placeholders are in braces."""
+    """Return the phrases of the notes by name, with placeholders in braces."""
     return {
         "comma": _(", "),
         "none": _("none of them"),
@@ -39,7 +39,7 @@ def answer_phrases() -> dict[str, str]:
 
 
 def unknown_note(unknown: UnknownWords) -> str | None:
-    """Return a warning about words unknown to the model; None if it knows all of them."""
+    """Return a warning about words unknown to the model; None if there are no such words."""
     if not unknown.words:
         return None
     phrases = answer_phrases()
@@ -62,8 +62,10 @@ def head_note(
 ) -> str:
     """Return a note on whether a head attends most to the model's answer.
 
+    A head whose largest weight is below `LEAST_WEIGHT` points at no candidate.
+
     Args:
-        layer, head: the head.
+        layer, head: indices of the head, from 0.
         candidates: texts of the M candidates.
         weights: (M,) weights from the pronoun to the candidates in this head.
         answer: index of the candidate that the model chose; None for none of them.
@@ -83,7 +85,15 @@ def head_note(
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return a note on which of several pronouns is queried and how to choose another; None for one pronoun."""
+    """Return a note that the last of several third-person pronouns is queried, and how to choose another.
+
+    Args:
+        text: sentence with the pronouns.
+        pronoun: (start, end) character span of the queried pronoun.
+
+    Returns:
+        The note; None if the sentence has no other third-person pronoun.
+    """
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:
         return None
@@ -103,7 +113,7 @@ def too_few_note(pronoun: str) -> str:
 
 
 def _typed(text: str, span: Span) -> str:
-    """Return a word as a user types it for `pronoun`, with its number if it occurs more than once."""
+    """Return a word as a user types it for `pronoun`: "she", or "she:2" for the second of several, in any case."""
     word = text[slice(*span)]
     spans = list(occurrences_in_any_case(word, text))
     return word if len(spans) == 1 else f"{word}:{spans.index(span) + 1}"

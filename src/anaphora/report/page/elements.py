@@ -123,7 +123,7 @@ class VerdictElement:
         rows: one verdict per group.
         title: title above the verdicts; may be empty.
         note: explanation of the columns, below the title; may be empty.
-        counted: what each row counts, "rules" or "conditions".
+        counted: name for what each row counts, "rules" or "conditions".
         rule_columns: column headings of the table of rules.
     """
 
@@ -165,8 +165,8 @@ class ShadedWord:
         text: the word.
         paint: background colour, in hexadecimal.
         ink: text colour on that background, in hexadecimal.
-        role: role of the word; empty if it has none.
-        share: weight in two decimals; empty if negligible.
+        role: "pronoun", "antecedent", or "other" for another candidate; empty for other words.
+        share: weight with two decimals; empty if negligible.
     """
 
     text: str
@@ -184,8 +184,8 @@ class ShadedSentence:
         language: language code.
         identity: id of the sentence in the page's explorer; None if it is not shown there.
         words: shaded words.
-        factors: description of the cue.
-        answer: the model's answer.
+        factors: kind and type of the cue; empty if unknown.
+        answer: text of the model's answer; a dash if the model gives none.
     """
 
     language: str
@@ -221,8 +221,8 @@ class HeadRolesElement:
     """Grid of heads with their roles.
 
     Attributes:
-        heads: head numbers of the columns.
-        rows: (layer, cells); a cell is (roles, measured values, whether it is the chosen head).
+        heads: head indices of the columns.
+        rows: (layer, cells); a cell is (roles, measured values as text, whether it is the chosen head).
     """
 
     kind: ClassVar[str] = "grid"
@@ -263,11 +263,14 @@ class Section:
 
 
 PlacedSections = Mapping[int, Callable[[ReportRun], Section | None]]
-"""Functions that make the sections of one module, by position on the page; None where a run has no such section."""
+"""Functions that build the sections of one module, by position on the page.
+
+A function returns None if its section does not apply to the run.
+"""
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:
-    """Return the figures of several sections, by name."""
+    """Return the figures of all sections, by name."""
     return {
         element.name: element.figure
         for section in sections

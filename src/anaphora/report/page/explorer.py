@@ -1,4 +1,4 @@
-"""The report's explorer: its phrases, and sentences with packed maps, in the format of the page's script."""
+"""Data of the report's explorer: phrases, and sentences with packed maps, in the format of the page's script."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
         One entry per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
         base64 of uint8}}}. There are W words; all indices count words, and a candidate is a list of word indices.
-        "answer" is the text of the chosen candidate, "" for none of them, or None without an answer.
+        "answer" is the text of the chosen candidate, "" for none of them, or None without an answer. "right" and
+        "head_right" say whether the answer and the chosen head are right; "right" is None without an answer.
     """
     counts: dict[str, int] = {}
     sentences = []
@@ -72,7 +73,7 @@ def attention_entry(
         words: W words.
         spans: (start, end) character span of each word; empty spans are special tokens.
         weights: (L, H, W, W); layers without attention are listed in the map's "blank_layers".
-        example: pronoun question about the text, if there is one.
+        example: pronoun question about the text; None for an entry without pronoun and candidates.
     """
     attending = attending_layers(weights)
     blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
@@ -91,7 +92,7 @@ def attention_entry(
 
 
 def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in missing keys of an explorer entry; the default text joins the words that are not special."""
+    """Return an explorer entry with defaults for missing keys; the default text joins the words but special tokens."""
     special = set(entry.get("special", ()))
     words = [word for index, word in enumerate(entry["words"]) if index not in special]
     text = entry.get("text") or ("" if language_of("".join(words)) == "zh" else " ").join(words)
@@ -120,7 +121,7 @@ def _answer_text(example: Example, answer: int | None) -> str | None:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the phrases of the explorer and the names of maps, languages and factor values."""
+    """Return the explorer's phrases and its names of maps, languages and factor values, by group and key."""
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),

@@ -39,7 +39,7 @@ _QUOTES = "\u2018\u2019\u201c\u201d"
 
 @lru_cache(maxsize=2)
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
-    """Return an environment for the templates of a folder and for those shared by all pages.
+    """Return a cached Jinja environment for the templates of a folder and for those shared by all pages.
 
     Text is escaped and undefined names are errors. `_` translates into the language of `spoken_language`.
     """
@@ -63,14 +63,14 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """Split a table cell into a number with its unit, and an interval or further text for the line below."""
+    """Split a table cell into a number with its unit, and the interval or text for the line below; "" if none."""
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 
 
 @lru_cache(maxsize=4)
 def read_asset(name: str, folder: Path = TEMPLATE_FOLDER) -> Markup:
-    """Return a file of this package as markup that is inserted unchanged."""
+    """Return a file of this package as markup that templates insert unchanged; the last four files are cached."""
     return trusted_markup((folder / name).read_text(encoding="utf-8"))
 
 
@@ -82,7 +82,11 @@ def trusted_markup(text: str) -> Markup:
 
 
 def script_json(content: Any) -> Markup:
-    """Return JSON for a script element, without characters that could end the element or a line of script."""
+    """Return JSON for a script element, with characters escaped that could end the element or a line of script.
+
+    Raises:
+        ValueError: a number that is not finite.
+    """
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -90,7 +94,14 @@ def script_json(content: Any) -> Markup:
 
 
 def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **content: Any) -> None:
-    """Render a template and write it as one self-contained file with its style and fonts."""
+    """Render a template and write it as one self-contained file with its style and fonts.
+
+    Args:
+        path: output file.
+        template: file name of the template.
+        folder: folder of the template.
+        **content: variables of the template.
+    """
     filled = template_environment(folder).get_template(template)
     html = filled.render(**content, style=read_asset("report.css"), font_mark=trusted_markup(FONT_MARK))
     write_text(path, with_fonts(html, html, (400, 700)))
@@ -104,6 +115,8 @@ def with_units(text: str) -> str:
 def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
     """Return a page with font faces for the characters of `text`, and no-break spaces before units.
 
+    Letters without a glyph are reported.
+
     Args:
         html: page with `FONT_MARK` in its style.
         text: characters that the font faces must contain.
@@ -115,14 +128,14 @@ def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
 
 
 def weight_colours() -> dict[str, Any]:
-    """Return the colours of attention weights from 0 to 1, and which of them need white text."""
+    """Return 64 colours of attention weights from 0 to 1 ("ramp"), and whether each needs white text ("light")."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.WEIGHTS)
 
 
 def diverging_colours() -> dict[str, Any]:
-    """Return the colours of signed values, white in the middle, and which of them need white text."""
+    """Return 64 colours of signed values, white in the middle ("ramp"), and whether each needs white text ("light")."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.DIVERGING)

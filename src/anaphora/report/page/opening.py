@@ -12,17 +12,18 @@ from anaphora.analysis.results.scores import Groups
 from anaphora.base.locale.translation import _, pgettext, spoken_language
 from anaphora.report.figures.maps import pronoun_row_figure
 from anaphora.report.figures.style import DOUBLE_COLUMN, PHONE
-from anaphora.report.groups import Group, kind_groups
 from anaphora.report.headline import group_name, headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import FigureElement, PageElement, ReportRun, Section, TableElement
 from anaphora.report.page.packing import unpack_map
 from anaphora.report.titles import attention_title
 from anaphora.report.wording import (
+    Group,
     clauses,
     group_label,
     head_choice_names,
     head_name,
+    kind_groups,
     label,
     language_name,
     listed,
@@ -34,7 +35,10 @@ from anaphora.report.wording import (
 def comparison_section(
     runs: Sequence[ReportRun], spreads: Sequence[GroupSpread] = (), divergences: Sequence[RowDivergence] = ()
 ) -> Section:
-    """Return the section that compares runs: verdicts, spread of the measures, divergence of attention rows."""
+    """Return the section that compares runs: verdicts, spread of the measures, divergence of attention rows.
+
+    The explanation says whether the runs have the same recipe.
+    """
     elements: list[PageElement] = []
     for title, parts in (
         (_("Verdicts on the layer"), [run.evidence.verdict for run in runs]),
@@ -166,7 +170,10 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 
 
 def control_commands(run: ReportRun) -> list[str]:
-    """Return the commands that train missing control models and rewrite the report; empty if none are missing."""
+    """Return the commands that train missing control models and rewrite the report.
+
+    Empty if no verdict waits for controls, or for a model without a run directory.
+    """
     evidence = run.evidence
     verdicts = [
         group.cell.verdict for part in (evidence.verdict, evidence.verdict_at_head) for group in kind_groups(part)
@@ -191,8 +198,8 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
 
-    The first sentence in the page's language is used, or else the first of all. Without sentences there are no
-    pictures.
+    The sentence is the first in the page's language, or else the first of all. There are no pictures without sentences,
+    or if that sentence has no map of raw weights.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:
@@ -212,7 +219,7 @@ def opening_pictures(run: ReportRun) -> list[FigureElement]:
 
 
 def run_facts(run: ReportRun) -> list[tuple[str, str]]:
-    """Return facts about the run as (name, value)."""
+    """Return facts about the run as (name, value), without facts that are unknown."""
     evidence = run.evidence
     items = sum(whole.items for whole in evidence.languages.values())
     seconds = evidence.train_seconds
@@ -245,7 +252,7 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
 
 
 def _left_out(evidence: Evidence) -> str | None:
-    """Return how many items are excluded from the scores, by reason; None if no item is."""
+    """Return the numbers of items excluded from the scores, by reason, as text; None if no item is excluded."""
     counts = [
         _("{items} ({reason})").format(items=f"{count:,}", reason=_(reason))
         for reason, count in evidence.dropped.items()

@@ -20,6 +20,9 @@ def pack_map(weights: ArrayLike) -> dict[str, Any]:
     Args:
         weights: (L, H, W, W), or (L, 1, W, W) for a map without heads; finite, clipped to [0, 1].
 
+    Returns:
+        "shape", a list of four sizes, and "data", base64 of uint8.
+
     Raises:
         UserError: weights of another shape.
     """
@@ -36,7 +39,7 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
     """Decode a map encoded by `pack_map`: (L, H, W, W) in [0, 1].
 
     Raises:
-        UserError: a number of bytes that does not match the shape.
+        UserError: a shape without four axes, or a number of bytes that does not match it.
     """
     data = np.frombuffer(base64.b64decode(stored["data"]), dtype=np.uint8)
     shape = tuple(int(size) for size in stored["shape"])
@@ -47,7 +50,11 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
 
 
 def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Compress an encoded map as in RFC 1950 (Deutsch and Gailly 1996), for pages with many weights."""
+    """Compress the data of an encoded map as in RFC 1950 (Deutsch and Gailly 1996), for pages with many weights.
+
+    Returns:
+        The encoded map with its "data" compressed and "encoding" set to "deflate"; `unpack_map` cannot read it.
+    """
     # Weights rarely repeat, so a search for repetitions is slow and gains nothing over Huffman codes.
     packer = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
     data = packer.compress(base64.b64decode(stored["data"])) + packer.flush()

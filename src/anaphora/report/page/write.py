@@ -55,7 +55,7 @@ def write_report(
     divergences: Sequence[RowDivergence] = (),
     translations: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, Figure]]:
-    """Write the report of one or several runs as one self-contained HTML file.
+    """Write the report of one or several runs as one self-contained HTML file, in the language set by `spoken_in`.
 
     Args:
         path: output file.
@@ -66,7 +66,7 @@ def write_report(
         translations: link to the same report in each other language, by language.
 
     Returns:
-        The figures by run and name, for saving as files.
+        The figures of the sections by run and name, for saving as files.
 
     Raises:
         UserError: no runs, two runs of the same name, or a map that does not match its shape.
@@ -130,15 +130,15 @@ def write_attention_page(
 ) -> None:
     """Write every layer's and head's map of one sentence as one HTML file with the report's explorer.
 
-    The page is in the language set by `spoken_in`.
+    The page is in the language set by `spoken_in`. Maps above 1 MB are stored compressed.
 
     Args:
         path: output file.
         sentence: explorer entry, as returned by `explorer.attention_entry`; words and maps suffice.
         head: head shown first; None for the first head.
-        decoder: weights of the pronoun and of the last word, for a decoder, whose words attend only to earlier ones;
-            without rows if no pronoun is given.
-        unread: parts of the text outside the model's vocabulary.
+        decoder: for a model whose words attend only to earlier words, table of the weights of the pronoun and of the
+            last word, without rows if no pronoun is given; None for other models.
+        unread: parts of the text outside the model's vocabulary, which the page warns about.
 
     Raises:
         UserError: no words, no maps, or a map that does not match its shape and the words.
@@ -185,7 +185,7 @@ class InlineFigure:
 
 
 def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
-    """Render a figure as SVG with text in the page's font; `prefix` makes its ids unique."""
+    """Render a figure without its title as SVG with text in the page's font; `prefix` makes its ids unique."""
     from matplotlib import rc_context
 
     from anaphora.report.figures.sheet import TITLE_LINE, NotebookFigure

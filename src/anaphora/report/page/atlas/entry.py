@@ -25,7 +25,8 @@ class AtlasEntry:
         is_decoder: whether attention is causal, so that a pronoun attends only to earlier words.
         corpus: key of the corpus in `corpus_names`.
         evidence: measurements of the model.
-        heads: (L, H) candidate accuracy of every head on the development split, by language.
+        heads: (L, H) candidate accuracy of every head on the development split, by language; NaN in layers without
+            attention.
         untested: reason for missing causal tests, in one line; None if there are tests or none were requested.
         unread: measured items with a pronoun or candidate outside the model's vocabulary; None if there are none.
         antecedents: rows of `selection_table` on a corpus of documents; None on other corpora or if `unselected`.
@@ -56,7 +57,10 @@ def numbered_head(layer: int, head: int) -> str:
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the accuracy on all items, or on those of the causal tests if only these have answers."""
+    """Return the accuracy of the model's answers on all items, or on the items of the causal tests.
+
+    The causal tests' accuracy is used if the model answered only their items; None if it answered none.
+    """
     cell = in_group(evidence.scores, code, kind)
     if cell is not None and cell.task_accuracy is not None:
         return cell.task_accuracy

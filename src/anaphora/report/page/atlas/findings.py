@@ -24,7 +24,7 @@ from anaphora.report.wording import (
 
 
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield the conclusions on one corpus from the entries of all models."""
+    """Yield sentences with the conclusions on one corpus from the entries of all models."""
     for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
         yield from _head_findings(entries, code)
     yield from _antecedent_findings(entries)
@@ -32,7 +32,10 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield sentences on the head with the highest candidate accuracy and on each model's knockout loss."""
+    """Yield sentences on one language: the head with the highest candidate accuracy, and each model's knockout loss.
+
+    Models without a measured loss or its interval are left out; without a scored head there are no sentences.
+    """
     scored = [
         (whole.candidate_accuracy, entry, whole)
         for entry in entries
@@ -108,7 +111,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """Return the accuracies that a head is compared with; None if not measured."""
+    """Return the accuracy of chance, the best shortcut and untrained models, by name; None if not measured."""
     shortcut = cell.best_shortcut
     return {
         "chance": cell.chance,
@@ -140,7 +143,7 @@ def _is_above_all(cell: Cell) -> bool:
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on the best head at selecting antecedents, compared with the rules."""
+    """Yield a sentence on the best head at selecting antecedents, compared with the rules, if heads selected any."""
     picked = []
     for entry in entries:
         rows, column = entry.antecedents or (), mention_type(entry.antecedents or ())
@@ -180,7 +183,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on the best head at deciding names, compared with the rules."""
+    """Yield a sentence on the best head at deciding names, compared with the rules, if heads decided any."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

@@ -71,7 +71,7 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
 
 
 def atlas_rows(entries: Sequence[AtlasEntry]) -> TableElement:
-    """Return the chosen head of each model with its baselines, one row per model, corpus and language."""
+    """Return a table of each model's chosen head and its baselines, one row per model, corpus and language."""
     return TableElement(
         title=_("The chosen head of each model, shares in %"),
         columns=[
@@ -220,7 +220,7 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElemen
 
 @figure_style()
 def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
-    """Draw the accuracy of answers and chosen heads with baselines; a row for each model, a panel for each language."""
+    """Draw the accuracy of answers and chosen heads with baselines: one row per model, one panel per language."""
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
@@ -369,7 +369,10 @@ def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell) -> list[str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the largest corrected p-value over a language's kinds of cue, or that of `kind` if it has one."""
+    """Return the corrected p-value of `kind`, or else the largest over the language's kinds of cue.
+
+    None if no p-value is known.
+    """
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())
     known = [one.p_holm for one in chosen if one.p_holm is not None]

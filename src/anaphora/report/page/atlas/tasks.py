@@ -25,7 +25,7 @@ _HEAD_SELECTORS = {
     "untrained_words": ("untrained", "words"),
     "untrained_mentions": ("untrained", "mentions"),
 }
-"""Rows of a model: "selector" and "field" of `selection_table`, by label key."""
+"""Values of "selector" and "field" that identify a model's rows of `selection_table`, by label key."""
 
 
 def mention_type(rows: Rows) -> str:
@@ -34,7 +34,10 @@ def mention_type(rows: Rows) -> str:
 
 
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return figure, table and notes on every model's best heads as antecedent selectors, alongside the rules."""
+    """Return a figure and a table of every model's best heads as antecedent selectors, alongside the rules.
+
+    They are left out if no model selects antecedents. A note names the models that cannot select antecedents.
+    """
     selected = [entry for entry in entries if entry.antecedents]
     elements: list[PageElement] = []
     if selected:
@@ -81,7 +84,10 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
 
 @figure_style()
 def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> Figure:
-    """Draw the accuracy of the best heads, one row per model, one panel per mention type, with rules as ticks."""
+    """Draw the accuracy of the best heads, one row per model, one panel per mention type.
+
+    Ticks mark the nearest-mention rule, the sieve of rules and untrained models.
+    """
     marks: Marks = {}
     forms = {"words": (style.ANTECEDENT, "D"), "mentions": (style.PRONOUN, "o")}
     ticks = {
@@ -118,7 +124,10 @@ def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> F
 
 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return figure, table and note on the name decisions of every model's chosen head, alongside the rules."""
+    """Return a figure, a table and a note on the name decisions of every model's chosen head, alongside the rules.
+
+    Empty if no model has name decisions.
+    """
     decided = [entry for entry in entries if entry.names]
     if not decided:
         return []
@@ -195,7 +204,7 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
 
 
 def _picked(row: Mapping[str, Any] | None) -> str:
-    """Return an accuracy with its interval and, for a head, "(layer.head)"."""
+    """Return an accuracy in % with its interval and, for a head, "(layer.head)"; a dash for None."""
     if row is None:
         return NOT_MEASURED
     share = format_percent(row["accuracy"], interval_of(row))

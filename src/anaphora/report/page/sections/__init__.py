@@ -1,7 +1,7 @@
-"""Sections of the report on one run, a question each.
+"""Sections of the report on one run, each of which answers one question.
 
-Each module here maps positions on the page to functions that turn evidence into a question, figures and
-tables. They do not depend on HTML. A section whose evidence is None says that it was not measured.
+Each module defines `SECTIONS`, a mapping from positions on the page to functions that build a `Section`, and `FIGURES`,
+the names of its figures, if it has any. Sections contain no HTML.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ FIGURES = tuple(name for file in _FILES for name in getattr(file, "FIGURES", ())
 
 
 def run_sections(run: ReportRun) -> list[Section]:
-    """Return the sections of one run in page order."""
+    """Return the sections of one run in page order, without sections that do not apply to its corpus."""
     files: list[PlacedSections] = [file.SECTIONS for file in _FILES]
     placed = sorted((item for sections in files for item in sections.items()), key=itemgetter(0))
     return [section for _place, make in placed if (section := make(run)) is not None]
 
 
 def score_sections(run: ReportRun) -> list[Section]:
-    """Return the sections that need only scores."""
+    """Return the sections on scores, heads, quads and training, in this order."""
     return [scoreboard_section(run), heads_section(run), quads_section(run), alignment_section(run)]

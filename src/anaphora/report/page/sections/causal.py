@@ -10,12 +10,11 @@ from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Spread
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal, measures
-from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_range
 from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
 from anaphora.report.stored import observed_text, stored_sentence
 from anaphora.report.tables import dose_table, freed_table, one_head_table, specificity_table
-from anaphora.report.wording import clauses, control_names, edge_names, label, map_names, scope_names
+from anaphora.report.wording import clauses, control_names, edge_names, kind_groups, label, map_names, scope_names
 
 
 def knockout_section(run: ReportRun) -> Section:
@@ -63,7 +62,10 @@ def knockout_section(run: ReportRun) -> Section:
 
 
 def _knockout_summary(group: str, cell: CausalCell, scope: str) -> list[str]:
-    """Return the alternative text for one scope of a knockout; empty unless the verdict uses the scope."""
+    """Return a list with the alternative text for one scope of a knockout.
+
+    Empty for scopes other than "head" and the verdict's, or if the loss at the antecedent's edge is unknown.
+    """
     knockout = cell.knockout.get(scope)
     gold = knockout.edges.get("gold") if knockout else None
     if knockout is None or gold is None or gold.drop is None or scope not in ("head", VERDICT_SCOPE):
@@ -103,7 +105,7 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
 
 
 def _spread_cells(spread: Spread | None) -> tuple[str, str]:
-    """Return the median and the range of a spread as two table cells."""
+    """Return the median and the range of a spread in %, as two table cells; dashes for None."""
     if spread is None:
         return NOT_MEASURED, NOT_MEASURED
     return format_percent(spread.median), format_range(spread.lowest, spread.highest)
@@ -251,7 +253,7 @@ def dose_response_section(run: ReportRun) -> Section:
 
 
 def controls_section(run: ReportRun) -> Section:
-    """Return the section on the trained controls."""
+    """Return the section on trained control models, with those not run yet, and on perturbed inputs."""
     evidence = run.evidence
     controls = evidence.controls or {}
     rows = []
@@ -289,7 +291,7 @@ def controls_section(run: ReportRun) -> Section:
 
 
 def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
-    """Return a table of the scores on perturbed sentences; empty if there are none."""
+    """Return a list with one table of the scores on perturbed sentences; empty if none were measured."""
     rows = [
         [
             label(_perturbation_names(), name),
@@ -313,7 +315,7 @@ def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
 
 
 def _perturbation_names() -> dict[str, str]:
-    """Return the names of perturbations."""
+    """Return the names of perturbations, by key."""
     return {
         "cue_masked": _("the cue’s words"),
         "context_removed": _("all but pronoun and candidates"),
@@ -323,12 +325,12 @@ def _perturbation_names() -> dict[str, str]:
 
 
 def _ablation_mode_names() -> dict[str, str]:
-    """Return the names of ablation modes."""
+    """Return the names of ablation modes, by key."""
     return {"zero": _("zero"), "mean": _("mean"), "resample": _("resample"), "uniform": _("uniform")}
 
 
 def one_head_section(run: ReportRun) -> Section:
-    """Return the section on the chosen head alone: its effects, equal doses and redistributed weight."""
+    """Return the section on the chosen head alone: effects, specificity, equal doses and redistributed weight."""
     evidence = run.evidence
     doses = dose_table(evidence)
     figure = causal.equal_doses_figure(evidence.causal_cells)

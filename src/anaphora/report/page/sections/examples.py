@@ -29,13 +29,16 @@ _SORTS = {
     N_("The head picks the antecedent; the model gives no answer"): (None, True),
     N_("The head picks another candidate; the model gives no answer"): (None, False),
 }
-"""Sorts of sentences: whether the answer is right (None: no answer), and whether the head picks the antecedent."""
+"""Outcomes by heading: whether the answer is right (None without an answer), whether the head picks the antecedent."""
 _MOST = 2
-"""Maximum number of sentences per sort and language."""
+"""Maximum number of sentences per outcome and language."""
 
 
 def examples_section(run: ReportRun) -> Section:
-    """Return the section of example sentences, right and wrong, with links to the explorer."""
+    """Return the section of example sentences, at most `_MOST` per outcome and language.
+
+    Sentences link to the explorer if it shows them.
+    """
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)
     for sort, (right, points) in _SORTS.items():

@@ -24,7 +24,7 @@ from anaphora.report.wording import group_label, head_name, head_role_names, hea
 
 
 def heads_section(run: ReportRun) -> Section:
-    """Return the section on the scores of all heads on the development split."""
+    """Return the section on the candidate accuracy of every head on the development split."""
     elements: list[PageElement] = []
     evidence = run.evidence
     chosen = (evidence.head.layer, evidence.head.head)
@@ -96,7 +96,7 @@ def heads_section(run: ReportRun) -> Section:
 
 
 def quads_section(run: ReportRun) -> Section:
-    """Return the section on quads, with one quad for each kind of cue."""
+    """Return the section on quads, with a figure of each quad in `run.quads`."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
         sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
@@ -117,7 +117,10 @@ def quads_section(run: ReportRun) -> Section:
 
 
 def alignment_section(run: ReportRun) -> Section:
-    """Return the section on the candidate accuracy of all heads during training."""
+    """Return the section on the candidate accuracy of all heads during training.
+
+    It has no figure for fewer than two validations.
+    """
     elements: list[PageElement] = []
     head = run.evidence.head.position
     if run.chance is not None and run.validations:
