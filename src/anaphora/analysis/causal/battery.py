@@ -49,7 +49,17 @@ _KNOCKOUT_STAGES = {
 
 
 class CausalTests:
-    """The causal tests of one model, with the unedited answers and attention maps that they share."""
+    """The causal tests of one model, with the unedited answers and attention maps that they share.
+
+    Args:
+        subject: the model and its N items.
+        head: the head under test.
+        order: all heads of the layers with attention, best first.
+        progress: callback for one-line progress messages.
+
+    Raises:
+        UserError: `order` is not made of all heads of its layers, or lacks `head`.
+    """
 
     def __init__(self, subject: Subject, head: Head, order: Sequence[Head], progress: Progress) -> None:
         self.subject, self.head, self.order, self.progress = subject, head, list(order), progress
@@ -129,7 +139,9 @@ class CausalTests:
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
 
     def single(self) -> list[tuple[Head, str, Floats]]:
-        """Ablate each head alone, or only the best heads of a large model; the head under test in every mode.
+        """Ablate each head alone, or only the best heads of a large model.
+
+        The head under test is ablated in all of `ABLATION_MODES`, the other heads with zeros and with their mean.
 
         Returns:
             The head, the mode and the correctness of the answers (N,) of each ablation.
@@ -146,7 +158,7 @@ class CausalTests:
         return ablations
 
     def cumulative(self) -> list[AblatedTogether]:
-        """Mean-ablate the best 1, 2, ... heads, and random sets with equally many heads in each layer.
+        """Mean-ablate sets of the best heads, and random sets with equally many heads in each layer.
 
         Random sets that equal the set of best heads are left out.
         """
@@ -168,7 +180,10 @@ class CausalTests:
         return ablations
 
     def patch(self) -> PatternPatch:
-        """Patch the pronoun's rows from the minimal pair's other sentence in the best 1, 2, ... heads; values stay."""
+        """Patch the pronoun's rows with those of the minimal pair's other sentence, and keep the values.
+
+        The patched heads are sets of the best heads, the head under test, and all heads of its layer.
+        """
         minimal_pairs = next_in_minimal_pair(self.subject.examples)
         fit = {item: other for item, other in minimal_pairs.items() if self._fits(item, other)}
         pairs, skipped = self._mask(fit), self._mask(minimal_pairs.keys() - fit.keys())
@@ -283,7 +298,7 @@ class CausalTests:
         return chosen
 
     def _fits(self, item: int, other: int) -> bool:
-        """Return whether both sentences have equal lengths and different, right answers, and differ in one word."""
+        """Return True if two sentences have different, correct answers and differ only in one word, token by token."""
         one, two = self.subject.tokens[item], self.subject.tokens[other]
         if len(one.ids) != len(two.ids) or self.sentences[item].pronoun != self.sentences[other].pronoun:
             return False
@@ -309,7 +324,7 @@ class CausalTests:
 
 
 def has_antecedent_and_distractor(example: Example) -> bool:
-    """Return whether an item has an antecedent and a distractor."""
+    """Return True if an item has an antecedent and a distractor."""
     return 0 < len(example.antecedents) < len(example.candidates)
 
 
@@ -324,7 +339,7 @@ def lay_over(rows: NDArray[np.float32], source: Sequence[int], target: Sequence[
         source, target: token ids of the two sentences, of length T and S.
 
     Returns:
-        (..., S), each row sums to 1.
+        (..., S), each row sums to 1, unless it has weight on deleted tokens but none on common tokens.
     """
     laid = np.zeros((*rows.shape[:-1], len(target)), dtype=np.float64)
     kept = np.zeros(len(target), dtype=bool)

@@ -28,7 +28,7 @@ from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 
 NOTHING_TO_ASK = N_("no item of stratum main has both an antecedent and a distractor")
-"""The error message for items none of which can be tested."""
+"""Error message if no item can be tested."""
 
 
 def causal_tests_of_run(
@@ -67,6 +67,9 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
         examples: items; those without an antecedent or a distractor are skipped.
         head: the head under test.
         by: function that groups the items; by default main items by language and kind of cue.
+
+    Returns:
+        The results by language and cell.
 
     Raises:
         UserError: the run answers no pronoun questions, or no item can be tested.
@@ -131,6 +134,9 @@ def causal_tests(
         order: all heads of the layers with attention, best first; the best k heads are its first k.
         records_by_map: see `causal_tests_of_run`; records of items outside the subject are ignored.
         progress: callback for one-line progress messages.
+
+    Raises:
+        UserError: `order` is not made of all heads of its layers, or lacks `head`.
     """
     tests = CausalTests(subject, head, order, progress)
     knocked = tests.knockout()

@@ -40,6 +40,7 @@ def knockout_cell(
     """Return the accuracy lost by each knockout, by scope and kind of edge, with intervals.
 
     Each loss is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
+    The edge to the antecedent is compared with the most costly matched edge, on the items that have the latter.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -115,7 +116,7 @@ def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) ->
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
-    """Return Spearman's correlation of edge score and cost of knockout; None if either is constant."""
+    """Return Spearman's correlation of edge score and cost of knockout; None if either is constant or without edges."""
     here = items[doses.item]
     item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
     if len(score) < 2 or score.min() == score.max() or loss.min() == loss.max():

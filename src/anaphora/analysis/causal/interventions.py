@@ -23,7 +23,7 @@ from anaphora.model.mixer import AttentionContext, Edit
 FlatEdges = tuple[Tensor, Tensor]
 """Flat positions of the queries and of the keys of E edges, (E,) each."""
 Intervention = Mapping[int, Edit]
-"""Edits by the number of the layer."""
+"""Edits by index of the layer."""
 PROJECTIONS = ("query", "key", "value")
 
 

@@ -150,8 +150,8 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
 def _exchange(tests: CausalTests) -> Exchange:
     """Exchange the weights on the antecedent and on the distractor with the largest weight.
 
-    For the pronoun this equals exchanging the head's values at the two names: path patching from the names to the
-    pronoun through this head.
+    Only items with a correct answer and a distractor are tested. For the pronoun this equals exchanging the head's
+    values at the two names: path patching from the names to the pronoun through this head.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)

@@ -58,6 +58,7 @@ class SentenceEdges:
     def of(
         cls, example: Example, tokens: TokenizedText, maps: NDArray[np.float32], cue: NDArray[np.bool_]
     ) -> SentenceEdges:
+        """Return the edges of an item, from its attention maps (L, H, T, T) and the mask of its cue (T,)."""
         pronoun = tokens.covering(example.pronoun)
         mentions = [
             sorted({token for span in spans for token in tokens.covering(span)}) for spans in example.candidates
@@ -106,15 +107,20 @@ class SentenceEdges:
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
     def edges(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> list[HeadEdges]:
-        """Return the edges of one kind; `heads` are the heads of the scope, `others` all other heads.
+        """Return the edges of one kind.
 
-        Without as many free tokens as the antecedents have tokens, there are no matched edges to compare.
+        Args:
+            kind: "gold", "distractor" (the one with the most weight), "cue", "other_keys" (all but the antecedents) or
+                one of `MATCHED_EDGES`. "matched_heads" and "matched_distance" need as many free tokens as the
+                antecedents have tokens, or else there are no edges.
+            heads: heads of the scope.
+            others: all other heads, for "matched_heads".
         """
         count = len(self.antecedents)
         match kind:
             case "gold":
                 return self.from_pronoun(heads, self.antecedents)
-            case "distractor":  # the one that these heads attend to most
+            case "distractor":
                 return self.from_pronoun(
                     heads, max(self.distractors, key=lambda keys: sum(self.mass(head, keys) for head in heads))
                 )

@@ -77,7 +77,11 @@ class Subject(Protocol):
         """Return the scores of the unedited model."""
 
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        """Return the scores with heads ablated at every token; `mode` is one of `ABLATION_MODES`."""
+        """Return the scores with heads ablated at every token.
+
+        Raises:
+            UserError: `mode` is not one of `ABLATION_MODES`.
+        """
 
     def knocked_out(self, edges: Edges) -> Scores:
         """Return the scores with edges masked before the softmax."""
@@ -95,7 +99,7 @@ ABLATION_MODES = ("zero", "mean", "resample", "uniform")
 zero: zeros.
 mean: its mean output over all tokens of all items.
 resample: its output at the same position of another sentence, the minimal pair's if that has the same length, otherwise
-the next item's of the language.
+the next item's of the language. Beyond the end of a shorter sentence, its last output is repeated.
 uniform: the mean of the values that it may attend to.
 """
 
@@ -163,7 +167,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function from a batch number to each head's outputs on the partner sentences, (B, T, D)."""
+        """Return a function from a batch number to each head's outputs on the `resampling_partners`, (B, T, D)."""
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
@@ -187,9 +191,8 @@ class PackedSubject(EditedSubject):
         self._layers = [block.attention for block in model.encoder.blocks if isinstance(block, Block)]
         self._device = model.device
         self._batches = [batch.to(self._device) for batch in evaluation_batches(data, batching, slots_of(prediction))]
-        self._batch_and_start: dict[
-            int, tuple[int, int]
-        ] = {}  # item -> number of its batch, flat position of its start
+        # Index of each item's batch, and flat position of the item's first token in it.
+        self._batch_and_start: dict[int, tuple[int, int]] = {}
         for number, batch in enumerate(self._batches):
             for item, begin in zip(batch.items.tolist(), batch.item_starts.tolist(), strict=True):
                 self._batch_and_start[item] = (number, begin)
@@ -299,7 +302,7 @@ class PackedSubject(EditedSubject):
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
-    """Return a map from each item to the item whose head outputs replace its own in resampling (`ABLATION_MODES`)."""
+    """Return, for each item, the index of the item whose outputs replace its own in resampling (`ABLATION_MODES`)."""
     languages: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):
         languages[example.language].append(item)

@@ -37,7 +37,7 @@ class GroupSpread:
         language, kind: language and kind of cue of the items.
         runs: number of runs with such items.
         items: smallest and largest number of items in a run.
-        same_items: whether all runs were scored on the same items of the language; None if a run does not record it.
+        same_items: whether all runs were scored on the same items of the language; None if a run has no `items_digest`.
         measures: spread by name of the measure; None if a run lacks the measure.
     """
 
@@ -103,7 +103,7 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Return whether all runs were scored on the same items of a language; None if a run does not record it."""
+    """Return whether all runs were scored on the same items of a language; None if a run has no `items_digest`."""
     if items[0] < items[1]:
         return False
     digests = {run.languages[language].items_digest for run in runs if language in run.languages}
@@ -145,7 +145,6 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
         for language in sorted({examples[number].language for number in main}):
             items = [item for item, number in enumerate(main) if examples[number].language == language]
             values = by_pair[pair, items]
-            ends = bootstrap_interval(values, [labels[item] for item in items])
             rows.append(
                 RowDivergence(
                     run=run,
@@ -153,7 +152,7 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
                     language=language,
                     items=len(items),
                     divergence=rounded(values.mean()),
-                    interval=Interval(*ends) if ends else None,
+                    interval=bootstrap_interval(values, [labels[item] for item in items]),
                 )
             )
     return rows

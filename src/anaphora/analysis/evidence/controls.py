@@ -235,7 +235,8 @@ def current(
 ) -> dict[str, Control | None]:
     """Return the stored controls, with None for a control of other weights, items or code than the present ones.
 
-    A notice names the outdated controls. Files of earlier versions do not record the digests and count as outdated.
+    A printed notice names the outdated controls; those of `FURTHER_CONTROLS` are left out. Files of earlier versions do
+    not record the digests and count as outdated.
 
     Args:
         directory: the run directory.
@@ -256,7 +257,7 @@ def current(
 
 
 def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
-    """Read the controls like `read`, but print the error of a damaged file and return untrained controls."""
+    """Read the controls like `read`, but print the error of a damaged file and return None for all of `CONTROLS`."""
     try:
         return read(directory, split)
     except UserError as error:

@@ -60,7 +60,7 @@ def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | No
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderFacts:
-    """The kind of values that the encoder's attention mixes, which limits claims about its heads."""
+    """Kind of values that the encoder's attention mixes, "hidden" or "token"; it limits claims about the heads."""
 
     values: str
 
@@ -215,7 +215,7 @@ class Evidence:
 
     @property
     def is_of_held_out_items(self) -> bool:
-        """Return whether the head was chosen on development items and measured on test items, as p-values require."""
+        """Return True if the head was chosen on development items and measured on test items, as p-values require."""
         return self.split == "test" and self.head.chosen_on == DEVELOPMENT
 
     @property

@@ -115,7 +115,10 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """Return a language's first main items on which the head is "right" and "wrong", by these names."""
+    """Return a language's first main item on which the head is right, as "right", and the first other, as "wrong".
+
+    A key is missing if there is no such item.
+    """
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
     main = is_main(scores.examples)
@@ -127,7 +130,10 @@ def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, 
 
 
 def _balanced_items(measurement: Measurement, most: int, among: Collection[int] | None) -> list[int]:
-    """Return items by turns from piles of equal language, type of cue, and correctness of the answer and the head."""
+    """Return the indices of at most `most` main items, sorted by language and index.
+
+    Items are taken in turn from groups with the same language, type of cue, and correctness of answer and head.
+    """
     scores, head, task_correct = measurement.measured, measurement.head, measurement.task_correct
     main = is_main(scores.examples)
     piles: dict[tuple[str, str, bool, bool], list[int]] = {}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from anaphora.model.pronoun_model import PronounModel
 
 FIRST_UNTRAINED_SEED = 1_000_000
-"""First seed of the untrained models, so large that no run starts from one of them."""
+"""First seed of the untrained models, larger than the seeds of runs."""
 UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
 """Numbers of items, in evenly spaced whole quads, on which an untrained model's head is chosen and then measured."""
 
@@ -175,7 +175,7 @@ def measure_headline(
         data: digest of the development and measured items; computed if None.
 
     Raises:
-        UserError: there are no development items.
+        UserError: there are no development items, or none of stratum main that can be scored.
     """
     if not development:
         raise UserError(

@@ -58,7 +58,10 @@ class RunEvidence:
 
 
 def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder: Path | None = None) -> RunEvidence:
-    """Measure the evidence on a run, or read it from `metrics.json`; controls and verdict are always recomputed.
+    """Measure the evidence on a run, or read it from `metrics.json` if weights, items, code and settings are the same.
+
+    The scores of the heads are always measured, the verdict is always recomputed from the stored controls, and
+    `metrics.json` and its tables are written again.
 
     Args:
         run: the finished run.
@@ -67,7 +70,7 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
         folder: folder with `metrics.json` and the tables, by default the run's directory; locked by the caller.
 
     Raises:
-        UserError: the stored controls are damaged, or the data cannot be read.
+        UserError: the stored controls are damaged, the data cannot be read, or no main item can be scored.
     """
     folder = folder or run.directory
     stored_controls = controls.read(run.directory, settings.split)  # before the work, for they may be damaged
@@ -97,7 +100,7 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
 
 
 def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance: Provenance) -> Evidence | None:
-    """Return stored evidence with the same protocol and provenance; None if there is none."""
+    """Return stored evidence with the same protocol and provenance; None without such evidence."""
     fixed = protocol(settings.protocol, settings.split, run.config)
     for place in dict.fromkeys((folder, run.directory, run.files.directory)):
         stored = evidence_to_replace(place, settings.split)
@@ -107,7 +110,10 @@ def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance:
 
 
 def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
-    """Return the stored evidence if it has the present items, weights and code; otherwise None."""
+    """Return the stored evidence on a split if it is about the present items, weights and code; otherwise None.
+
+    The error of a damaged file is printed.
+    """
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:
         return None

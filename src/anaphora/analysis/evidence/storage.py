@@ -58,6 +58,9 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
     Args:
         run: the trained run.
         language: language of the text; by default the first language with a chosen head.
+
+    Raises:
+        UserError: a file of scores is damaged.
     """
     for place in (run.origin, run.directory):
         if place is None:
@@ -98,17 +101,23 @@ def answer_temperatures(run: Run) -> dict[str, float]:
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write the temperatures of a run's answers to its directory, with `about` their fit and evaluation."""
+    """Write the temperatures of a run's answers to its directory, and return the path.
+
+    Args:
+        run: the run.
+        temperatures: softmax temperature by language.
+        about: further keys of the file, on the fit and the evaluation of the temperatures.
+    """
     path = run.directory / _CALIBRATION
     write_json(path, {"temperatures": temperatures, **about})
     return path
 
 
 def stored_head(run: Run, language: str | None = None) -> Head:
-    """Return the head of `chosen_head`.
+    """Return the head of `chosen_head` after checking that it exists.
 
     Raises:
-        UserError: no head has been chosen yet, or the file of the scores is damaged.
+        UserError: no head has been chosen yet, the model lacks the head, or the file of the scores is damaged.
     """
     head = chosen_head(run, language)
     if head is None:
@@ -220,7 +229,7 @@ def _digest(path: Path) -> str:
 
 
 def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
-    """Return whether stored evidence has the head, weights, items, code and untrained models of the new scores."""
+    """Return True if stored evidence has the head, weights, items, code and untrained models of the new scores."""
     if stored.provenance is None or stored.provenance.measured_on != headline.measured_on:
         return False
     return (stored.head, stored.untrained_models) == (scores.head, scores.untrained_models)

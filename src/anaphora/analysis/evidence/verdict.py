@@ -43,7 +43,7 @@ UNITS = {
     "uniform attention": "share",
     "trained controls": "count",
 }
-"""Unit of each rule's value, as a name of `numbers.format_in_unit`."""
+"""Unit of each rule's value, as `numbers.format_in_unit` takes it."""
 
 NONE_TRAINED: dict[str, Control | None] = dict.fromkeys(CONTROLS)
 """Controls that the verdict requires, none of them trained."""
@@ -145,7 +145,7 @@ def _lift(cell: Cell) -> VerdictRow:
 
 
 def _quads(cell: Cell) -> VerdictRow:
-    """Compare quad accuracy with the baselines' accuracy on single items, which is at least their quad accuracy."""
+    """Return the rule on quad accuracy, against the baselines' accuracy on single items, an upper limit of theirs."""
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
     known = {name: value for name, value in listed.items() if value is not None}
@@ -292,5 +292,5 @@ def _controls(trained: int) -> VerdictRow:
 
 
 def near_chance(accuracy: float | None, chance: float | None) -> bool | None:
-    """Return whether an accuracy is near chance; None if either value is unknown."""
+    """Return True if an accuracy is at most `NEAR_CHANCE` from chance; None if either value is unknown."""
     return None if accuracy is None or chance is None else abs(accuracy - chance) <= NEAR_CHANCE

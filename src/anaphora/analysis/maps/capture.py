@@ -123,7 +123,7 @@ def captured_words(
 def predict_answers(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Answers | None:
-    """Return a model's answers to all items; None if it answers no pronoun questions. It may lack attention."""
+    """Return a model's answers to all items, or None if it answers no pronoun questions; it may lack attention."""
     if not answers_pronouns(prediction):
         return None
     answers = []
@@ -137,7 +137,7 @@ def predict_answers(
 
 
 def answers_pronouns(prediction: Prediction) -> bool:
-    """Return whether a prediction head with these settings predicts candidates."""
+    """Return True if a prediction head with these settings predicts candidates."""
     return not isinstance(prediction, NoPrediction | Label)
 
 
@@ -208,7 +208,11 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens and the attention maps of a text without a pronoun question, (L, H, queries, keys)."""
+    """Return the tokens and the attention maps of a text without a pronoun question, (L, H, queries, keys).
+
+    Raises:
+        UserError: the model takes the pronoun as a second sequence.
+    """
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)
     with torch.inference_mode():

@@ -15,7 +15,7 @@ from anaphora.analysis.maps.norms import normalise_rows
 
 CAPACITY_SCALE = 2**24
 """Integer capacity of a weight of 1; steps of 1 / 2^24 are the resolution of float32 just below 1."""
-_EDGES_AT_ONCE = 20_000
+_EDGES_AT_ONCE = 20_000  # edges between middle layers in one call of the solver
 
 
 def rollout_of_states(maps: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ COLUMNS = {
     "weights": "L x H x T shares of the attention, layer by layer and head by head, each divided by its row's scale",
     "scales": "L x H largest weights of the rows; the weights of a row times its scale sum to 1",
 }
-"""What the columns of the table mean; stored in the file too."""
+"""Descriptions of the columns of the table, also stored in its file."""
 
 _PART = 1024  # rows of a table that is written at once
 
@@ -66,7 +66,12 @@ class QueryRow:
 
 @dataclass(frozen=True)
 class RowWriter:
-    """Writer of attention rows and their items, one part at a time."""
+    """Writer of attention rows and their items, one part at a time.
+
+    Attributes:
+        write_table: function that appends a table to the file of rows.
+        write_text: function that appends a string to the file of items.
+    """
 
     write_table: Any
     write_text: Any
@@ -81,7 +86,7 @@ class RowWriter:
 
 @contextmanager
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[RowWriter]:
-    """Open a file of attention rows and a file of their items (`<stem>_items.jsonl`); both appear at the end.
+    """Open a file of attention rows and a file of their items, `<stem>_items.jsonl`, which appear after the block.
 
     Args:
         path: path of the rows. They are written last, so that the items exist if the rows do.
@@ -107,7 +112,7 @@ def items_path(path: Path) -> Path:
 
 
 def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None:
-    """Write the pronouns' rows as a Parquet file and the items as JSON lines, each atomically."""
+    """Write the pronouns' rows as a Parquet file and the items as JSON lines, each atomically (`attention_file`)."""
     numbered = enumerate(records)
     with attention_file(path) as file:
         while part := list(islice(numbered, _PART)):

@@ -67,6 +67,9 @@ def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.f
 
     Returns:
         (L, H, W, W), in the order of `word_weights`.
+
+    Raises:
+        ValueError: `weights` has another shape.
     """
     if weights.ndim != 4 or weights.shape[2:] != (len(words), len(words)):
         raise ValueError(

@@ -10,7 +10,7 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 @dataclass(frozen=True, kw_only=True)
 class KnockoutLoss:
-    """Task accuracy lost by knockout of one kind of edge, and the attention mass removed.
+    """Task accuracy lost by knockout of one kind of edge, and the mean attention mass removed; None without items.
 
     Attributes:
         items: number of items with such an edge, over which the means are taken. None in files of earlier versions,
@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Knockout:
-    """Results in one scope by kind of edge: "gold", "distractor", "cue", "matched_*" and "value_zeroing"."""
+    """Knockout losses in one scope by kind of edge: "gold", "distractor", "cue", "matched_*" and "value_zeroing"."""
 
     gold_minus_matched: Difference
     edges: dict[str, KnockoutLoss] = field(default_factory=dict, metadata=OTHER_KEYS)
@@ -52,7 +52,7 @@ class SingleAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeAblation:
-    """Task accuracy lost when the best k heads are ablated, and by random sets of as many heads in the same layers."""
+    """Task accuracy lost when the best k heads are ablated, and when random sets of k heads in the same layers are."""
 
     k: int
     heads: tuple[tuple[int, int], ...]
@@ -70,7 +70,7 @@ class HeadAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flipped:
-    """Share of right answers that flip to the answer of the minimal pair's other sentence, with its interval."""
+    """Share of correct answers that flip to the answer of the minimal pair's other sentence, with its interval."""
 
     flipped: float | None
     interval: Interval | None
@@ -78,7 +78,7 @@ class Flipped:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedByCount:
-    """Share of right answers that flip when the best k heads are patched."""
+    """Share of correct answers that flip when the best k heads are patched."""
 
     k: int
     flipped: float | None
@@ -99,7 +99,7 @@ class PatternPatching:
 
     Attributes:
         pairs: number of items whose minimal pair has equal lengths and differs in one word.
-        skipped: number of items with another minimal pair.
+        skipped: number of items whose minimal pair is of another form.
         aligned: results for minimal pairs of any lengths.
     """
 
@@ -128,7 +128,7 @@ class PatternPatching:
 
     @property
     def uses_aligned(self) -> bool:
-        """Return whether no pair differs in one word, as with cues of two Chinese characters, so that all are used."""
+        """Return True if no pair differs in one word, as with cues of two Chinese characters, so that all are used."""
         return self.layer.flipped is None and self.aligned is not None
 
 
@@ -158,9 +158,9 @@ class HeadLevel:
         antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to
             antecedent are zeroed.
         other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
-        pairs: number of items in minimal pairs of any lengths with right answers to both sentences.
+        pairs: number of items in minimal pairs of any lengths with correct answers to both sentences.
         patch_flips: share of these items whose answer follows the other sentence's row.
-        exchange_items: number of items with a right answer and a distractor.
+        exchange_items: number of items with a correct answer and a distractor.
         exchange_flips: share of these items whose answer becomes the distractor when the weights of antecedent and
             distractor are exchanged.
         doses: effects of removing equal weights on either side.

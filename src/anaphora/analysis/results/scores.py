@@ -90,17 +90,17 @@ class Cell:
 
     Attributes:
         items: number of items.
-        task_accuracy: accuracy of the model's answers.
+        task_accuracy: accuracy of the model's answers; None without a prediction head.
         candidate_accuracy: share of items with the antecedent as the head's strongest candidate.
         quad_accuracy: share of complete quads in which the head is right on every item; None without complete quads.
         minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
         open_accuracy: share of items with the antecedent as the strongest of all words.
-        focal_accuracy: share of items with the antecedent as the strongest focal candidate.
+        focal_accuracy: share of items with the antecedent as the strongest of the candidates that the cue may pick.
         antecedent_mass: mean weight of the head on the antecedent.
         lift: antecedent mass over the antecedent's share of the tokens.
         chance: mean share of candidates that are antecedents.
         intervals: 95 % intervals of the measures above.
-        baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty if the cell has no comparison.
+        baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty in cells by type of cue.
     """
 
     items: int
@@ -152,6 +152,9 @@ class LanguageScores(Cell):
 
     Attributes:
         items_digest: digest of the items, equal for runs scored on the same items; None in files of earlier versions.
+        set, role: scores by kind of cue; None without such items.
+        types: scores by type of cue, without baselines.
+        worst_template: None if the items have no templates.
     """
 
     items_digest: str | None = None

@@ -57,7 +57,7 @@ def from_json(kind: type[T], content: Any, path: str = "") -> T:
 
 
 def to_json(value: Any) -> Any:
-    """Return a dataclass as plain dictionaries, lists, numbers and strings."""
+    """Return a dataclass as plain dictionaries, lists, numbers and strings, without fields at their default."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields, rest = fields_of(type(value))
         plain = {
@@ -126,7 +126,7 @@ def fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str |
 
 
 def has_default(field: dataclasses.Field[Any]) -> bool:
-    """Return whether a field has a default, so that its key may be missing."""
+    """Return True if a field has a default, so that its key may be missing."""
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 

@@ -17,7 +17,7 @@ from anaphora.data.example import Example
 
 _BINS = 10
 _LARGEST_LOG = 4.0
-"""Bound of the logarithm of a temperature."""
+"""Largest absolute logarithm of a temperature."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,12 @@ def shares_at(logs: Floats, temperature: float) -> Floats:
 
 
 def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, float]:
-    """Return the temperature that maximises the likelihood of the right answers, for each language."""
+    """Return the temperature of `fit_temperature` for each language.
+
+    Args:
+        examples: the N items.
+        logs: log-probabilities of the answers, (N, M + 1).
+    """
     right = right_answers(examples, logs.shape[1])
     return {
         language: fit_temperature(logs[items], right[items]) for language, items in _items_by_language(examples).items()
@@ -55,9 +60,9 @@ def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, flo
 
 
 def fit_temperature(logs: Floats, right: Bools) -> float:
-    """Return the temperature that minimises the negative log-likelihood of the right answers.
+    """Return the temperature, from exp(-4) to exp(4), that minimises the negative log-likelihood of the right answers.
 
-    It is 1 if the model can give no item's right answer.
+    Items to which the model cannot give the right answer are left out; without any other item it is 1.
 
     Args:
         logs: log-probabilities of the answers, (N, M + 1).
@@ -81,7 +86,13 @@ def fit_temperature(logs: Floats, right: Bools) -> float:
 def calibration_by_language(
     examples: Sequence[Example], logs: Floats, temperatures: Mapping[str, float]
 ) -> list[LanguageCalibration]:
-    """Return the calibration of the answers in each language."""
+    """Return the calibration of the answers in each language.
+
+    Args:
+        examples: the N items.
+        logs: log-probabilities of the answers, (N, M + 1).
+        temperatures: temperature of each language; 1 if it is missing.
+    """
     right = right_answers(examples, logs.shape[1])
     rows = []
     for language, items in _items_by_language(examples).items():

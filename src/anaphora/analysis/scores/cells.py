@@ -65,7 +65,9 @@ def rounded(value: float | np.floating | None) -> float | None:
 def bootstrap_interval(
     values: ArrayLike, labels: Sequence[tuple[str, str]], bounds: tuple[float, float] = (-1.0, 1.0)
 ) -> Interval | None:
-    """Return the rounded 95 % cluster bootstrap interval of a mean; None for NaN values or without `has_interval`.
+    """Return the rounded 95 % cluster bootstrap interval of a mean.
+
+    None if a value is NaN or the clusters do not determine an interval (`has_interval`).
 
     Args:
         values: shares, or differences of shares.
@@ -83,7 +85,7 @@ def rounded_interval(ends: tuple[float, float] | None) -> Interval | None:
 
 
 def by_language_and_kind(rows: Iterator[tuple[str, str, T]]) -> Groups[T]:
-    """Return (language, kind, content) tuples as {language: {kind: content}}."""
+    """Return tuples (language, kind, content) as {language: {kind: content}}."""
     groups: Groups[T] = {}
     for language, kind, content in rows:
         groups.setdefault(language, {})[kind] = content

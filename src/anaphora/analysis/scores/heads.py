@@ -55,8 +55,7 @@ class HeadScores:
         examples: the N scored items.
         kept: index of each scored item among the records, (N,).
         attending_layers: indices of the layers with attention.
-        candidate_accuracy: 1 if the candidate with the largest weight is an antecedent; in a tie among k, 1 / k for
-            each antecedent.
+        candidate_accuracy: 1 if the strongest candidate is an antecedent; in a tie among k, 1 / k for each antecedent.
         focal_accuracy: candidate accuracy among the candidates that the cue may pick.
         open_accuracy: accuracy among all words except the pronoun and special tokens; any word of an antecedent is
             right.
@@ -108,11 +107,11 @@ class HeadScores:
 def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
     """Score every head on every item that can be scored.
 
-    Items without an antecedent, without a distractor, or with a candidate without tokens are left out and counted in
-    `HeadScores.dropped`.
+    Items that cannot be scored (`DROP_REASONS`) are left out and counted in `HeadScores.dropped`.
 
     Raises:
-        UserError: there are no records, or they differ in layers or heads.
+        UserError: there are no records, they differ in layers or heads, or the factor `focal` of an item excludes its
+            antecedents.
     """
     dropped: Counter[str] = Counter()
     parts: list[dict[str, NDArray[Any]]] = []
@@ -122,13 +121,10 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
     shape: tuple[int, ...] | None = None
     for first, batch in _batches(records):
         for record in batch:
-            if shape is None:
-                shape = record.weights.shape[:2]
-            if record.weights.shape[:2] != shape:
-                raise UserError(
-                    f"weights: one record has {record.weights.shape[:2]} layers and heads; "
-                    f"expected {shape} as in the first"
-                )
+            own = record.weights.shape[:2]
+            shape = shape or own
+            if own != shape:
+                raise UserError(f"weights: one record has {own} layers and heads; expected {shape} as in the first")
             attending.update(attending_layers(record.weights))
         reasons = [reason_to_drop(record.example) for record in batch]
         dropped.update(reason for reason in reasons if reason is not None)
@@ -181,6 +177,9 @@ def choose_head(scores: HeadScores) -> Head:
     """Return the head with the best candidate accuracy on the main items of a development split.
 
     Selection biases the accuracy of the best of L * H heads upwards, so it must be reported on another split.
+
+    Raises:
+        UserError: there is no main item.
     """
     return ranked_heads(scores)[0]
 
@@ -190,6 +189,9 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
 
     Differences below 1e-9 count as ties. Ties go to the head with more antecedent mass, then to the lower layer and
     head. Heads without weight on any candidate come last.
+
+    Raises:
+        UserError: there is no main item.
     """
     main = scores.select(is_main(scores.examples))
     if not main.examples:
@@ -219,7 +221,7 @@ def mean_chance(scores: HeadScores) -> float:
 
 
 def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[AttentionRecord]]]:
-    """Yield batches of consecutive records with the index of their first record, in bounded memory."""
+    """Yield the index of the first record and the records of each batch, which ends at `_BATCH_WEIGHTS` weights."""
     batch: list[AttentionRecord] = []
     held, first = 0, 0
     for record in records:
@@ -249,7 +251,7 @@ class _FlatRecords:
 
     Attributes:
         lengths: number of tokens of each item, (n,).
-        spans, words, owner: character span (K, 2), word index (K,) and item index (K,) of each token.
+        spans, words, owner: character span (K, 2), word index or -1 (K,) and item index (K,) of each token.
         sizes: number of candidates of each item, (n,).
         mention_owner, slot: item index of each candidate and its index within the item, (C,) each.
         mention_tokens: tokens of each candidate.
@@ -388,10 +390,10 @@ def _concatenated(parts: Sequence[dict[str, NDArray[Any]]], shape: tuple[int, ..
     for part in parts:
         count, size = part["present"].shape
         rows = slice(start, start + count)
-        for name in ("present", "gold"):
-            joined[name][rows, :size] = part[name]
-        for name in MEASURES:
-            joined[name][rows] = part[name].reshape(count, *shape)
-        joined["candidate_mass"][rows, ..., :size] = part["candidate_mass"].reshape(count, *shape, size)
+        for name, whole in joined.items():
+            if name in MEASURES:
+                whole[rows] = part[name].reshape(count, *shape)
+            else:  # padded with 0 after the batch's candidates
+                whole[rows, ..., :size] = part[name].reshape(count, *whole.shape[1:-1], size)
         start += count
     return joined

@@ -43,7 +43,7 @@ def mean_of_groups(values: Floats) -> Floats:
 
 
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
-    """Return the share of minimal pairs in which all items are right; 0 for any policy by position or entity.
+    """Return the share of minimal pairs in which all items are right; 0 for a policy that ignores the cue.
 
     Args:
         correct: correctness of the items in [0, 1], (N, ...).
@@ -70,12 +70,12 @@ def items_of_minimal_pairs(examples: Sequence[Example]) -> list[list[int]]:
 
 
 def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
-    """Return a map from each item to the next item of its minimal pair, in a cycle."""
+    """Return the index of the next item in each item's minimal pair, in a cycle; items without a pair are left out."""
     return {one: other for items in items_of_minimal_pairs(examples) for one, other in cyclic_pairs(items)}
 
 
 def cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return each item with its successor; the successor of the last item is the first."""
+    """Return an iterator over each item with its successor; the successor of the last item is the first."""
     return pairwise([*items, items[0]])
 
 
@@ -83,8 +83,8 @@ def quads_of(examples: Sequence[Example]) -> list[str]:
     """Return the name of each item's quad if it is complete (two cues by two orders), else "".
 
     Groups with two pronouns per sentence and octads (a quad in each of two voices) count as quads of eight items.
-    Larger groups do not count, because being right in all of 36 items is much harder than in all of 4. Items without
-    the factor `order` are a quad if the same two candidates occur in both orders, each once as the antecedent.
+    Larger groups do not count, because being right in all of 36 items is much harder than in all of 4. Without the
+    factor `order`, four items are a quad if the same two candidates occur in both orders, each once as the antecedent.
     """
     members: dict[str, list[Example]] = {}
     for example in examples:

@@ -27,7 +27,7 @@ _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
 def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
-    """Return whether clusters determine an interval: there are two or more and, if all are equal, enough of them.
+    """Return True if clusters determine an interval: there are two or more and, if all are equal, `fewest_clusters`.
 
     K clusters that vary at random all lie on one side of the true mean with probability 2 / 2^K (the sign test). At
     the 95 % level, up to five clusters may therefore be equal by chance, which does not justify an interval of width 0.
@@ -75,6 +75,9 @@ def cluster_interval(
 
     Returns:
         The two ends, or None if the clusters do not determine an interval (`has_interval`).
+
+    Raises:
+        ValueError: the numbers of values and labels differ.
     """
     from scipy import special
 
@@ -105,9 +108,9 @@ def cluster_interval(
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
     """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
-    Antecedents are relabelled within groups, with the same draw for all heads. A head's p-value is the share of draws
-    in which the best of all heads is at least as accurate as this head was. The statistic is that of `choose_head`, so
-    the chosen head has the smallest p-value. NaN in layers without attention.
+    Antecedents of main items are relabelled within groups, with the same draw for all heads. A head's p-value is the
+    share of draws in which the best of all heads is at least as accurate as this head was. The statistic is that of
+    `choose_head`, so the chosen head has the smallest p-value. NaN in layers without attention.
     """
     main, layers = scores.select(is_main(scores.examples)), list(scores.attending_layers)
     strongest = strongest_candidates(main)[:, layers].reshape(len(main.examples), -1, main.gold.shape[1])
@@ -128,7 +131,7 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
 
 
 def holm(p_values: Sequence[float]) -> Floats:
-    """Correct p-values for multiple testing by Holm 1979, which needs no independence; keep their order."""
+    """Return p-values corrected for multiple testing by Holm 1979, which needs no independence, in the given order."""
     raw = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(raw)
     corrected = np.empty_like(raw)
@@ -177,6 +180,9 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
 
     Returns:
         (K,) and (draws, K), macro means over cells of language, kind and type.
+
+    Raises:
+        ValueError: there are no items.
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")

@@ -37,7 +37,7 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateRow:
-    """Scores of one head on the items of one template; a row of tables/templates_<split>.csv."""
+    """Scores of one head on the items of one template, a row of tables/templates_<split>.csv."""
 
     language: str
     stratum: str
@@ -67,8 +67,8 @@ def summarise(
             on items that were not measured. R may be 0.
 
     Returns:
-        Scores on main items by language, and on other items by stratum. Intervals resample templates, or groups or
-        items without templates. Values have 6 decimal places; None marks what cannot be computed.
+        Scores on main items by language, and on other items by language and stratum. Intervals resample templates, or
+        groups or items without templates. Values have 6 decimal places; None marks values that cannot be computed.
 
     Raises:
         ValueError: the shape of an array does not match N.
@@ -281,7 +281,7 @@ def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
 
 
 def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTemplate | None:
-    """Return the template with the lowest candidate accuracy, in a tie the one with the lowest task accuracy."""
+    """Return the template with the lowest candidate accuracy, then task accuracy; None without templates."""
     names = factor_values(table.examples, "template")
     rows = []
     for name in dict.fromkeys(name for name in names[items] if name):

@@ -1,4 +1,4 @@
-"""Accuracy table of runs and shortcuts on the same items, with paired intervals.
+"""Accuracy of runs and shortcuts on the same items, with paired bootstrap intervals.
 
 N items, S runs.
 """
@@ -24,10 +24,10 @@ from anaphora.runs.directory import Run
 from anaphora.settings.model.encoder import check_length
 
 MODEL = "model"
-"""Name of the runs' row."""
+"""Policy name of the runs."""
 
 NONE_OF_THEM = "none_of_them"
-"""Name of the policy that never picks a candidate."""
+"""Name of the policy that answers "none of them" to every item."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class ItemAnswers:
         return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
-        """Yield the name, correctness and number of right decisions of every policy, (runs or fits, N) each.
+        """Yield each policy's name, correctness and number of correct decisions, (runs or fits, N) each.
 
-        An item with M candidates has M decisions, whether each candidate is an antecedent. Shortcuts that do not apply
-        to all items are left out.
+        An item with M candidates has M decisions, whether each candidate is an antecedent. The runs come first.
+        Shortcuts that do not apply to all items are left out, and so is `NONE_OF_THEM` if every item has an antecedent.
         """
         sizes = np.array([len(example.candidates) for example in self.examples])
         antecedents = np.array([len(example.antecedents) for example in self.examples])
@@ -101,10 +101,10 @@ def require_pronoun_head(run: Run) -> None:
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Check that the factors `by` and `contrast` exist in the items, and that `contrast` has two values.
+    """Check that the factors `by` (crossed as "a+b") and `contrast` exist, and that `contrast` has two values.
 
     Raises:
-        UserError: a factor is unknown, or `contrast` has another number of values.
+        UserError: a factor is unknown, or `contrast` does not have two values.
     """
     known = sorted({name for example in examples for name in example.factors})
     single = [("by", name) for crossed in by for name in crossed.split("+")]
@@ -125,10 +125,11 @@ class PolicyAccuracy:
 
     Attributes:
         factor, value: factor and value that define the group; "" for all items.
+        accuracy: mean over runs or fits.
         lowest, highest: range of accuracies over runs or fits; None for a single run or fit.
         minimal_pair_accuracy: share of minimal pairs with every item right; None without minimal pairs.
-        decision_accuracy: share of right decisions, one per candidate.
-        silent: share of answers "none of them".
+        decision_accuracy: share of correct decisions, one per candidate.
+        silent: share of answers "none of them"; 0 for shortcuts.
         model_minus: the model's accuracy minus the policy's accuracy on the same items.
     """
 
@@ -167,7 +168,7 @@ def accuracy_table(
     Args:
         items: items with the answers of runs; shortcuts that do not apply to all items are left out.
         by: names of factors; "a+b" crosses two factors.
-        contrast: name of a factor with two values.
+        contrast: name of a factor with two values, by which the accuracies are compared; None for no comparison.
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:

@@ -1,7 +1,8 @@
 """Rules that pick a mention's antecedent from the earlier mentions, as baselines for attention heads.
 
 They follow Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011, but use only English words: no parse,
-entity types or speakers. Gender and number come from the word lists below and from the names of the built-in corpus.
+entity types or speakers. Number and gender come from word lists, gender also from the first names of the built-in
+corpus.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _PLURAL_WORDS = frozenset(_PLURAL.split())
 
 
 class AgreementFeatures(NamedTuple):
-    """Person (1 to 3), number and gender of a mention; None is unknown and agrees with any value."""
+    """Person (1 to 3), number and gender ("male", "female", "thing"); None is unknown and agrees with any value."""
 
     person: int
     plural: bool | None
@@ -65,17 +66,17 @@ def nearest(_mention: CandidateMention, earlier: list[CandidateMention], _text: 
 
 
 def head_match(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """Return the nearest mention with the same head word, ignoring case; without one the nearest mention."""
+    """Return the nearest earlier mention with the same head word, ignoring case, or else the nearest mention."""
     wanted = _casefolded(text, mention.head)
     return next((one for one in reversed(earlier) if _casefolded(text, one.head) == wanted), earlier[-1])
 
 
 def sieve(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """Return the nearest mention that passes the first sieve that any mention passes.
+    """Return the nearest earlier mention that meets the first condition met by any mention.
 
-    The sieves are: 1. the same mention, ignoring case; 2. the same head word; 3. agreement in person, number and gender
-    (`agreement_features`); 4. any mention. First-person pronouns agree only with first-person pronouns, because
-    speakers are unknown.
+    The conditions are: 1. the same words; 2. the same head word, both ignoring case; 3. agreement in person, number and
+    gender (`agreement_features`); 4. none. Pronouns of the first or second person agree only with pronouns of the same
+    person, because speakers are unknown.
     """
     whole, head, own = (
         _casefolded(text, mention.whole),
@@ -102,7 +103,7 @@ RULES: dict[str, Callable[[CandidateMention, list[CandidateMention], str], Candi
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
-    """Return whether each rule picks an antecedent; unlike heads, rules get the earlier mentions.
+    """Return whether each rule picks an antecedent, by name; rules choose among the earlier mentions of candidates.
 
     Raises:
         ValueError: no candidate precedes the mention.
@@ -123,10 +124,11 @@ def rule_hits(example: Example) -> dict[str, bool]:
 def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
     """Return the person, number and gender of a mention by its words.
 
-    Pronouns have their own features. Other mentions are third person. They are plural if they contain "and", if the
-    head or the first word is a plural word ("these", "people"), or if the head is in lower case and ends in s. Their
-    gender is that of the head word, else of another word that is a title, a word for men or women or a first name,
-    except the owner in a possessive.
+    The features of a pronoun head come from a table. Other mentions are third person. They are plural if they contain
+    "and", if the head or the first word is a plural word ("these", "people"), or if the head is in lower case and ends
+    in s, but not ss, us or is; else they are singular. Their gender is that of the head word, else of the first other
+    word that is a title, a word for men or women or a first name, except the owner in a possessive. It is None without
+    such a word or with "and".
     """
     head_word = _casefolded(text, head)
     if head_word in _PRONOUN_FEATURES:
@@ -144,7 +146,7 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
 
 
 def agree(one: AgreementFeatures, other: AgreementFeatures) -> bool:
-    """Return whether two mentions agree: no feature known for both differs."""
+    """Return True if no feature that is known for both mentions differs."""
     return all(left is None or right is None or left == right for left, right in zip(one, other, strict=True))
 
 

@@ -1,7 +1,8 @@
-"""Heads as antecedent selectors, Clark et al. 2019, section 4.3: does a mention's head word attend to an antecedent's?
+"""Accuracy of attention heads as antecedent selectors, after Clark et al. 2019, section 4.3.
 
-Weights are summed over a word's subwords as keys and averaged over them as queries. Special tokens and the mention
-itself are excluded. N items, F choice sets, L layers, H heads.
+An attention head is right if the mention's head word attends most to an antecedent's head word. Weights are summed over
+a word's subwords as keys and averaged over them as queries. Special tokens and the mention itself are excluded.
+N items, F choice sets, L layers, H heads.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ def form_of(example: Example) -> str:
 
 
 def has_preceding_antecedent(example: Example) -> bool:
-    """Return whether an antecedent precedes the mention."""
+    """Return True if an antecedent precedes the mention."""
     return any(example.candidates[index][0] < example.pronoun for index in example.antecedents)
 
 
 def selection_hits(record: AttentionRecord) -> Hits:
-    """Return the correctness of each head's argmax in each of `CHOICE_SETS`: (F, L, H); 1 / k for each word in a tie.
+    """Return the correctness of each head's argmax in each of `CHOICE_SETS`: (F, L, H).
 
-    A word is right if it contains an antecedent's head word. Among "mentions" only earlier mentions count. NaN in
-    layers without attention.
+    A word is right if it overlaps an antecedent's head word; in a tie, the share of tied words that are right counts.
+    A head without weights, or an empty choice set, gets 0. NaN in layers without attention.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
@@ -86,14 +87,14 @@ class Selections:
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Return every head's accuracy, (L, H); NaN in layers without attention."""
+        """Return every head's accuracy, (L, H); NaN in layers without attention or without items in the column."""
         accuracy: NDArray[np.float64] = self.hits[self.items(column), CHOICE_SETS.index(field)].mean(
             axis=0, dtype=np.float64
         )
         return accuracy
 
     def best(self, field: str, column: str) -> Head:
-        """Return the head with the highest accuracy, the first in a tie."""
+        """Return the head with the highest accuracy; in a tie, that of the lowest layer, then the lowest head."""
         accuracy = self.accuracy(field, column)
         layer, head = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
         return Head(int(layer), int(head))
@@ -105,6 +106,8 @@ class Selections:
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
     """Collect the selections of all heads from records in any order, each with the index of its example.
+
+    Examples without a record get 0.
 
     Raises:
         ValueError: there are no records.
@@ -171,11 +174,15 @@ def selection_table(
     Args:
         development: selections on the split on which heads are chosen.
         measured: selections of the same model on the reported split.
-        untrained: pairs of such selections of untrained models.
+        untrained: selections of each untrained model on these two splits.
         by: names of factors; the rows are repeated on the items with each value, with the same heads.
 
     Returns:
-        One row per subset, selector, choice set and column; columns without items are left out.
+        One row per subset, selector, choice set and column. Columns without items are left out; heads have no rows in
+        columns without development items.
+
+    Raises:
+        ValueError: no candidate precedes the mention of a measured item.
     """
     rules = [rule_hits(example) for example in measured.examples]
     by_rule = {name: np.array([one[name] for one in rules], dtype=np.float64) for name in RULES}
@@ -246,7 +253,7 @@ class _Cell:
 
 
 def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
-    """Return the accuracy of every head by choice set and column; layers without attention have no rows."""
+    """Return every head's accuracy by choice set and column, except empty columns and layers without attention."""
     return [
         HeadSelection(split=split, field=field, column=column, layer=layer, head=head, accuracy=rounded(float(value)))
         for field in CHOICE_SETS

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 PART_ITEMS = 512
-"""Number of items tokenized at a time, and smallest number of items in a part of a split."""
+"""Number of items at which a part of a split is complete."""
 PART_CHARACTERS = 400_000
-"""Total length in characters from which a part ends with fewer items."""
-_SAMPLE = 64  # items from whose lengths sizes are estimated
+"""Total length in characters at which a part is complete with fewer items."""
+_SAMPLE = 64  # items sampled to estimate sizes
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return a selection of at most `most` items in whole groups, evenly spaced; all items for None."""
+        """Return a selection of about `most` items in whole groups, evenly spaced; all items for None."""
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -70,7 +70,10 @@ class Selection:
         )
 
     def parts(self) -> list[list[int]]:
-        """Return the item indices in parts of about `PART_ITEMS`, with whole groups and ascending indices."""
+        """Return the item indices, ascending in each part, in parts of whole groups.
+
+        A part ends after the group with which it has `PART_ITEMS` items or `PART_CHARACTERS` characters.
+        """
         parts: list[list[int]] = [[]]
         characters = 0
         for members in items_by_group(self.groups).values():
@@ -82,7 +85,7 @@ class Selection:
         return [sorted(part) for part in parts]
 
     def shard(self, number: int, count: int) -> list[list[int]]:
-        """Return the parts of shard `number` of `count`, numbered from 1.
+        """Return the parts of shard `number` of `count`; shards are numbered from 1.
 
         Raises:
             UserError: there are fewer parts than shards.
@@ -106,7 +109,7 @@ def _read_sorted(
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Return a selection of at most `most` items from a split of a corpus.
+    """Return a selection of about `most` items in whole groups from a split of a corpus; all items for None.
 
     Raises:
         UserError: the split is empty.
@@ -128,10 +131,10 @@ def single_item(item: Example | Text) -> Selection:
 
 @dataclass(frozen=True)
 class ExtractedBatch:
-    """Attention rows that are written at once.
+    """Attention rows that are written together.
 
     Attributes:
-        items: fields of each item as JSON values, with its index.
+        items: fields of each item as JSON values, with its index as "item"; each item is in one batch only.
         rows: attention rows of the pronouns or query words.
         scores: table of the items that can be scored (`scores_table`); None for texts.
     """
@@ -150,7 +153,8 @@ class Extractor:
         selection: the items.
         words: query words in texts; empty for all words.
         chunk_tokens: maximum number of tokens in a chunk of a text.
-        most_weights: maximum number of attention weights in memory, over all layers and heads.
+        most_weights: maximum number of attention weights in memory, over all layers and heads, unless one item has
+            more.
     """
 
     run: Run
@@ -160,10 +164,10 @@ class Extractor:
     most_weights: int
 
     def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
-        """Yield the rows of the items in batches, in the order of the parts.
+        """Yield the rows of the items in batches, in the order of the parts; texts without a query word have no rows.
 
         Raises:
-            UserError: an item is too long for the model or has no query word.
+            UserError: an item, or `chunk_tokens` for texts, is too long for the model.
         """
         for part in parts:
             count = max(1, len(part) // PART_ITEMS)  # a large group makes a large part
@@ -233,7 +237,7 @@ class Extractor:
         return self.run.config.model.layers, heads_of(self.run.config.model.attention)
 
     def estimate(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """Estimate the number of rows of the parts and their bytes on disk, from a sample of items."""
+        """Estimate the number of rows of the parts and their size on disk in bytes, from a sample of items."""
         numbers = [number for part in parts for number in part]
         sample = list(dict.fromkeys(numbers[index * len(numbers) // _SAMPLE] for index in range(_SAMPLE)))
         items = [self.selection.read([number])[0] for number in sample]

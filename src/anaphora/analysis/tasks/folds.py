@@ -26,13 +26,16 @@ from anaphora.settings.run import Config
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
     """Return the dev splits of all folds, with the answers of the folds' runs and of shortcuts fitted on each fold.
 
+    A fold's runs are sorted by seed, and runs of the same rank are joined over folds: S runs per fold give S answers.
+
     Args:
         runs: runs of all folds.
         progress: callback for progress messages.
         by: names of factors that the items must have.
 
     Raises:
-        UserError: the items lack a factor, or a run was trained on other items.
+        UserError: no item has a factor of `by`, a run was trained on other items than its corpus now has, or a text is
+            too long for a model.
     """
     by_fold: dict[int, list[Run]] = {}
     for run in sorted(runs, key=lambda one: one.config.seed):
@@ -71,7 +74,9 @@ def check_folds(runs: Sequence[Run]) -> None:
     """Check that runs cover all folds of one corpus, with equally many runs per fold.
 
     Raises:
-        UserError: a run does not belong to the folds, or the numbers of runs differ.
+        UserError: there are no runs; a run was not trained on folds, answers no pronoun questions, or chose its weights
+            on its held-out fold; or the runs differ in other settings, in their number per fold, or not in fold and
+            seed.
     """
     if not runs:
         raise UserError("runs ([]) must name the runs of all folds")
@@ -96,10 +101,10 @@ def check_folds(runs: Sequence[Run]) -> None:
 
 
 def require_same_recipe(runs: Sequence[Run]) -> None:
-    """Check that runs differ only in fold and seed, including the runs that they started from.
+    """Check that runs, and the runs that they started from, differ only in name, folder, fold and seed.
 
     Raises:
-        UserError: a run has other settings; the message names the first such run.
+        UserError: the settings of a run differ from those of the first run.
     """
     for run in runs:
         if _without_fold_and_seed(run.config) != _without_fold_and_seed(runs[0].config):
@@ -126,5 +131,5 @@ def fold_count(run: Run) -> int:
 
 
 def fold_of(run: Run) -> int:
-    """Return the index of a run's held-out fold."""
+    """Return the index of a run's held-out fold, from 0; 0 without cross-validation."""
     return int(getattr(run.config.data, "fold", 0))

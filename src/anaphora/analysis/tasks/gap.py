@@ -1,4 +1,4 @@
-"""GAP scores: F1 of decisions whether the pronoun means each name, as in Webster et al. 2018.
+"""GAP scores: F1 of the decisions on whether the pronoun refers to each name, as in Webster et al. 2018.
 
 S models, N items, up to M candidates, D bootstrap samples.
 """
@@ -34,12 +34,12 @@ class GapScore:
 
     Attributes:
         f1, precision, recall: scores over the decisions on all names.
-        masculine, feminine: F1 on the items with a masculine or feminine pronoun.
+        masculine, feminine: F1 on the items with a masculine or feminine pronoun; NaN without such items.
         bias: feminine / masculine F1; 1 means no bias.
         weighted_bias: bias with items weighted such that both genders have the same distribution over quintiles of the
             number of names in a text.
         interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap intervals over texts, with the same
-            samples for all models.
+            samples for all models; NaN if the texts do not determine an interval.
     """
 
     items: int
@@ -97,7 +97,7 @@ def score_columns(score: GapScore) -> dict[str, float]:
 
 
 def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:
-    """Return the scores of random choices and of rules that pick one of two names per item."""
+    """Return the scores of random choices and of three rules, each of which picks one of two names per item."""
     policies: dict[str, Callable[[Example], Floats]] = {
         "nearest": nearest,
         "first": first,
@@ -111,7 +111,7 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
 
 
 def _random_decisions(items: int, seed: int) -> Decisions:
-    """Return random choices between two names as decisions: (S, N, 2)."""
+    """Return `_BLIND_CHOICES` sets of random choices between two names as decisions: (S, N, 2)."""
     choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, items))
     decisions: Decisions = choices[:, :, None] == np.arange(2)
     return decisions
@@ -121,7 +121,7 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
     """Return the examples after checking that each has two names and a gender.
 
     Raises:
-        UserError: an example has other candidates or no gender, or there are no examples.
+        UserError: an example does not have two candidates or lacks a gender, or there are no examples.
     """
     for number, example in enumerate(examples):
         if len(example.candidates) != 2 or example.factors.get("gender") not in ("male", "female"):
@@ -137,7 +137,9 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
 def f1_difference(
     decisions: Decisions, other: Decisions, examples: Sequence[Example]
 ) -> tuple[float, tuple[float, float]]:
-    """Return the difference in mean F1 between two sets of decisions on the same items, with its paired interval.
+    """Return the difference in mean F1 between two sets of decisions, first minus other, with its paired interval.
+
+    The 95 % percentile interval resamples texts; it is NaN if the texts do not determine one.
 
     Args:
         decisions, other: decisions of the models, (S, N, M), as for `gap_score`.
@@ -177,7 +179,7 @@ def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Float
 
 
 def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return the numbers of hits, false alarms and misses of each item: (S, N, M) -> (S, N, 3)."""
+    """Return the numbers of true positives, false positives and false negatives: (S, N, M) -> (S, N, 3)."""
     gold = gold_decisions(examples, decisions.shape[2])
     counts: NDArray[np.int64] = np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2)
     return counts
@@ -192,7 +194,7 @@ def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
 
 
 def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
-    """Return a mask of the antecedents: (N, M)."""
+    """Return a mask of the antecedents among at most M = `most` candidates: (N, M)."""
     gold = np.zeros((len(examples), most), dtype=np.bool_)
     for number, example in enumerate(examples):
         gold[number, list(example.antecedents)] = True
@@ -206,7 +208,7 @@ def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
 
 
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return F1 from weights of the items (D, N) and hits, false alarms and misses (S, N, 3): (D, S)."""
+    """Return F1 from weights of the items (D, N) and the counts of `_confusion_counts` (S, N, 3): (D, S)."""
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
     # F1 is 0 without any decision or antecedent.
     f1: Floats = 2 * hits / np.maximum(2 * hits + alarms + misses, 1)
@@ -219,7 +221,7 @@ def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]
     Args:
         gender: mask of these items, (N,).
         weights: weights of the items in D samples, (D, N).
-        counts: true positives, false positives and false negatives, (S, N, 3).
+        counts: result of `_confusion_counts`, (S, N, 3).
 
     Returns:
         (D,), NaN where the items' total weight is zero.
@@ -275,9 +277,9 @@ def parallelism(example: Example) -> Floats:
     """Score candidates by parallel roles, after the parallelism baseline of Webster et al. 2018: (M,).
 
     Roles come from neighbouring words. A mention is possessive before 's, a subject at the start of a sentence or after
-    punctuation or a conjunction, else an object. "he" and "she" are subjects, "him" is an object, "his" is possessive;
-    "her" is an object before punctuation, a preposition or a conjunction, else possessive. Candidates with a mention in
-    the pronoun's role come first, then the nearest.
+    punctuation or a conjunction, else an object. "he" and "she" are subjects, "his" and "hers" are possessive; "her" is
+    an object at the end of the text or before punctuation, a preposition, a conjunction or an article, else possessive;
+    any other pronoun is an object. Candidates with a mention in the pronoun's role come first, then the nearest.
     """
     role = _pronoun_role(example.text, example.pronoun)
     near = nearest(example)

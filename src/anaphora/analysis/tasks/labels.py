@@ -1,4 +1,4 @@
-"""Evaluation of runs on texts: accuracy of labels compared with a bag of words, and masked-LM perplexity; N texts."""
+"""Evaluation of runs on N texts: accuracy of labels compared with a bag of words, and masked-LM perplexity."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequ
     """Return the labels predicted by a logistic regression on binary unigrams and bigrams of words.
 
     This is a strong baseline (Wang and Manning 2012). It is fitted on the training split, with the penalty chosen on
-    the development split. Chinese texts are split into characters.
+    the development split. With more than 1,000 training texts, a feature must occur in two of them. Chinese texts are
+    split into characters.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -66,9 +67,9 @@ def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequ
 
 
 def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
-    """Return the labels predicted by the regression of `bag_of_words` on the run's own tokens, without their order.
+    """Return the labels predicted by a logistic regression on the set of each text's tokens, with the run's tokenizer.
 
-    Texts are truncated as for the run.
+    Texts are truncated as for the run. The penalty is chosen as in `bag_of_words`.
     """
     from scipy import sparse
 
@@ -122,7 +123,10 @@ class LabelsOfPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAccuracy:
-    """Accuracy of a run and of the bag of words on the texts with one label; `more` is run minus bag of words."""
+    """Accuracy of a run and of the bag of words on the texts with one label, or with any label for "all".
+
+    `more` is the run's accuracy minus the bag's. Intervals resample whole groups of texts.
+    """
 
     label: str
     texts: int
@@ -197,7 +201,8 @@ def _groups(texts: Sequence[Text]) -> list[str | int]:
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     """Return the perplexity of masked tokens, exp of their mean cross-entropy, and the number of masked tokens.
 
-    The masked share is that of training, and the masked words are the same in every call.
+    The masked share is that of training, and the masked words are the same in every call. The perplexity is 1 if no
+    token is masked.
     """
     data = encode_texts(run, texts, ())
     total, masked = 0.0, 0
@@ -214,10 +219,12 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 
 
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
-    """Encode texts for a run's model; texts with labels are truncated.
+    """Encode texts for a run's model in chunks of `batching.row_tokens`; with `labels`, only the first chunk of each.
+
+    The tokens are read from a cache file, which is written first if missing, unless `cached` is False.
 
     Raises:
-        UserError: a text is too long for the model.
+        UserError: a chunk is too long for the model, or a text has none of `labels`.
     """
     data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels, cached)
     check_length(run.config.model, data.max_tokens())

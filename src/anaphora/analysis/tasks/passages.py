@@ -48,9 +48,9 @@ class Passages:
     def records(
         self, encoder: Encoder, batching: Batching, progress: Callable[[int], object] = lambda _: None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index of each example and the record of its mention's attention, texts sorted by length.
+        """Yield the index of each example and the record of its mention's attention, averaged over its tokens.
 
-        Candidates are never marked in the input, because marks would reveal the mentions.
+        Texts come sorted by length. Candidates are never marked in the input, because marks would reveal the mentions.
 
         Args:
             encoder: the encoder, in evaluation mode.

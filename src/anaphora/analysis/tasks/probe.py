@@ -19,7 +19,7 @@ INVERSE_PENALTIES = tuple(10.0**power for power in range(-4, 0))
 
 
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
-    """Return the features of each candidate: log weights in every head, its own and the mean over other candidates.
+    """Return each candidate's features: its log weights in every head, and their means over the other candidates.
 
     Every item must have exactly M candidates, because the mean would include absent candidates.
 

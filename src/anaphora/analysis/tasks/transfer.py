@@ -30,6 +30,9 @@ def answer_transfer(
 ) -> ItemAnswers:
     """Return the answers of all runs, and the correctness of shortcuts fitted on their training items and by folds.
 
+    Shortcuts fitted on other folds of `examples` have the suffix `OWN_FOLDS_SUFFIX`. A shortcut that was not
+    fitted on every training split is left out.
+
     Args:
         runs: the trained runs.
         training: the distinct training splits of the runs, on each of which shortcuts are fitted.
@@ -37,6 +40,9 @@ def answer_transfer(
         folds: number of folds of `examples` by group, for shortcuts fitted on the other folds.
         seed: seed of the folds.
         progress: callback for progress messages.
+
+    Raises:
+        UserError: a run answers no pronoun questions, or a text is too long for its model.
     """
     answers = []
     for number, run in enumerate(runs, 1):

@@ -21,7 +21,11 @@ _PADDED = -1
 
 
 class MaskedRun:
-    """A `LanguageModel` made of a run with a masked-language-model loss (`answers_by_masks`)."""
+    """A `LanguageModel` made of a run with a masked-language-model loss (`answers_by_masks`).
+
+    Raises:
+        UserError: the run's model takes the pronoun as a second sequence.
+    """
 
     is_decoder = False
     mask = MASK
@@ -77,6 +81,6 @@ class MaskedRun:
 
 
 def answers_by_masks(run: Run) -> bool:
-    """Return whether a run answers by its masked-LM output, because it has no head that predicts candidates."""
+    """Return True if a run answers by its masked-LM output, because it has no head that predicts candidates."""
     task = run.config.task
     return task.masked_lm > 0 and not answers_pronouns(task.prediction)

@@ -49,7 +49,7 @@ class LanguageModel(Protocol):
 
     @property
     def is_decoder(self) -> bool:
-        """Return whether each token attends only to itself and to earlier tokens."""
+        """Return True if each token attends only to itself and to earlier tokens."""
 
     @property
     def mask(self) -> int:
@@ -126,8 +126,12 @@ class Question:
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
     """Return the questions for all items that a model can answer, in order.
 
-    An item is left out if a text with a candidate is too long for the model, or if the candidate changes how the rest
-    is tokenized. If pronouns are masked, items with the pronoun as cue are left out, since the mask hides their cue.
+    An item is left out if no token covers its pronoun, if a text with a candidate is too long for the model, or if the
+    candidate changes how the rest is tokenized. If pronouns are masked, items with the pronoun as cue are left out,
+    since the mask hides their cue.
+
+    Raises:
+        UserError: the model does not accept the text of an item.
     """
     pronouns: defaultdict[str, set[str]] = defaultdict(set)
     for example in examples:

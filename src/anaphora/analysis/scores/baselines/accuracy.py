@@ -32,9 +32,10 @@ class ShortcutAccuracy:
 def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
     """Return the correctness of each shortcut on each test item, among the focal candidates: name -> (N,).
 
-    Learned shortcuts are fitted on the training items of the same language and kind. Items without an antecedent count
-    as wrong. NaN if a shortcut does not apply: learned shortcuts need training items, `bag_by_place` needs items
-    without a kind of cue, and `words` also needs items with few candidates.
+    Learned shortcuts are fitted on the training items of the same language and kind that have an antecedent. Test items
+    without an antecedent count as wrong. NaN if a shortcut does not apply: learned shortcuts need training items,
+    `bag_by_place` needs items without a kind of cue, and `words` and `words_and_pairs` need training items with at most
+    10 candidates, too.
     """
     results = unfitted_correctness(test)
     for cell, items in _cells(test).items():
@@ -82,10 +83,11 @@ def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> 
 def accuracy_by_factor(
     results: Mapping[str, Floats], test: Sequence[Example]
 ) -> list[dict[str, str | int | float | None]]:
-    """Return the accuracy of each shortcut for every value of the factors of natural text; None if it does not apply.
+    """Return a row for every value of each factor of natural text, with the accuracy of each shortcut.
 
-    Factors with more than `MAX_FACTOR_VALUES` values, which identify single items, are left out. So are items with a
-    kind of cue, for which `accuracy_by_kind` exists.
+    The columns are "factor", "value", "items" and the names of the shortcuts; None if a shortcut does not apply.
+    Factors with one value, or with more than `MAX_FACTOR_VALUES`, which identify single items, are left out. So are
+    items with a kind of cue, for which `accuracy_by_kind` exists.
     """
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(test):

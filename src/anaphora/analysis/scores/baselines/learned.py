@@ -22,7 +22,7 @@ from anaphora.data.example import Example
 
 _HASH_BUCKETS = 2**18  # buckets of hashed features
 _MAX_RANKER_ITEMS = 20_000  # maximum number of training items of a linear ranker
-_MAX_FEW_CANDIDATES = 10  # candidates
+_MAX_FEW_CANDIDATES = 10  # maximum number of candidates per training item for an order classifier
 _MIN_ITEMS_FOR_WORD_CUTOFF = 100  # training items from which a word must occur in two items to count
 _MAX_ORDER_ITEMS = 5_000  # maximum number of training items of an order classifier, fitted for each penalty and fold
 _INNER_FOLDS = 4  # folds by group that choose its penalty
@@ -30,10 +30,10 @@ _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
-    """Return the positional policy that is most accurate in training: a rank of candidate or a token offset.
+    """Return the positional policy that is most accurate in training: a candidate's rank or a token offset.
 
-    Ranks count from the first candidate, from the last candidate and outwards from the pronoun. Offsets are -40 to 40
-    tokens from the pronoun; the candidate nearest to the offset is chosen.
+    Ranks are 0 to 5, counted from the first candidate, from the last or outwards from the pronoun. Offsets are -40 to
+    40 tokens from the pronoun; the candidate nearest to the offset is chosen. At most 2,000 training items are used.
     """
     sample = _evenly_spaced(train, 2000)
     shares = np.stack([focal_shares(positional_scores(example), example) for example in sample], axis=1)
@@ -51,7 +51,8 @@ def most_frequent(train: Sequence[Example]) -> Policy:
 def entity_cue(train: Sequence[Example]) -> Policy:
     """Return a memoriser, which scores a candidate by how often its words were the antecedent with this cue.
 
-    Without a factor `cue` the pronoun is the cue. Pairs that did not occur in training get the score 0.5.
+    The score is (hits + 0.5) / (candidates + 1) over training candidates with the same words and cue, so that unseen
+    pairs get 0.5. Without a factor `cue` the pronoun is the cue.
     """
     counts: Counter[tuple[str, str]] = Counter()
     right: Counter[tuple[str, str]] = Counter()
@@ -158,7 +159,7 @@ LEARNED_FROM_FEW_CANDIDATES: Mapping[str, Callable[[Sequence[Example]], Policy]]
     "words": words,
     "words_and_pairs": words_and_pairs,
 }
-"""Shortcuts for such items with few candidates, whose ranks can be learned."""
+"""Shortcuts for items without a kind of cue and with few candidates, whose ranks can be learned."""
 
 
 def _evenly_spaced(examples: Sequence[Example], most: int) -> list[Example]:
@@ -181,9 +182,9 @@ def _all_own_words(example: Example) -> list[list[str]]:
 
 
 def _context(example: Example) -> list[str]:
-    """Return the pronoun and the distinct words outside the candidates, for Chinese characters and their bigrams.
+    """Return the pronoun and the distinct words outside the candidates, in lower case.
 
-    The pronoun is never split: 他的 is one word.
+    The words of a Chinese text are its characters and their bigrams, but the pronoun is never split: 他的 is one word.
     """
     text = example.text.lower()
     stretches, at = [], 0
@@ -202,6 +203,8 @@ def _context(example: Example) -> list[str]:
 
 def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
     """Return a logistic regression on hashed features that separates antecedents from other focal candidates.
+
+    The result is `random_choice` if the training items do not have both.
 
     Args:
         train: training items, of which at most `_MAX_RANKER_ITEMS` are used, evenly spaced.
@@ -247,9 +250,9 @@ def _order_classifier(train: Sequence[Example], longest: int) -> Policy:
 
     The model gets each text once, without marks of the candidates. On items with two candidates it is stronger than a
     ranker of candidates, which gets every text twice. Chinese texts are split into characters. An item with more than
-    one antecedent has the rank of the first. The penalty is chosen by grouped cross-validation, and ranks in fewer than
-    2 * `_INNER_FOLDS` groups are dropped; if fewer than two ranks are left, all ranks are kept and the penalty is
-    fixed. With a single rank, that rank is always predicted.
+    one antecedent has the rank of the first. With 100 or more items, an n-gram must occur in two. The penalty is chosen
+    by grouped cross-validation, and ranks in fewer than 2 * `_INNER_FOLDS` groups are dropped; if fewer than two ranks
+    are left, all ranks are kept and the penalty is fixed. With a single rank, that rank is always predicted.
 
     Args:
         train: training items, of which at most `_MAX_ORDER_ITEMS` are used, evenly spaced.

@@ -1,8 +1,9 @@
 """Shortcuts that predict whether the first or the second of two names is meant, fitted on the whole training split.
 
-The list is fixed: a table of the wordings seen; logistic regressions on words, pairs and triples of words, each with
-and without positions; and boosted trees. Names are not among the features, and each language has its own fit. A model
-of the rule itself, low-rank in predicate, state and voice, is fitted too but does not count as a shortcut.
+The list is fixed: a table of the training wordings; logistic regressions on words, pairs and triples of words, each
+with and without positions; and boosted trees on words with positions. Names are not among the features, and each
+language has its own fit. A model of the rule itself, low-rank in predicate, state and voice, is fitted too but does not
+count as a shortcut.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def order_shortcuts(
         tokenizer: tokenizer whose tokens are the words.
 
     Returns:
-        name -> (N,) for each language, in [0, 1]; 0.5 in a tie.
+        name -> (N,) for each language, in [0, 1]; 0.5 in a tie. `RULE_MODEL` is left out if the items lack the factors
+        of `RULE`.
     """
     from sklearn.utils.parallel import Parallel
 
@@ -108,10 +110,10 @@ def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
 
 
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
-    """Return the correctness of a table of the answer's order for each wording in training: (N,).
+    """Return the correctness of the more frequent answer to each wording in training, first or second name: (N,).
 
-    NaN for items other than role cues with two candidates, and for all items if the training items have no factor
-    `cue`, which the wording needs.
+    It is 0.5 for a tie and for wordings not in training. NaN for items other than role cues with two candidates, and
+    for all items if the training items have no factor `cue`, which the wording needs.
     """
     right = np.full(len(test), np.nan)
     if not any("cue" in example.factors for example in filter(_is_role_of_two, train)):
@@ -123,7 +125,7 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
 
 
 def is_of_two(example: Example) -> bool:
-    """Return whether an item has two focal candidates and one antecedent."""
+    """Return True if an item has two focal candidates and one antecedent."""
     return len(example.focal) == 2 and len(example.antecedents) == 1
 
 
@@ -137,7 +139,7 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _named(example: Example) -> dict[int, int]:
-    """Return where each focal candidate is named: in the event of a short text, else at its first mention."""
+    """Return the start, in characters, of each focal candidate's name: in a short text's event, else its first."""
     in_event = example.factors.get("event_names", "").split(",")
     starts = {index: [start for start, _ in example.candidates[index]] for index in example.focal}
     return {
@@ -180,7 +182,7 @@ def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Return the more frequent answer in training for each wording: (N,), positive for the second name."""
+    """Return the more frequent answer in training to each wording: (N,), positive for the second name, 0 if unknown."""
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
         counts[_wording(example, factors)] += 1 if _second_is_meant(example) else -1
@@ -216,7 +218,10 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words with zones and predict: (N,), positive for the second name."""
+    """Fit boosted trees on words with zones and predict: (N,), positive for the second name.
+
+    All predictions are 0 if no word has enough items.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     words, counts = np.unique(np.concatenate(known_words), return_counts=True)
@@ -248,7 +253,10 @@ def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
 
 
 def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
-    """Fit a low-rank model of the rule, a sum of products of the factors' vectors, and return its correctness: (N,)."""
+    """Fit a low-rank model of the rule, a sum of products of the factors' vectors, and return its correctness: (N,).
+
+    A test value that is not in training gets the vector of the first value.
+    """
     import torch
     from torch.nn import functional
 

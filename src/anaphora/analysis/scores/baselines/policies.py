@@ -22,7 +22,7 @@ Policy = Callable[[Example], Floats]
 
 WORDS = re.compile(rf"[{CHINESE_RANGES}]|[^\W_]+(?:['’-][^\W_]+)*")
 _MAX_OFFSET = 40  # tokens; largest fixed offset tried
-_AT_ONCE = 50  # examples
+_AT_ONCE = 50  # examples scored by one call of a `PolicyOfMany`
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def random_choice(example: Example) -> Floats:
 
 
 def _right(scores: Floats, example: Example) -> float:
-    """Return the share of antecedents among the focal candidates with the highest score."""
+    """Return the share of antecedents among the focal candidates that have the highest score."""
     best = max(scores[index] for index in example.focal)
     picked = [index for index in example.focal if scores[index] == best]
     return sum(index in example.antecedents for index in picked) / len(picked)
@@ -111,10 +111,10 @@ def _gap(span: Span, pronoun: Span) -> int:
 
 
 def positional_scores(example: Example) -> Floats:
-    """Return the scores of all policies by rank or by offset: (P, M).
+    """Return the scores of all P policies by rank or by offset: (P, M).
 
-    First ranks 0 to 5, counted from the first candidate, then from the last, then outwards from the pronoun. Then
-    offsets from the pronoun, -40 to 40 tokens.
+    For each rank from 0 to 5, there is a policy that counts from the first candidate, one that counts from the last,
+    and one that counts outwards from the pronoun. Then come the offsets from the pronoun, -40 to 40 tokens.
     """
     place = np.arange(len(example.candidates), dtype=float)
     outwards = np.argsort(np.argsort(-nearest(example), kind="stable")).astype(np.float64)
@@ -133,13 +133,8 @@ def focal_shares(scores: Floats, example: Example) -> Floats:
     return shares
 
 
-def token_starts(text: str) -> list[int]:
-    """Return the character index of the start of each word in a text."""
-    return [match.start() for match in WORDS.finditer(text)]
-
-
 def token_offsets(example: Example) -> Floats:
     """Return the offset of each candidate's first mention from the pronoun in words, negative before it: (M,)."""
-    starts = token_starts(example.text)
+    starts = [match.start() for match in WORDS.finditer(example.text)]
     pronoun = bisect_left(starts, example.pronoun[0])
     return np.array([bisect_left(starts, spans[0][0]) - pronoun for spans in example.candidates], dtype=float)

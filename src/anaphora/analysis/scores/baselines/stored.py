@@ -2,7 +2,8 @@
 
 Shortcuts do not depend on a model's weights, and fitting them may take longer than all other measurements of a run. A
 file is named after a digest of the items, the code and the library versions. A damaged or unrelated file is ignored and
-rewritten. Two processes that start at the same time both fit the shortcuts and write the same content.
+rewritten; if a file cannot be written, a message is printed. Two processes that start at the same time both fit the
+shortcuts and write the same content.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _learned_once(
 
 
 def _key(module: str, settings: str, split: Split) -> str:
-    """Return a digest of all inputs of the results; takes half a second for 50,000 items."""
+    """Return a digest of everything on which the results depend, in half a second for 50,000 items."""
     libraries = [version(name) for name in _LIBRARIES]
     about = [module, code_digest(module), libraries, settings, *map(len, split)]
     total = hashlib.sha256(json.dumps(about).encode())
@@ -100,7 +101,7 @@ def _write(key: str, shortcuts: Mapping[str, Floats]) -> None:
 
 
 def _read(key: str, items: int) -> dict[str, Floats] | None:
-    """Return the results stored under a key; None if the file is missing or damaged, or has another number of items."""
+    """Return the results stored under a key; None if the file is missing, damaged or about another number of items."""
     try:
         content = read_json(_path(key), _SHAPE)
     except (FileNotFoundError, UserError):

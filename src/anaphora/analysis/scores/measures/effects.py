@@ -19,7 +19,7 @@ EFFECTS = ("meaning", "position", "entity")
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Mean over quads of one contrast of a quad's four cells."""
+    """Mean over quads of one contrast of a quad's four cells; None without quads."""
 
     value: float | None
     interval: Interval | None

@@ -67,9 +67,13 @@ def further_measures(
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
         - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates: 1 for perfect
-          agreement, 0 for chance. None without a prediction head.
+          agreement, 0 for chance. None without a prediction head, or if head and model give one same answer to all
+          items.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           most weight in the head; None without `reverse`.
+
+    Raises:
+        ValueError: `answers` or `reverse` has another shape.
     """
     count = len(scores.examples)
     if answers is not None and answers.shape != (count,):
@@ -103,7 +107,8 @@ def maximum_attention_scores(scores: HeadScores) -> Floats:
     """Return the maximum attention score (MAS) of each candidate, Klein and Nabi 2019, section 2: (N, M).
 
     In each layer and head, only the candidate with the largest weight keeps its weight (in a tie all tied candidates).
-    A candidate's score is its share of all kept weight; the scores of an item sum to 1.
+    A candidate's score is its share of all kept weight, or 1 / the number of candidates if all weights are 0. The
+    scores of an item sum to 1.
     """
     kept = (scores.candidate_mass * (strongest_candidates(scores) > 0)).sum(axis=(1, 2), dtype=np.float64)
     total = kept.sum(axis=1, keepdims=True)
@@ -124,8 +129,9 @@ def _agreement(
 ) -> Agreement:
     """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its interval.
 
-    Kappa is not a mean, so the interval is a cluster bootstrap of its linearisation: each item's influence on the
-    observed and the expected agreement.
+    Both are None without answers, or if all picks and answers are the same candidate. Kappa is not a mean, so the
+    interval is a cluster bootstrap of its linearisation: each item's influence on the observed and the expected
+    agreement.
     """
     if answers is None:
         return Agreement(kappa=None, interval=None)

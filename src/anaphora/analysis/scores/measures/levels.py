@@ -51,7 +51,7 @@ class Level:
         best_shortcut: best of `shortcuts`.
         shortcuts: accuracy of each learned shortcut, or of each baseline for set cues.
         rule_model: accuracy of a model that gets the factors and learns the rule, which is not a shortcut.
-        random_init: mean accuracy of the heads chosen in untrained models.
+        random_init: mean accuracy of the heads chosen in untrained models; None if they were not measured.
     """
 
     items: int
@@ -72,7 +72,7 @@ def composition_shortcuts(
     """Return the correctness of each shortcut on the test compositions, fitted on all training compositions.
 
     Returns:
-        name -> (N,), NaN for items other than compositions; empty without compositions.
+        name -> (N,), NaN for items other than compositions; empty if no language has compositions in both splits.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MapCell:
-    """Scores of one kind of map at its chosen head or layer; the interval is that of the candidate accuracy."""
+    """Scores of one kind of map at its chosen head or layer, with the 95 % interval of the candidate accuracy."""
 
     candidate_accuracy: float | None
     antecedent_mass: float | None
@@ -46,6 +46,8 @@ class MapScores:
 
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
     """Return the scores of each map, at the head or layer chosen for it on development items.
+
+    Maps without records in either split are left out.
 
     Args:
         development: rows of each map on development items.

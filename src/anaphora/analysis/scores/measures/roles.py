@@ -80,7 +80,10 @@ def head_roles(
         - "antecedent": candidate accuracy minus the best baseline's accuracy; the role needs 0.1, which is 10
           percentage points. None without baselines.
 
-        "roles" lists the roles of the head. A row with a tie for the largest weight supports no role.
+        "roles" lists the roles of the head. A row with a tie for the largest weight supports no "positional" or "cue".
+
+    Raises:
+        ValueError: there is no main item.
     """
     main = np.flatnonzero(is_main(scores.examples))
     if not len(main):

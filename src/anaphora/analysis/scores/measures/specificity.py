@@ -40,7 +40,7 @@ class Specificity:
 
 
 class QueryMasses(NamedTuple):
-    """Weight on the antecedent from the pronoun, and from the other word with the largest such weight."""
+    """Weight on the antecedent from the pronoun, and largest weight on it from another word; 0 without other words."""
 
     pronoun: float
     best_other: float
@@ -49,7 +49,7 @@ class QueryMasses(NamedTuple):
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> QueryMasses:
     """Return the weights on the antecedent in one head's map of one item.
 
-    A word's row is the mean over its tokens. The antecedent's own words and special tokens are left out.
+    A word's row is the mean over its tokens. The antecedent's own tokens and special tokens are no queries.
 
     Args:
         example: the item, with an antecedent.
