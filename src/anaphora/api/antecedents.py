@@ -82,8 +82,8 @@ def select_antecedents(
         texts: function that is called with the number of texts of each forward pass.
 
     Raises:
-        UserError: a text is too long for the model, a mention has no token, or the model gets each pronoun as a second
-            sequence (see `reads_one_pronoun`).
+        UserError: a text is too long for the model, a mention has no token, `untrained` is negative, or the model gets
+            each pronoun as a second sequence (see `reads_one_pronoun`).
     """
     at_least("untrained", whole_number("untrained", untrained), 0)
 

@@ -84,9 +84,15 @@ class WordAttribution:
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
     """Return integrated gradients of the label that a run predicts for a text, or of its answer about a pronoun.
 
+    Args:
+        run: run that predicts labels or answers pronoun questions.
+        text: the text.
+        example: the pronoun and its candidates; None for a label.
+        by: unit of the values, one of `UNITS`.
+
     Raises:
-        UserError: the run predicts labels and a pronoun is given, or answers pronoun questions and none is given; or
-            `by` is unknown.
+        UserError: a pronoun is given to a run that predicts labels, the pronoun or its candidates are missing for
+            another run, the run does neither, or `by` is unknown.
     """
     from anaphora.analysis.maps.gradients import integrated_gradients
 

@@ -40,7 +40,7 @@ _MAX_TABLE_WORDS = 24
 def weight_table(
     words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None
 ) -> str:
-    """Return the weights as an HTML table in the colours of the figures, cut to `_MAX_TABLE_WORDS` words.
+    """Return the weights as an HTML table in the colours of the figures, cut to `_MAX_TABLE_WORDS` rows and columns.
 
     Args:
         words: the W words of the columns.
@@ -67,7 +67,10 @@ def weight_table(
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
-    """Return words as HTML, coloured by their values: blue for positive values, orange for negative ones."""
+    """Return words as HTML, coloured by their values: blue for positive values, orange for negative ones.
+
+    The word with the largest absolute value has the strongest colour.
+    """
     most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     spans = []
     for word, value in zip(words, values, strict=True):

@@ -56,8 +56,9 @@ class SentenceAttention:
         words: the W words, or tokens, of the text; special tokens are named as in the model's vocabulary, such as
             [CLS].
         spans: (start, end) of each word in characters of the text, end excluded; (0, 0) for a special token.
-        weights: (L, H, W, W); in each map, rows are attending words and columns the words attended to. Rows sum to 1.
-            In a layer without attention all weights are 0; `rank`, `row`, `frame` and pages leave such layers out.
+        weights: (L, H, W, W); in each map, rows are attending words and columns the words attended to. Rows sum to 1,
+            or to less after `between` and `window`. In a layer without attention all weights are 0; `rank`, `row`,
+            `frame` and pages leave such layers out.
         chosen: default head of rows and figures; None if no head was chosen on a development split.
         model: name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words after it.
@@ -82,7 +83,7 @@ class SentenceAttention:
     def segments(self) -> tuple[int, ...]:
         """Return the segment of each word: 0 for the first text of a pair or a single text, 1 for the second.
 
-        A special token belongs to the text before it.
+        A special token belongs to the text before it, at the start to the first.
         """
         segments: list[int] = []
         for start, end in self.spans:
@@ -104,7 +105,7 @@ class SentenceAttention:
             head: index of the head in its layer, from 0; by default that of the chosen head.
 
         Raises:
-            UserError: the head does not exist, or no head is given and none was chosen.
+            UserError: the head does not exist, its layer has no attention, or no head is given and none was chosen.
         """
         requested = self._head(layer, head)
         weights: NDArray[np.float32] = self.weights[requested.layer, requested.head]
@@ -133,7 +134,7 @@ class SentenceAttention:
     def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
         """Return all heads, sorted by the weight from one mention to another, largest first.
 
-        Ties keep the order of layers and heads.
+        Ties keep the order of layers and heads. Heads of layers without attention are left out.
 
         Args:
             attending: the attending mention, as in `row`; the rows of several words are averaged.
@@ -153,7 +154,10 @@ class SentenceAttention:
         return [HeadWeight(int(index) // heads, int(index) % heads, float(mass.flat[index])) for index in order]
 
     def without_special(self) -> SentenceAttention:
-        """Return the maps without special tokens, with each row rescaled to its former sum."""
+        """Return the maps without special tokens, with each row rescaled to its former sum.
+
+        A row with all its weight on special tokens becomes 0.
+        """
         kept = [index for index, (start, end) in enumerate(self.spans) if start < end]
         rest = self.weights[:, :, kept][..., kept]
         whole = self.weights[:, :, kept].sum(axis=-1, keepdims=True)
@@ -184,7 +188,7 @@ class SentenceAttention:
     def window(self, mention: str | int, around: int = 20) -> SentenceAttention:
         """Return the part of the maps around a mention, for instance for a figure of a long text.
 
-        The weights are not rescaled, so that rows can sum to less than 1.
+        The weights are not rescaled, so that rows can sum to less than 1. The result has no `example`.
 
         Args:
             mention: the word or mention, as in `SentenceAttention.row`.
@@ -278,9 +282,10 @@ class SentenceAttention:
         )
 
     def frame(self) -> pandas.DataFrame:
-        """Return a table with one row per weight: layer, head, both words (`from`, `to`) and their indices in `words`.
+        """Return a table with one row per weight; layers without attention have no rows.
 
-        Layers without attention have no rows.
+        The columns are `layer`, `head`, `from_position`, `to_position` (indices in `words`, from 0), the words `from`
+        and `to`, and `weight`.
         """
         import pandas
 

@@ -44,7 +44,7 @@ def attention(
     Args:
         model: a run directory, "shipped" for the shipped run, a folder with a model of `transformers`, the name of a
             model on the Hugging Face Hub as "hf://owner/name", an open run, or a loaded model of `transformers`. A
-            model opened by name stays in memory for later calls until its files change.
+            model opened by name is cached until its files change; the cache holds four models.
         text: the text, in English or Chinese.
         pronoun: the pronoun as in the text, or its characters as "start:end". "it:2" is the second "it". By default the
             last third-person pronoun of the text, if there is one.
@@ -86,6 +86,8 @@ def open_any(
     model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None
 ) -> OpenRun | TransformersModel:
     """Open a run or a model of `transformers` by name, or wrap a loaded model; an open run is returned unchanged.
+
+    The last four models opened by name are cached.
 
     Raises:
         UserError: the model does not exist or is not of a supported type.

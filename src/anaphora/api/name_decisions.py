@@ -66,7 +66,8 @@ def name_decisions(
         with denominator 0.
 
     Raises:
-        UserError: the head does not exist, an item does not have two names, or a pronoun has no gender.
+        UserError: the head does not exist, an item does not have two names, a pronoun has no gender, or `untrained` is
+            negative.
     """
     existing_head(head, model.attending_layers, model.heads)
     at_least("untrained", whole_number("untrained", untrained), 0)

@@ -85,7 +85,7 @@ class PronounAnswer:
 
     @property
     def answer(self) -> str | None:
-        """Return the most probable candidate, the first in a tie; None if "none of them" is more probable."""
+        """Return the most probable candidate, in a tie the first in the text; None if "none of them" beats it."""
         return None if self.chosen is None else self.chosen.words
 
     @property

@@ -39,7 +39,7 @@ class Row:
         spans: (start, end) of each word in characters of the text, end excluded; (0, 0) for a special token.
         positions: indices in `words` of the attending words, from 0.
         weights: (W,), weight on each word; for several attending words, the mean of their rows. The sum is 1, or less
-            in a `window` of the text.
+            after `SentenceAttention.between` and `window`.
         head: layer and head.
         example: the pronoun and its candidates; None if no pronoun was given or found.
     """
@@ -191,7 +191,7 @@ def requested_head(
         model: name of the model for messages.
 
     Raises:
-        UserError: the head does not exist, or an index is missing and no head was chosen.
+        UserError: the head does not exist, its layer has no attention, or an index is missing and no head was chosen.
     """
     if chosen is None and (layer is None or head is None):
         raise UserError(

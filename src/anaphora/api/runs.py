@@ -36,7 +36,8 @@ def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
     """Open a finished run, by default the run shipped with the package.
 
     Args:
-        directory: run directory, such as "outputs/demo", "hf://owner/name", or "shipped" for the shipped run.
+        directory: run directory, such as "outputs/demo"; "hf://owner/name" for a run on the Hugging Face Hub, which is
+            downloaded; or "shipped" for the shipped run.
         device: device of the model, "cpu" or "cuda".
 
     Raises:

@@ -68,15 +68,16 @@ class Scores:
     def table(self) -> pandas.DataFrame:
         """Return the scores of the chosen head: for each language, a row for all items and one per kind of cue.
 
-        The columns are the candidate accuracy with its interval, chance, the best shortcut, the attention mass on the
-        antecedent, and the task accuracy, all from 0 to 1.
+        The columns are `language`, `kind`, the number of `items`, the candidate accuracy with its 95 % interval (`low`,
+        `high`), chance, the name and accuracy of the best shortcut, the attention mass on the antecedent, and the task
+        accuracy. Accuracies and mass are from 0 to 1; values that were not measured are None.
         """
         import pandas
 
         return pandas.DataFrame(list(self._rows()))
 
     def page(self, path: str | Path) -> AttentionPage:
-        """Write a report on the model as one HTML file.
+        """Write a report on the model as one HTML file, in the language of the interface.
 
         Args:
             path: file to write; its name must end in .html.

@@ -23,9 +23,9 @@ class StudyCell:
     Attributes:
         name: name of the cell and of its folder.
         factor: factor that the cell changes; "" for the base, "pairs" for combined changes.
-        parts: names of the cells whose changes are combined; empty for the base.
-        overrides: changes as on the command line.
-        config: settings of the runs, except for the seed.
+        parts: names of the cells whose changes are combined, its own name for a single change; empty for the base.
+        overrides: changes to the base, as on the command line.
+        config: settings of the runs, except for seed, name and output folder.
     """
 
     name: str
@@ -48,9 +48,11 @@ class Job:
 def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
     """Return the composed and checked cells of a study, the base first.
 
+    Runs draw no pictures during training unless the study sets `trainer.pictures`.
+
     Args:
         plan: settings of the study.
-        folder: folder of the configuration.
+        folder: folder of the configuration files.
 
     Raises:
         UserError: an override is invalid, changes nothing, or changes a setting that is set by the study.
@@ -80,6 +82,8 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
 
 def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
     """Return the runs of a study, ordered by seed, so that a study stopped early has runs of every cell.
+
+    Start models on the Hugging Face Hub are downloaded.
 
     Raises:
         UserError: the start model of a cell does not exist, or the cell changes settings that this model determines.

@@ -69,6 +69,7 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
     attend to the candidates. `without_layer_0_accuracy` is the task accuracy if the pronoun cannot attend to the
     candidates in layer 0, `without_relay_accuracy` if only the pronoun can attend to the candidates, in all layers.
     `layer_0_candidate_accuracy` is the candidate accuracy of the head in layer 0 that is best on the development split.
+    Every layer has its two measures; `task_accuracy` and `chance` are added for comparison. Only main items count.
     """
     main = np.flatnonzero(is_main(headline.measured.examples))
     examples = [headline.measured.examples[item] for item in main]
@@ -152,9 +153,10 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
     """Return causal measures of the chosen head: {language: {"all", kind or level: {measure: value}}}.
 
     `antecedent_points` and `other_edges_points` are the loss of task accuracy by value-zeroing the pronoun's edge to
-    the antecedent or all its other edges. `patch_flips` and `exchange_flips` are shares of answers that change.
-    `pronoun_specificity` is the pronoun's attention mass on its antecedent divided by that of the best other word. For
-    compositions, each level is tested on all its items.
+    the antecedent or all its other edges, in percentage points. `patch_flips` and `exchange_flips` are the shares of
+    answers that change if the pronoun's row is taken from the minimal pair, or if the antecedent and the strongest
+    distractor exchange their weights. `pronoun_specificity` is the pronoun's attention mass on its antecedent divided
+    by that of the best other word. For compositions, each level is tested on all its items.
 
     Raises:
         UserError: the run does not answer pronoun questions, or no item can be tested.

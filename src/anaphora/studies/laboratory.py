@@ -28,7 +28,7 @@ _VOCABULARY, _SENTENCE, _SHIFT = 100, 12, 7
 
 
 def scaling(config: Config, seed: int) -> GroupMeasures:
-    """Measure the saturation of softmax with growing head width, for normal queries and keys as after layer norm.
+    """Measure the saturation of softmax with growing head width, for standard normal queries and keys.
 
     Returns:
         {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}: variance of the scores, mean entropy of
@@ -88,6 +88,9 @@ def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_
     Returns:
         {"any": {"tokens 32": {"seconds_per_step"}}}: seconds for forward pass, backward pass and AdamW step, median of
         three.
+
+    Raises:
+        UserError: the model cannot encode the longest of `SENTENCE_LENGTHS`, or the device does not exist.
     """
     check_length(config.model, max(SENTENCE_LENGTHS))
     with torch.random.fork_rng(devices=[]):

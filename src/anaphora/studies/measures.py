@@ -57,7 +57,8 @@ class SplitEvaluation:
 
     Attributes:
         examples: the N items.
-        correct: (N,) 1 for a correct answer, 0 for a wrong one, NaN if the model gives no answers.
+        correct: (N,) 1 for a correct answer, 0 for a wrong one, 1/k if it is among k with equal scores; NaN if the
+            model gives no answers.
         headline: scores of the heads; None for a model without attention.
     """
 
@@ -69,7 +70,11 @@ class SplitEvaluation:
 def measure_run(run: Run, query: Query) -> None:
     """Measure a finished run and store the results in its directory, unless they are already stored.
 
-    A run is measured again if its weights, the items or the code have changed.
+    A run is measured again if its weights, the items or the code have changed. Scores of heads are also written as the
+    run's evidence.
+
+    Raises:
+        UserError: a measure does not apply to the run, or the measured split has no items.
     """
     about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
     examples = _evaluated_examples(run, query) if about_pronouns else {}
@@ -157,7 +162,10 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and alignment by distance in words from antecedent to pronoun; "distance 8" is 8 to 15."""
+    """Return task accuracy and alignment by distance in words from antecedent to pronoun; "distance 8" is 8 to 15.
+
+    Items without a distance are left out.
+    """
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
         distance = evaluation.examples[item].distance
@@ -172,7 +180,7 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
     """Count the heads whose pronoun rows follow the antecedent, the cue or a neighbour at a fixed offset.
 
     Cue and neighbour heads are those of `head_roles`; the candidate accuracy of an antecedent head is at least
-    `ANTECEDENT_MARGIN` above chance.
+    `ANTECEDENT_MARGIN` above chance. "relations" is the number of these three kinds that have a head.
     """
     groups: GroupMeasures = {}
     whole = headline.measured

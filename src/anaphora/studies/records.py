@@ -87,6 +87,8 @@ class RunRecord:
 def read_record(job: Job, query: Query) -> RunRecord:
     """Return a run's record, read from its directory without measuring anything.
 
+    A run is finished if the measures of `query` are stored, unless its last attempt failed.
+
     Raises:
         UserError: a file is damaged.
     """

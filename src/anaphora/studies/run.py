@@ -32,11 +32,14 @@ from anaphora.studies.summary import summarise, table_rows
 
 
 def run_study(plan: StudyPlan, folder: Path) -> Study:
-    """Train and measure what is missing, and write `study.json`, `study.csv`, figures and the page.
+    """Train and measure what is missing, and write `study.json`, `study.csv`, figures, the page and the index.
 
     Args:
         plan: settings of the study.
-        folder: folder of the configuration.
+        folder: folder of the configuration files.
+
+    Returns:
+        The results of all cells, those outside `plan.only` included.
 
     Raises:
         UserError: before any run, if a cell's settings are invalid, its data, device or cluster do not exist, or a
@@ -70,7 +73,8 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
 def write_study(plan: StudyPlan, study: Study) -> None:
     """Write a study's results, figures and page and the index of all studies, and print its tables and verdict.
 
-    Pages and figures are written in each language of `plan.interface_language`.
+    Pages and figures are written in each language of `plan.interface_language`. If it is a single language, the Chinese
+    pages of an earlier bilingual run are removed.
     """
     root = Path(plan.output) / plan.name
     write_json(root / "study.json", study.to_json())

@@ -106,7 +106,8 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     """Return the verdict on the claim.
 
     The verdict is "not so" if a rule fails, and "open" if none fails but one is undecided: it depends on a seed without
-    measurements or, for alignment, the cell does not solve the task. Otherwise it is "holds".
+    measurements or, for alignment, the cell does not solve the task. A plan without rules is "open" too. Otherwise the
+    verdict is "holds".
 
     Args:
         plan: settings of the study, with the rules.

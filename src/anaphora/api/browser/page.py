@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 MOST_BYTES = 25_000_000
-"""Largest size of a page."""
+"""Largest size of a page in bytes."""
 MOST_CHARACTERS = 1_000
 """Largest number of characters in a text on the page."""
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -74,7 +74,7 @@ def browser_page(run: Run) -> str:
     """Return the page as HTML, with 16-bit weights if it is too large with 32 bits.
 
     Raises:
-        UserError: the page does not support a part of the model.
+        UserError: the page does not support a part of the model, or a weight is not finite.
     """
     check_supported(run)
     html = _page(run, _pack_weights(run, 32))
@@ -155,7 +155,11 @@ class _PackedWeights:
 
 
 def _pack_weights(run: Run, precision: int) -> _PackedWeights:
-    """Return the weights with 32 or 16 bits; always with 16 if that changes no weight."""
+    """Return the weights with 32 or 16 bits; always with 16 if that changes no weight.
+
+    Raises:
+        UserError: a weight is not finite with this precision.
+    """
     tensors = {name: weight.float().numpy() for name, weight in _needed_tensors(run).items()}
     whole = np.concatenate([weight.ravel() for weight in tensors.values()]).astype("<f4")
     with np.errstate(over="ignore"):

@@ -71,7 +71,7 @@ def parse(message: Any) -> LiveQuestion:
         message: "text", "pronoun", "candidates", "cuts" as (layer, head, from, to), and "off" as (layer, head).
 
     Raises:
-        UserError: a value is missing, of another type or too long.
+        UserError: a value is missing, of another type or too long, or a word is not in the text.
     """
     if not isinstance(message, Mapping):
         raise UserError(N_("the question must be a JSON object"))
@@ -96,6 +96,10 @@ def parse(message: Any) -> LiveQuestion:
 
 def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[str, Any]:
     """Return the maps for the explorer and, if the model answers, the probabilities of the candidates.
+
+    Returns:
+        Content for JSON; "answers" is None if the model gives no answer, "chosen" is [layer, head] or None, and
+        "seconds" is the time taken.
 
     Raises:
         UserError: the text is too long for the model, or an intervention has a layer, head or word out of range.

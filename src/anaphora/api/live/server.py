@@ -176,7 +176,7 @@ class LiveApplication:
 
 
 def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
-    """Return a server on localhost and the address to open.
+    """Return a server on localhost and the address to open, and limit `application.hosts` to this server.
 
     Raises:
         UserError: the port cannot be used.

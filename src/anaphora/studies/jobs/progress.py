@@ -69,7 +69,7 @@ class StudyProgress:
 
         Args:
             job: the run.
-            error: reason for a failure if the run has not stored one itself.
+            error: reason for a failure, which is stored in `FAILURE_FILE` if the run has stored no result itself.
 
         Raises:
             UserError: after the first run, if the study would take longer than `minutes`.
@@ -118,7 +118,10 @@ class StudyProgress:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished", groups={})
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether a run has yet to be trained (or measured, in a study without training)."""
+        """Return whether a run has yet to be trained, or to be measured if the study measures only settings.
+
+        False if `plan.train` is off.
+        """
         if not self.plan.train:
             return False
         if self.query.of_runs:

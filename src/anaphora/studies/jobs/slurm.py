@@ -42,7 +42,7 @@ class StudyJob:
 
     @property
     def digest(self) -> str:
-        """Return a digest of the encoded job."""
+        """Return the first 16 hexadecimal digits of the encoded job's SHA-256."""
         return hashlib.sha256(self.encoded.encode()).hexdigest()[:16]
 
     def __call__(self) -> None:
@@ -105,7 +105,10 @@ class Cluster:
     def start(self, jobs: Sequence[Job]) -> list[ClusterRun]:
         """Submit the runs, except those with a job of an earlier command in progress.
 
-        An earlier job with other settings or measures is cancelled first.
+        An earlier job with other settings or measures is cancelled first. The job ids are stored in `SUBMITTED_FILE`.
+
+        Raises:
+            UserError: `SUBMITTED_FILE` is damaged.
         """
         submitted: dict[str, dict[str, str]] = {}
         if self.record.exists():

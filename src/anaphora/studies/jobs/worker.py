@@ -26,7 +26,7 @@ from anaphora.training.reuse import load_or_train
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a run if necessary and measure it; errors are stored with the run instead of raised.
+    """Train a run if necessary and measure it; an error is stored in the run's `FAILURE_FILE` instead of raised.
 
     Args:
         config: settings of the run; `output` and `name` give its directory.
@@ -61,7 +61,7 @@ def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
 
 
 def run_encoded(encoded: str) -> None:
-    """Run a job from `encode_job` in this process."""
+    """Run a job from `encode_job` in this process, with the job's number of threads."""
     import torch
 
     content = json.loads(encoded)

@@ -64,7 +64,7 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the kinds of cue among the groups, or ["all"] if there are none."""
+    """Return the kinds of cue among the groups, or else ["all"] if that group is measured."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
@@ -141,7 +141,10 @@ def interventions_of(study: Study) -> list[str]:
 
 @figure_style()
 def interventions_figure(study: Study) -> Figure | None:
-    """Draw task accuracy of every cell as trained and under each intervention, with a panel per language."""
+    """Draw task accuracy of every cell as trained and under each intervention, with a panel per language.
+
+    None if the study has no interventions; interventions after the sixth are left out.
+    """
     changes = interventions_of(study)
     if not changes:
         return None
@@ -201,7 +204,10 @@ _Line = list[tuple[float, Spread]]
 
 @figure_style()
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
-    """Draw a measure over an axis with a line per cell (median, range as a bar) and a panel per language."""
+    """Draw a measure over an axis with a line per cell (median, range as a bar) and a panel per language.
+
+    None if no cell has values on the axis.
+    """
     panels: dict[str, dict[str, _Line]] = {}
     for language in study.measured_languages:
         for cell in study.cells:

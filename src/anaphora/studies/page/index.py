@@ -75,7 +75,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures behind a study's conditions by name; without conditions, those of its cells."""
+    """Return the figures of the measures in a study's conditions, by name; if there are none, those of its cells."""
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
     cells = False
