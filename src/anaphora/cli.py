@@ -287,7 +287,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that only a single training run was started in several processes, and silence torch's C++ warnings then.
+    """Check that several processes were started only for a single training run, and silence torch's C++ warnings there.
 
     Raises:
         UserError: torchrun or srun started more than one process of another command or of a sweep.
@@ -326,7 +326,11 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
-    """Exit with a one-line message after an error in the block: status 2 for a user error, 130 for an interrupt."""
+    """Exit with a one-line message after an error in the block; errors that point to a bug are raised.
+
+    The status is 2 for a user error, a full disk or lack of memory, 1 if runs failed, 130 for an interrupt, and 141,
+    without a message, for a closed pipe.
+    """
     try:
         yield
         if sys.stdout is not None:

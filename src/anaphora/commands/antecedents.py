@@ -47,8 +47,9 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     """Choose heads on the development documents, evaluate them on `split`, and print and save the results.
 
     Returns:
-        Contents of `antecedents.json`: "source", "run", "settings", "split", "passages", "development_items",
-        "left_out" (items without an antecedent before the mention) and "rows" (see `selection_table`).
+        Contents of `antecedents.json`: "source", "run", "settings", "split", "passages" (texts by split),
+        "development_items", "left_out" (items without an antecedent before the mention), "untrained_models" and "rows"
+        (see `selection_table`).
 
     Raises:
         UserError: a split has no items, a factor in `by` is unknown, or a text is too long for the model.
@@ -121,7 +122,7 @@ def _select(
 
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
-    """Print the tables of `antecedents.json` and a sentence on the best head."""
+    """Print the tables of `antecedents.json` and a sentence on the best head of each candidate set."""
     from rich.table import Table
 
     from anaphora.base.console import console, print_table

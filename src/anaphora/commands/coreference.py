@@ -81,6 +81,8 @@ class ClusterFiles:
 def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
     """Score the response against the key, print the table, and write it as CSV if `output` is set.
 
+    With `run`, the clusters that the model predicts are first written to `response`.
+
     Returns:
         A row for each measure: "measure", "recall", "precision" and "f1", from 0 to 1. The last, "conll", has the mean
         F1 of MUC, B3 and CEAF-e.

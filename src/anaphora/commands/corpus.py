@@ -49,7 +49,13 @@ class CorpusDescription:
 
 
 def corpus(settings: CorpusDescription) -> None:
-    """Print a corpus's counts, its dropped rows, and the accuracy of every shortcut on its test split."""
+    """Print a corpus's counts, its dropped rows, and the accuracy of every shortcut on its test split.
+
+    With `output`, the tables, the items and a dataset card are written to this folder.
+
+    Raises:
+        UserError: the corpus cannot be read, or the folder holds files that are not of this command.
+    """
     if settings.output is not None:
         _check_folder(settings.output)
     with locked_directory(Path(settings.output)) if settings.output else nullcontext():

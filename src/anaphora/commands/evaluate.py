@@ -69,10 +69,13 @@ class Evaluation(RunHead):
 
 
 def evaluate(settings: Evaluation) -> None:
-    """Answer every item of a split, and print and write the accuracy by language, kind of cue and type.
+    """Answer the pronoun questions of a split or label its texts, and print and write the answers and accuracies.
+
+    With `runs`, the accuracies of several runs are compared instead.
 
     Raises:
-        UserError: answers on other data would be written among those on the run's own data.
+        UserError: answers on other data would be written among those on the run's own data, or `calibrate` is set for
+            texts.
     """
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, held_output
     from anaphora.runs.directory import load
@@ -110,7 +113,11 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Answer every pronoun question of a split, and report the accuracy by language, kind of cue and type."""
+    """Answer every pronoun question of a split, and print the accuracy by language, kind of cue, type and stratum.
+
+    The answers go to `<split>_answers.json`, the scores by template to `<split>_templates.csv`; a model without
+    attention maps has no scores by template.
+    """
     from anaphora.analysis.evidence.headline import score_split
     from anaphora.analysis.evidence.storage import chosen_head, stored_head
     from anaphora.analysis.maps.answers import correctness
@@ -158,7 +165,9 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
-    """Fit temperatures if `calibrate` is set, and print the calibration error of a calibrated run.
+    """Fit and store temperatures if `calibrate` is set, and print the calibration error of a calibrated run.
+
+    The temperature of a language without items to fit on is unchanged.
 
     Raises:
         UserError: the run does not answer pronoun questions, or the split to fit on is empty.
@@ -177,7 +186,6 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     if settings.calibrate:
         fitted_on = encode(run, evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured)
         logs = log_probabilities(run.model, fitted_on, batching, prediction)
-        # The temperature of a language without data is unchanged.
         temperatures |= fit_temperatures(fitted_on.examples, logs)
     if not temperatures:
         return
@@ -192,7 +200,14 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
 
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Label every text of a split and compare with a bag of words, or print the perplexity of masked tokens."""
+    """Label every text of a split and compare with a bag of words, or print the perplexity of masked tokens.
+
+    Labels go to `<split>_answers.json` and accuracies to `<split>_labels.csv`. A run without a prediction head only has
+    its perplexity printed.
+
+    Raises:
+        UserError: the split has no texts, or the run's prediction head has no answer to these data.
+    """
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks import labels as classification
     from anaphora.base.console import working
@@ -232,7 +247,10 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return task accuracy per language, kind, type and stratum; the accuracy is None if the model cannot answer."""
+    """Return task accuracy and the worst template per language, kind, type and stratum.
+
+    The accuracy is None if the model cannot answer.
+    """
     cells: dict[tuple[str, ...], list[int]] = {}
     for number, example in enumerate(examples):
         key = (example.language, *(example.factors.get(name, "") for name in ("kind", "type", "stratum")))
@@ -261,7 +279,13 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
 
 
 def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several runs, next to shortcuts, on items that they were not trained on."""
+    """Print and return the accuracy of several runs, next to shortcuts, on items that they have not seen.
+
+    Items whose text is in a run's training or development split are left out.
+
+    Raises:
+        UserError: a run does not answer pronoun questions, the data are texts, no item is left, or a factor is unknown.
+    """
     from anaphora.analysis.results.rows import table_row
     from anaphora.analysis.tasks.answered import accuracy_table, check_factors, require_pronoun_head
     from anaphora.analysis.tasks.transfer import answer_transfer

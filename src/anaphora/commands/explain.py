@@ -87,7 +87,11 @@ class Explanation:
 
 
 def explain(settings: Explanation) -> None:
-    """Print a walk-through, or write it as a page or as JSON."""
+    """Print a walk-through, or write it as a page or as JSON, by default in `outputs/explain`.
+
+    Raises:
+        UserError: a file, a run, a head or a word is missing or invalid, or the output cannot be written.
+    """
     from rich.console import Console
 
     # No markup: a user's text may contain brackets.

@@ -91,7 +91,11 @@ def _write_folder(settings: Export, folder: Path) -> None:
 
 
 def _write_bert(run: Run, settings: Export, folder: Path) -> None:
-    """Write the encoder as BertModel, or as BertForMaskedLM with the output layer; the prediction head is left out."""
+    """Write the encoder as BertModel, or as BertForMaskedLM with the output layer; the prediction head is left out.
+
+    Raises:
+        UserError: the output layer is requested but was not trained, or a part of the encoder has no counterpart.
+    """
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.model.pretrained.weights import to_bert
 
@@ -109,7 +113,7 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
-    """Write the whole run, with its model card and its scores."""
+    """Write the whole run, with its model card, training record and scores on the test split, if it has these."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.report.cards import CARD, model_card

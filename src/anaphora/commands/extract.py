@@ -67,10 +67,14 @@ class Extraction(SentenceOrItems):
 
 
 def extract(settings: Extraction) -> None:
-    """Write the attention rows of every layer and head as Parquet, batch by batch; those of pronouns also get scores.
+    """Write the attention rows of every layer and head as Parquet, by default to the folder `attention` of the run.
+
+    Next to the rows, `*_items.jsonl` has the items and, for the pronouns of a split, `*_scores.parquet` their scores.
+    Files of the same items, weights, code and settings are kept.
 
     Raises:
-        UserError: rows of other data would be written among those of the run's own data.
+        UserError: rows of other data would be written among those of the run's own data, a setting is only for texts,
+            or `words` appear in no text.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
     from anaphora.runs.directory import load

@@ -83,7 +83,8 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     """Score name decisions, print the table, and write it as CSV if `output` is set.
 
     Raises:
-        UserError: the items do not have two names and a gender each, or a run does not answer pronoun questions.
+        UserError: the items do not have two names and a gender each, a run does not answer pronoun questions, or it may
+            have been trained on the items.
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
     from anaphora.commands.parts.shared import TableFile, load_runs
@@ -151,7 +152,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
     """Score each run on its held-out fold, and all folds together.
 
     Raises:
-        UserError: the runs do not cover all folds of `data`.
+        UserError: the runs do not cover all folds of `data`, or a run has other data settings.
     """
     import numpy as np
 
@@ -274,7 +275,20 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score shortcuts, the best head and a probe over all heads, chosen or fitted on the other folds."""
+    """Score shortcuts, the best head and a probe over all heads, chosen or fitted on the other folds.
+
+    Args:
+        run: run or pretrained weights with the heads.
+        examples: items with two names each.
+        folds: number of folds, into which the items are divided by text.
+        seed: seed of the folds, of random decisions and of the probe.
+
+    Returns:
+        The score of each policy, by row of the table.
+
+    Raises:
+        UserError: a text is too long for the model.
+    """
     import numpy as np
 
     from anaphora.analysis.maps.capture import capture

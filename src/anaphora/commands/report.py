@@ -71,7 +71,11 @@ class Report(EvidencePlan):
         return Path(self.output or "outputs/atlas")
 
     def sources(self) -> dict[str, Data]:
-        """Return the settings of each corpus of an atlas by name: `data` first, then `corpora`."""
+        """Return the settings of each corpus of an atlas by name: `data` first, then `corpora`.
+
+        Raises:
+            UserError: an entry of `corpora` is no corpus with its path, or its settings are invalid.
+        """
         own = self.data or ControlledCorpus()
         public = {}
         for named in self.corpora:
@@ -93,7 +97,11 @@ class Report(EvidencePlan):
                 raise UserError(f"{name} ({value}) has no effect on {what}; leave it out")
 
     def check_atlas(self) -> None:
-        """Check that split, language and corpora are valid for an atlas."""
+        """Check that split, language and corpora are valid for an atlas.
+
+        Raises:
+            UserError: a value is not allowed for an atlas.
+        """
         one_of("split", self.split, ("train", "test"))
         one_of("interface_language", self.interface_language, LANGUAGES)
         self.sources()
@@ -108,11 +116,14 @@ _OF_ATLASES = ("data", "corpora", "causal_items")
 def report(settings: Report) -> list[Path]:
     """Measure what is missing, and write one offline page on one run or several, with figures and tables.
 
+    If `output` ends in .csv, the stored scores of several runs are summarised instead. An atlas is written if a model
+    is not a run of this package, or if `data` or `corpora` is set.
+
     Returns:
         The path of the page in each language, English first; or that of the CSV table or of the atlas.
 
     Raises:
-        UserError: a run is unfinished, or two runs have the same name.
+        UserError: a run is unfinished, two runs have the same name, or a setting has no effect on what is written.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.analysis.evidence.measurement import gather_evidence

@@ -14,7 +14,9 @@ from anaphora.settings.run import Config
 
 
 def train(config: Config) -> float | None:
-    """Train an encoder; a job of a sweep reuses its finished run, or resumes an unfinished one.
+    """Train an encoder and print its run directory.
+
+    A job of a sweep reuses its finished run, or resumes an unfinished one, and prints nothing.
 
     Returns:
         In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.

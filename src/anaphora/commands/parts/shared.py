@@ -228,6 +228,9 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
         untrained: number of randomly initialised models to measure as a control.
         progress: function that is called with the name of each stage.
         keep_rows: whether to keep the attention rows of the measured items.
+
+    Raises:
+        UserError: the run has no such head, or a split has no items.
     """
     requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
