@@ -281,7 +281,7 @@ class OntoGum(CoreferenceCorpus):
     """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of them; the file names give the official splits."""
 
     kind: str = "ontogum"
-    reader: ClassVar[str] = "anaphora.data.corpora.ontogum"
+    reader: ClassVar[str] = "anaphora.data.corpora.corefud"
 
 
 @dataclass(kw_only=True)

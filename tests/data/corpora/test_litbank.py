@@ -20,8 +20,8 @@ from anaphora.data.corpora.coreference import (
     extents_of,
     passages,
 )
-from anaphora.data.corpora.head_words import head_word
 from anaphora.data.corpora.litbank import NO_CHAIN, NO_COREF
+from anaphora.data.corpora.word_classes import head_word
 from anaphora.data.example import Example, from_record, to_record
 from anaphora.settings.data import LitBank
 

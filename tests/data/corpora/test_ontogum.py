@@ -7,7 +7,7 @@ import pytest
 
 from anaphora.base.errors import UserError
 from anaphora.data import store
-from anaphora.data.corpora import ontogum
+from anaphora.data.corpora import corefud
 from anaphora.data.corpora.coreference import FIRST_MENTION, NO_SPLIT, SHARED_HEAD_WORD, UNBALANCED, extents_of
 from anaphora.data.example import Example
 from anaphora.settings.data import OntoGum
@@ -53,7 +53,7 @@ def written(name: str = "GUM_news_mill") -> str:
 
 
 def everything(settings: OntoGum) -> list[Example]:
-    splits, _ = ontogum.read(settings)
+    splits, _ = corefud.read(settings)
     return [example for examples in splits.values() for example in examples]
 
 
@@ -83,10 +83,10 @@ def test_the_dependency_head_stands_for_the_mention(path: Path) -> None:
 
 
 def test_mentions_without_an_antecedent_are_counted_and_lost_brackets_spoil_no_other_sentence(path: Path) -> None:
-    splits, report = ontogum.read(OntoGum(path=str(path)))
+    splits, report = corefud.read(OntoGum(path=str(path)))
     assert (report.rows, report.reasons) == (7, {FIRST_MENTION: 4})
     path.write_text(path.read_text().replace("Entity=(1", "Entity=(7(1").replace("Entity=(3(1)", "Entity=(7(3(1)"))
-    again, report = ontogum.read(OntoGum(path=str(path)))
+    again, report = corefud.read(OntoGum(path=str(path)))
     assert report.reasons == {FIRST_MENTION: 4, UNBALANCED: 1}
     assert again == splits
 
@@ -95,7 +95,7 @@ def test_of_mentions_with_one_head_word_the_shortest_stays(path: Path) -> None:
     path.write_text(
         path.read_text().replace("Anna\t_\tPROPN\t_\t_\t6\t_\t_\t_", "Anna\t_\tPROPN\t_\t_\t6\t_\t_\tEntity=(9)")
     )
-    _, report = ontogum.read(OntoGum(path=str(path)))
+    _, report = corefud.read(OntoGum(path=str(path)))
     assert report.reasons == {SHARED_HEAD_WORD: 1, FIRST_MENTION: 5}
 
 
@@ -103,7 +103,7 @@ def test_file_names_tell_the_official_splits_and_mentions_of_other_files_are_dro
     for split in ("train", "dev", "test", "test2"):
         with gzip.open(tmp_path / f"onto_{split}.conllu.gz", "wt", encoding="utf-8") as file:
             file.write(written(f"GUM_news_{split}"))
-    splits, report = ontogum.read(OntoGum(path=str(tmp_path)))
+    splits, report = corefud.read(OntoGum(path=str(tmp_path)))
     assert (report.rows, report.reasons) == (4 * 7, {FIRST_MENTION: 3 * 4, NO_SPLIT: 7})
     assert {where for where, reason in report.dropped if reason == NO_SPLIT} == {"ontogum/GUM_news_test2"}
     assert {name: {one.group for one in examples} for name, examples in splits.items()} == {
@@ -116,7 +116,7 @@ def test_file_names_tell_the_official_splits_and_mentions_of_other_files_are_dro
 def test_documents_without_official_splits_are_divided_by_the_shares(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / f"GUM_fiction_{number}.conllu").write_text(written(f"GUM_fiction_{number}"), encoding="utf-8")
-    splits, _ = ontogum.read(OntoGum(path=str(tmp_path), dev_share=0.2, test_share=0.3))
+    splits, _ = corefud.read(OntoGum(path=str(tmp_path), dev_share=0.2, test_share=0.3))
     assert {name: len({one.group for one in examples}) for name, examples in splits.items()} == {
         "train": 5, "dev": 2, "test": 3,
     }  # fmt: skip
@@ -137,18 +137,18 @@ def test_a_broken_line_is_named(path: Path, old: str, new: str, message: str) ->
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(UserError, match=message):
-        ontogum.read(OntoGum(path=str(path)))
+        corefud.read(OntoGum(path=str(path)))
 
 
 def test_wrong_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"this folder has no \.conllu or \.conllu\.gz file"):
-        ontogum.read(OntoGum(path=str(tmp_path)))
+        corefud.read(OntoGum(path=str(tmp_path)))
     (tmp_path / "cut.conllu.gz").write_bytes(gzip.compress(b"x" * 99)[:-4])
     with pytest.raises(UserError, match=r"cut\.conllu\.gz: not a whole gzip file"):
-        ontogum.read(OntoGum(path=str(tmp_path)))
+        corefud.read(OntoGum(path=str(tmp_path)))
     (tmp_path / "cut.conllu.gz").write_bytes(gzip.compress(b"\n"))
     with pytest.raises(UserError, match="it has no line '# newdoc id = '"):
-        ontogum.read(OntoGum(path=str(tmp_path)))
+        corefud.read(OntoGum(path=str(tmp_path)))
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\r"])

@@ -1,9 +1,8 @@
-"""CLUEWSC2020 (Xu et al. 2020): Chinese rows of (pronoun, candidate, true or false) -> one Example a pronoun.
+"""CLUEWSC2020 (Xu et al. 2020): Chinese rows of (pronoun, candidate, true or false) -> one Example per pronoun.
 
-Rows about one pronoun of one text become one Example with all their candidates. Candidates with the same words and the
-same label are mentions of one entity. A pronoun whose rows are all "false" has no antecedent (`none_of_them`), whether
-it has one candidate or several; one whose only row is "true" is kept too, since "none of them" is the other answer.
-Indices count code points from 0.
+All rows about the same pronoun of a text become one example. Candidates with the same words and the same label are
+mentions of one entity. If all rows of a pronoun are "false", the example has no antecedent; a single "true" row is kept
+too, since "none of the candidates" is another possible answer. Indices in the files count code points from 0.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _LABELS = {"true": True, "false": False, True: True, False: False}
 
 @dataclass(frozen=True)
 class _LabelledPair:
-    """A row: whether a pronoun means a candidate."""
+    """Row of a file: a pronoun, a candidate, and whether the candidate is the antecedent."""
 
     text: str
     pronoun: Span
@@ -46,10 +45,14 @@ class _LabelledPair:
 
 
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, which counts rows; Examples of one text share a group.
+    """Return the examples by split and the report; examples of one text share a group.
+
+    In a folder, or on the hub, the development part is the test split; a single file is divided by the shares. Rows
+    without a label, repeated rows and overlapping candidates are dropped.
 
     Raises:
-        UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.
+        UserError: a file is missing, or a row is invalid; the message names file, line, field, value and what is
+            allowed.
     """
     reading = RowReader()
     train, test = train_and_test_rows(
@@ -102,7 +105,7 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
 
 
 def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reading: RowReader) -> Example:
-    """Build the example of one pronoun; of two overlapping candidates the right one is kept, else the first."""
+    """Build the example of one pronoun; of overlapping candidates a correct one is kept, else the first in the text."""
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []
     for where, claim in sorted(claims, key=lambda each: (not each[1].is_right, each[1].candidate)):

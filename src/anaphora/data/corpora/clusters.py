@@ -1,14 +1,14 @@
-"""JSON lines with `clusters`, the form that neural coreference systems read and write -> Examples.
+"""JSON lines with `clusters`, the format that neural coreference systems read and write -> Examples.
 
-A line is a document: its words in `sentences` (a list of lists), or in `cased_words` or `tokens` (one list, with
-`sent_id` of each word where sentences are known), and clusters of [start, end] word spans. Systems disagree on the end:
+A line is a document: its words in `sentences` (a list of lists), or in `cased_words` or `tokens` (one list, possibly
+with a sentence number for each word in `sent_id`), and clusters of [start, end] word spans. Systems disagree on the end:
 
-- `clusters` with `sentences`, as e2e-coref, coref-hoi, s2e-coref and BookCoref write: the last word (inclusive);
-- `clusters` with `cased_words`, for wl-coref, and `span_clusters`, written by it: the word behind it (exclusive);
-- `clusters_token_offsets`, which maverick writes: the last word (inclusive).
+- `clusters` with `sentences`, as in e2e-coref, coref-hoi, s2e-coref and BookCoref: the last word (inclusive);
+- `clusters` with `cased_words`, the input of wl-coref, and `span_clusters`, its output: the word after it (exclusive);
+- `clusters_token_offsets`, the output of maverick: the last word (inclusive).
 
-So the convention is the setting `ends`, or what the spans of the file prove. Head words are found by the rules of
-`unparsed_head`; `pos`, if a document has it, says what a head word is.
+For `clusters` the convention is therefore the setting `ends`, or follows from the spans of the file. Head words follow
+the rules of `unparsed_head`; the parts of speech in `pos` are optional.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import WIDE_CHARACTER
 from anaphora.data.corpora.conll2012 import official_split
-from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, Mention, check_language, read_documents
+from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, Mention, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below
-from anaphora.data.corpora.head_words import unparsed_head
 from anaphora.data.corpora.reading import json_lines
-from anaphora.data.corpora.word_classes import placeholders, word_form
+from anaphora.data.corpora.word_classes import blanks_after, placeholders, unparsed_head, word_form
 from anaphora.data.example import Example
 from anaphora.settings.data import ClusterLines
 
@@ -37,24 +35,24 @@ CLUSTER_FIELDS: Mapping[str, str | None] = {
     "span_clusters": "exclusive",
     "clusters_token_offsets": "inclusive",
 }
-"""The fields that hold clusters, and where the end of their spans is, if the field says so."""
+"""Fields of the clusters, and the convention for the end of their spans; None if it differs between files."""
 NAME_FIELDS = ("doc_key", "document_id", "doc_id")
 
 
 @dataclass(frozen=True)
 class ClusterDocument:
-    """A line of a file.
+    """Line of a file: a document, or a part of one.
 
     Attributes:
-        where: file and line, for errors.
-        name: of the document, or of its part.
-        group: the name of the document.
-        sentences: the words of each sentence.
-        clusters: for each cluster its mentions, (first word, word behind the last), counted over the document.
-        row: the line as it was read.
-        field: the field of the clusters.
-        ends: what the end of a span is in this field, "inclusive" or "exclusive".
-        tags: the part of speech of each word; () if none is given.
+        where: file and line, for error messages.
+        name: name of the document, followed by its part if the line gives one.
+        group: name of the document.
+        sentences: words of each sentence.
+        clusters: mentions of each cluster as (first word, word after the last), indices in the document from 0.
+        row: JSON object of the line.
+        field: name of the field of the clusters.
+        ends: convention for the end of a span in this field, "inclusive" or "exclusive".
+        tags: part of speech of each word; () if unknown.
     """
 
     where: str
@@ -69,11 +67,11 @@ class ClusterDocument:
 
     @property
     def words(self) -> list[str]:
-        """Return all words in order."""
+        """Return the words of all sentences, in order."""
         return [word for sentence in self.sentences for word in sentence]
 
     def with_clusters(self, clusters: Sequence[Sequence[tuple[int, int]]]) -> ClusterDocument:
-        """Return the document with other clusters, in its line too."""
+        """Return a copy of the document with other clusters, which are also written into `row`."""
         beyond = int(self.ends == "inclusive")
         written = [[[start, end - beyond] for start, end in cluster] for cluster in clusters]
         row = {**self.row, self.field: written}
@@ -81,19 +79,20 @@ class ClusterDocument:
 
 
 def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, whose rows are mentions; a document is never divided.
+    """Return the examples by split and the report, whose rows are mentions; a document stays in one split.
 
-    In a folder, files with train, dev and test in their names are these splits; a single file is divided by the shares.
+    In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
+    file, or a folder without official splits, is divided by the shares.
 
     Raises:
-        UserError: there is no such file, or a line does not fit; file, line, field and value are named.
+        UserError: no file is found, a line is invalid, or two mentions cross; the message names file, line, field and
+            value.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
         for line in cluster_documents(path, settings.ends):
             _check_nesting(line)
             document = coreference_document(line, settings.language)
-            check_language(document, path)
             yield document, [] if line.clusters else [(document.name, NO_LAYER)]
 
     there = existing_path(settings.path, ORIGIN.files)
@@ -109,13 +108,13 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
     """Return the documents of a file.
 
     Args:
-        path: of the file.
-        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word behind; None if the
-            fields or the spans prove it.
-        setting: the name of the setting that gives them, for errors.
+        path: path of the file.
+        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer it
+            from the spans. Fields with a fixed convention keep it.
+        setting: name of the setting of `ends`, for error messages.
 
     Raises:
-        UserError: a line does not fit, or nothing proves the ends.
+        UserError: a line is invalid, or the convention cannot be inferred.
     """
     rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
     if not rows:
@@ -180,7 +179,7 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
 
 
 def _names(row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the name of a part, and that of its document."""
+    """Return the name of a part, and that of its document, which is file and line if the row gives no name."""
     field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
     document = where if field is None else row[field]
     if not isinstance(document, str) or not document.strip():
@@ -192,7 +191,7 @@ def _names(row: Mapping[str, Any], where: str) -> tuple[str, str]:
 
 
 def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
-    """Return the parts of speech, in one list or a list for each sentence; () if there are none."""
+    """Return the part of speech of each word from one list or a list per sentence; () if `tags` is None."""
     if tags is None:
         return ()
     lists = isinstance(tags, list) and all(isinstance(each, list) for each in tags)
@@ -205,10 +204,13 @@ def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
 def _proven_ends(
     path: Path, parsed: Sequence[tuple[str, Mapping[str, Any], str, Sequence[Sequence[str]]]], setting: str
 ) -> str:
-    """Return where spans end: [n, n] is empty if ends are exclusive, [.., words] is out of range if they are inclusive.
+    """Return the convention that the spans of a file prove: "inclusive" or "exclusive".
+
+    A span [n, n] would be empty if ends were exclusive; an end equal to the number of words would be out of range if
+    they were inclusive. Fields with a fixed convention are ignored; without other spans, "exclusive" is returned.
 
     Raises:
-        UserError: the spans prove neither, or both.
+        UserError: the spans prove neither convention, or both.
     """
     proofs: dict[str, str] = {}
     undecided = False
@@ -233,7 +235,11 @@ def _proven_ends(
 
 
 def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
-    """Yield every span of clusters with its place; a cluster without mentions is an error, and so is another form."""
+    """Yield (location, [start, end]) for each span of the clusters.
+
+    Raises:
+        UserError: the clusters are not lists of [start, end], or a cluster is empty.
+    """
     if not isinstance(clusters, list):
         raise UserError(f"{place}: {_shown(clusters)} must be a list of clusters, each a list of [start, end]")
     for number, cluster in enumerate(clusters):
@@ -247,10 +253,10 @@ def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
 
 
 def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return clusters with exclusive ends, checked against the words of their document.
+    """Return clusters with exclusive ends.
 
     Raises:
-        UserError: a span names words that are not there, or a mention is listed twice.
+        UserError: a span is empty or not within the `count` words of its document, or a mention is listed twice.
     """
     beyond = int(ends == "inclusive")
     allowed = f"0 <= start <= end < {count}" if beyond else f"0 <= start < end <= {count}"
@@ -268,10 +274,10 @@ def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[t
 
 
 def _check_nesting(document: ClusterDocument) -> None:
-    """Check that of two mentions that share words one is inside the other.
+    """Check that two mentions that share words are always nested.
 
     Raises:
-        UserError: two mentions cross.
+        UserError: two mentions share words, and neither is inside the other.
     """
     spans = sorted((span for cluster in document.clusters for span in cluster), key=lambda span: (span[0], -span[1]))
     open_spans: list[tuple[int, int]] = []
@@ -289,7 +295,10 @@ def _check_nesting(document: ClusterDocument) -> None:
 
 
 def coreference_document(line: ClusterDocument, language: str) -> Document:
-    """Return a line as a document whose mentions have head words, forms and entities."""
+    """Convert a line to a document whose mentions have head words, forms and entities.
+
+    The factors are the corpus, "clusters", and the genre, the part of the name before the first "/", if any.
+    """
     words, starts = line.words, [0]
     for sentence in line.sentences[:-1]:
         starts.append(starts[-1] + len(sentence))
@@ -303,7 +312,7 @@ def coreference_document(line: ClusterDocument, language: str) -> Document:
     return Document(
         name=f"clusters/{line.name}",
         words=words,
-        blank=[_blank_between(word, after) for word, after in zip(words, [*words[1:], ""], strict=True)],
+        blank=blanks_after(words),
         sentences=starts,
         mentions=mentions,
         factors={"corpus": "clusters", **({"genre": genre} if is_path else {})},
@@ -311,11 +320,6 @@ def coreference_document(line: ClusterDocument, language: str) -> Document:
         group=f"clusters/{line.group}",
         placeholders=placeholders(words, tags),
     )
-
-
-def _blank_between(word: str, after: str) -> bool:
-    """Return whether a blank is written between two words: not next to a Chinese character or a wide mark."""
-    return not (WIDE_CHARACTER.match(word[-1]) or WIDE_CHARACTER.match(after[:1]))
 
 
 def _shown(value: Any) -> str:

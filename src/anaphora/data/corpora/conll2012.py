@@ -1,10 +1,10 @@
 """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' coreference, columns separated by blanks or tabs -> Examples.
 
-`#begin document (name); part 000` and `#end document` stand around a part; entities are renumbered in each. Columns:
-document, part, word number, word, part of speech, parse and more; the last one holds brackets of mentions, `(12` before
-the word, `12)` after it, `(3)` both, with `|` between several. Between tabs a cell may be empty, as the last one is in
-LitBank's files at words without a bracket. A trace such as *pro* is an empty node: it is not written. Head words are
-not annotated: in English `head_word` is the rule, in Chinese the last noun or pronoun.
+Each part of a document is enclosed by `#begin document (name); part 000` and `#end document`, and numbers its entities
+anew. The columns are document, part, word number, word, part of speech, parse and more. The last one has brackets of
+mentions, separated by `|`: `(12` opens one before the word, `12)` closes one after it, `(3)` does both. A cell between
+tabs may be empty, as in LitBank's files the last one of a word without a bracket. A trace such as *pro* is not part of
+the text. Head words are not annotated and follow the rules of `unparsed_head`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.locale.translation import N_
-from anaphora.data.corpora.coreference import (
-    EMPTY_NODE,
-    NO_LAYER,
-    UNBALANCED,
-    Document,
-    Lost,
-    Mention,
-    check_language,
-    read_documents,
-)
+from anaphora.data.corpora.coreference import EMPTY_NODE, NO_LAYER, UNBALANCED, Document, Lost, Mention, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.entity_brackets import pair_brackets
-from anaphora.data.corpora.head_words import unparsed_head
-from anaphora.data.corpora.word_classes import REMOVED_WORD, is_tag, is_trace, placeholders, word_form
+from anaphora.data.corpora.word_classes import (
+    REMOVED_WORD,
+    blanks_after,
+    is_tag,
+    is_trace,
+    placeholders,
+    unparsed_head,
+    word_form,
+)
 from anaphora.data.example import Example
 from anaphora.settings.data import Conll2012
 
@@ -51,26 +48,30 @@ _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-
 
 
 def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, whose rows are mentions; the parts of a document are never divided.
+    """Return the examples by split and the report, whose rows are mentions; parts of a document stay in one split.
+
+    In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
+    file, or a folder without official splits, is divided by the shares.
 
     Raises:
-        UserError: there is no such file, or a line does not fit; file, line, field and value are named.
+        UserError: no file is found, or a line is invalid; the message names file, line, field and value.
     """
-
-    def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
-        for document, lost in _documents(path, settings.language):
-            check_language(document, path)
-            yield document, lost
-
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
     splits = {path: official_split(name) for name, path in named.items() if is_folder}
     official = {path: split for path, split in splits.items() if split}
-    return read_documents(settings, list(named.values()), official, documents)
+    return read_documents(settings, list(named.values()), official, lambda path: _documents(path, settings.language))
 
 
 def files(settings: Conll2012) -> dict[str, Path]:
-    """Return the files that are read, by their place below `data.path`."""
+    """Return the files to read, by path relative to `data.path`.
+
+    In a folder these are the CoNLL files whose path names no other language (english, chinese, arabic); if gold files
+    are among them, only those.
+
+    Raises:
+        UserError: the path does not exist, or the folder has no such file.
+    """
     there = existing_path(settings.path, ORIGIN.files)
     if not there.is_dir():
         return {there.name: there}
@@ -88,10 +89,10 @@ def files(settings: Conll2012) -> dict[str, Path]:
 
 
 def sentences_of(path: Path) -> Iterator[str]:
-    """Yield the sentences of a file, with blanks between words, ignoring numbers and brackets.
+    """Yield the text of each sentence of a file, with blanks between words and without traces.
 
     Raises:
-        UserError: a line has too few columns, or holds no word of its text.
+        UserError: a line has fewer than 12 columns, an empty word, or [WORD] in place of a word.
     """
     words: list[str] = []
     for number, line in enumerate([*read_lines(path), ""], start=1):
@@ -111,12 +112,16 @@ def sentences_of(path: Path) -> Iterator[str]:
 
 
 def _pieces(name: str) -> set[str]:
-    """Return the folders of a file, and the pieces between the dots of its name: a title may hold any word."""
+    """Return the folders of a path and the parts of its file name between dots, in lower case."""
     return set(re.split(r"[./]", name.lower()))
 
 
 def official_split(name: str) -> str | None:
-    """Return the split with whose name a folder, or a piece of the file's name, begins or ends."""
+    """Return the official split of a file; None if its path names none.
+
+    A folder, or a part of the file name between dots, must begin or end with train, development, dev or test, separated
+    by a hyphen or underscore from other words, since a title may contain any word in the middle.
+    """
     words = [re.split("[-_]", piece) for piece in _pieces(name)]
     ends = {end for piece in words for end in (piece[0], piece[-1])}
     return next((split for official, split in _OFFICIAL_NAMES.items() if official in ends), None)
@@ -151,12 +156,12 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
 
 
 def _is_comment(line: str) -> bool:
-    """Return whether a line is no word: a document may be named with a #."""
+    """Return whether a line begins with # and is no word: in a line of 12 columns # begins the document's name."""
     return line.startswith("#") and len(_cells_of(line)) < _FEWEST_COLUMNS
 
 
 def _cells_of(line: str) -> list[str]:
-    """Return the cells of a line, between tabs if there are enough of them, else between blanks."""
+    """Return the cells of a line, separated by tabs if that gives at least 12 cells, else by blanks."""
     cells = line.split("\t")
     return [cell.strip() for cell in cells] if len(cells) >= _FEWEST_COLUMNS else line.split()
 
@@ -170,7 +175,7 @@ def _written_word(where: str, cells: list[str]) -> str:
 
 
 class _DocumentBuilder:
-    """A part of a document, built line by line."""
+    """Builder of one part of a document from its lines."""
 
     def __init__(self, where: str, document: str, part: str, language: str) -> None:
         self.where = where
@@ -182,11 +187,9 @@ class _DocumentBuilder:
         self.words: list[str] = []
         self.tags: list[str] = []
         self.sentences = [0]
-        self.rows = self.columns = 0  # of the sentence; it has one column for each of its predicates
+        self.rows = self.columns = 0  # of the sentence; it has a column for each of its predicates
         self.brackets: list[tuple[str, bool, bool] | None] = []
-        self.spans: list[
-            tuple[int, int]
-        ] = []  # of the row of each bracket: the words before it, and those up to its end
+        self.spans: list[tuple[int, int]] = []  # number of words before each bracket's row, and up to its end
 
     def word(self, where: str, cells: list[str]) -> None:
         written, tag = _written_word(where, cells), cells[4]
@@ -232,7 +235,7 @@ class _DocumentBuilder:
         document = Document(
             name=self.name,
             words=self.words,
-            blank=[self._blank_after(place) for place in range(len(self.words))],
+            blank=blanks_after(self.words),
             sentences=[start for start in self.sentences if start < len(self.words)],
             mentions=[self._mention(*span) for span in written],
             factors=self.factors,
@@ -243,17 +246,16 @@ class _DocumentBuilder:
         return document, [(self.name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
 
     def _check_columns(self) -> None:
-        """Check that words and parts of speech are not swapped."""
+        """Check that the columns of words and parts of speech are not swapped.
+
+        Raises:
+            UserError: every word of the document is a part-of-speech tag, and no tag is one.
+        """
         if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(map(is_tag, self.tags)):
             raise UserError(
                 f"{self.where}, word: all words of {self.name} are parts of speech, such as {self.words[0]!r}; the "
                 "columns must be document, part, word number, word, part of speech"
             )
-
-    def _blank_after(self, place: int) -> bool:
-        """Check whether a blank follows a word: Chinese has none, words of Latin letters do."""
-        beside = "".join(each[:1] for each in self.words[place + 1 : place + 2])
-        return not (WIDE_CHARACTER.match(self.words[place][-1]) or WIDE_CHARACTER.match(beside))
 
     def _mention(self, first: int, end: int, entity: str) -> Mention:
         tags = [[tag] for tag in self.tags[first:end]]
@@ -263,7 +265,7 @@ class _DocumentBuilder:
 
 
 def _as_written(word: str) -> str:
-    """Return a word without the escapes of the treebank: -LRB- for a bracket, a slash before a mark."""
+    """Return a word without the treebank's escapes, which are -LRB- for a bracket and a slash before a mark."""
     if word in _BRACKET_WORDS:
         return _BRACKET_WORDS[word]
     return word[1:] if len(word) == 2 and word[0] == "/" and not word[1].isalnum() else word

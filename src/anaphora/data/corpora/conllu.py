@@ -1,11 +1,12 @@
-"""CoNLL-U with coreference in MISC, the format of CorefUD and of OntoGUM: `Entity=` brackets -> Documents.
+"""CoNLL-U with coreference in MISC, the format of CorefUD and OntoGUM: `Entity=` brackets -> Documents.
 
-`(e12-person-1-` opens a mention of entity e12 before the word, `e12)` closes one after it, `(e3-person-1-)` does both;
-several may stand in one cell. `entity_brackets` decides which part of a bracket is what. A line with an id like 3-4 is
-one written word, several syntactic ones: written words are the syntactic ones put together, with blanks where
-`SpaceAfter=No` does not forbid them. A line with an id like 8.1 is an empty node, a word that is not written: a mention
-of these alone is dropped. A trace such as *pro* is an empty node with an id like any other. Where `# text =` stands
-above a sentence, its words must read so.
+`(e12-person-1-` opens a mention of entity e12 before the word, `e12)` closes one after it, and `(e3-person-1-)` does
+both; a cell may hold several brackets. `entity_brackets` decides what each part of a bracket is.
+
+A line with an id like 3-4 is a multiword token, whose text is that of its syntactic words without blanks; other words
+are followed by a blank unless MISC has `SpaceAfter=No`. A line with an id like 8.1 is an empty node, which is not part
+of the text; a mention of empty nodes alone is dropped. A trace such as *pro* counts as an empty node, although its id
+is that of a word. If a sentence has a line `# text =`, its words must match it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.coreference import EMPTY_NODE, NO_LAYER, UNBALANCED, Document, Lost, Mention
-from anaphora.data.corpora.division import existing_path, read_lines
+from anaphora.data.corpora.division import read_lines
 from anaphora.data.corpora.entity_brackets import (
     HEAD_FIELDS,
     SPAN_FIELDS,
@@ -31,9 +32,7 @@ from anaphora.data.corpora.entity_brackets import (
     parse_fields,
     undeclared_entity,
 )
-from anaphora.data.corpora.head_words import unparsed_head
-from anaphora.data.corpora.word_classes import is_trace, placeholders, word_form
-from anaphora.settings.data import SPLITS
+from anaphora.data.corpora.word_classes import is_trace, placeholders, unparsed_head, word_form
 
 DISCONTINUOUS = N_("it is in several parts")
 _MULTIWORD_ID = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
@@ -43,42 +42,25 @@ _GLOBAL_ENTITY = re.compile(r"# *global\.Entity *=(.*)", re.IGNORECASE)
 _GLOBAL_COLUMNS = re.compile(r"# *global\.columns *=(.*)", re.IGNORECASE)
 _TEXT = re.compile(r"# *text *=(.*)")
 _COLUMNS = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
-_SUFFIXES = (".conllu", ".conllu.gz")
 _SPACE_AFTER = "SpaceAfter="
 _SPACES = (f"{_SPACE_AFTER}No", f"{_SPACE_AFTER}Yes")
 _ATTRIBUTES = ("Entity=", *_SPACES)
 _SPLIT_ATTRIBUTES = ("SplitAnte", "Split")
 _SHOWN_BEFORE, _SHOWN_AFTER = 20, 40
-"""How many characters a message shows of two texts before they differ, and from there on."""
+"""Number of characters that a message shows before and after the first difference of two texts."""
 _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
 
-def conllu_files(path: str, needed: str) -> tuple[list[Path], dict[Path, str]]:
-    """Return the .conllu files at a `data.path`, and the split of those whose names end in train, dev or test.
-
-    Raises:
-        UserError: nothing is there; `needed` says what should be.
-    """
-    there = existing_path(path, needed)
-    if not there.is_dir():
-        return [there], {}
-    files = sorted(each for each in there.iterdir() if each.name.endswith(_SUFFIXES))
-    if not files:
-        raise UserError(f"data.path ({there}): this folder has no .conllu or .conllu.gz file")
-    ends = {file: file.name.partition(".conllu")[0] for file in files}
-    return files, {file: split for file, end in ends.items() for split in SPLITS if end.endswith(split)}
-
-
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
-    """Yield the documents of a file, each with its counts of lost mentions.
+    """Yield the documents of a file, each with its lost mentions.
 
     Args:
-        path: of the file.
-        corpus: its name, a factor of the documents and the first part of their names.
-        language: of the words.
+        path: path of the file.
+        corpus: name of the corpus, a factor of the documents and the first part of their names.
+        language: language of the words, "en" or "zh".
 
     Raises:
-        UserError: a line does not fit; file, line, field and value are named.
+        UserError: a line is invalid; the message names file, line, field and value.
     """
     builders = _builders(path, language)
     undeclared = [builder for builder in builders if builder.fields is None and any(builder.brackets)]
@@ -88,7 +70,7 @@ def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tupl
 
 
 def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
-    """Return the documents of a file as their lines give them."""
+    """Return a builder for each document of a file, which has received all of the document's lines."""
     builders: list[_DocumentBuilder] = []
     fields: BracketFields | None = None
     has_new_fields = False
@@ -126,10 +108,12 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
 
 
 def sentences_of(path: Path) -> Iterator[str]:
-    """Yield the sentences of a file as they are written: their lines `# text =`, else their words.
+    """Yield the text of each sentence of a file: its line `# text =`, else its words without empty nodes.
+
+    Sentences end at blank lines; after another blank line, "" is yielded.
 
     Raises:
-        UserError: a line of words is not in ten cells.
+        UserError: a word of a sentence without `# text =` does not have ten cells.
     """
     text = words = last_part = ""
     for number, line in enumerate([*read_lines(path), ""], start=1):
@@ -142,7 +126,7 @@ def sentences_of(path: Path) -> Iterator[str]:
             identity, word, *_, more = _cells(f"{path}, line {number}", line)
             if _MULTIWORD_ID.fullmatch(identity):
                 last_part = identity.partition("-")[2]
-            elif last_part or _EMPTY_ID.fullmatch(identity):  # part of a word that is written already, or no such word
+            elif last_part or _EMPTY_ID.fullmatch(identity):  # part of a multiword token, or an empty node
                 last_part = "" if identity == last_part else last_part
                 continue
             words += word if "SpaceAfter=No" in more.split("|") else f"{word} "
@@ -156,7 +140,7 @@ def _cells(where: str, line: str) -> list[str]:
 
 
 def _check_attributes(where: str, attributes: Sequence[str]) -> None:
-    """Check that no attribute of MISC that is read is cut off, as at the end of a line that is not whole."""
+    """Check that no attribute `Entity=` or `SpaceAfter=` of MISC is truncated."""
     for attribute in attributes:
         is_cut = attribute and any(whole.startswith(attribute) and attribute != whole for whole in _ATTRIBUTES)
         if is_cut or (attribute.startswith(_SPACE_AFTER) and attribute not in _SPACES):
@@ -167,16 +151,20 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _WrittenText:
-    """A line `# text =` and its position in the file."""
+    """Text of a sentence, from a line `# text =`."""
 
-    where: str
+    where: str  # file and line
     text: str
 
     def check(self, words: str, traces: Sequence[str]) -> None:
-        """Check that the words of the sentence match; traces may be written or not.
+        """Check that the text is that of the words, apart from the number of blanks; an empty text matches any words.
+
+        Args:
+            words: text of the words, without traces.
+            traces: traces of the sentence, which the text may include.
 
         Raises:
-            UserError: they do not; both are shown around the first difference.
+            UserError: the texts differ; the message shows both around the first difference.
         """
         text, words = " ".join(self.text.split()), " ".join(words.split())
         if text != words:
@@ -195,7 +183,7 @@ class _WrittenText:
 
 
 class _DocumentBuilder:
-    """A document, built line by line; a row is a word or an empty node."""
+    """Builder of a document from its lines; a row is a word, a trace or an empty node."""
 
     def __init__(self, where: str, name: str, language: str, fields: BracketFields | None) -> None:
         self.where = where
@@ -205,20 +193,24 @@ class _DocumentBuilder:
         self.words: list[str] = []
         self.blank: list[bool] = []
         self.tags: list[tuple[str, str]] = []
-        self.heads: list[int | None] = []  # the word that governs each, -1 for a root; None without a parse
-        self.sentences = [0]
-        self.words_before = [0]  # each row, and the end
-        self.brackets: list[Bracket | None] = []
-        self.plural: set[tuple[int, str]] = set()  # row and entity of mentions whose antecedent is several entities
-        self.glued_until = 0  # of one written word that is several syntactic ones
+        self.heads: list[int | None] = []  # index of each word's head in the document, -1 for a root; None if unparsed
+        self.sentences = [0]  # index of the first word of each sentence
+        self.words_before = [0]  # number of words before each row and before the end
+        self.brackets: list[Bracket | None] = []  # None ends a sentence
+        self.plural: set[tuple[int, str]] = set()  # (row, entity) of mentions with a split antecedent
+        self.glued_until = 0  # id of the last word of the latest multiword token in the sentence
         self.blank_after_glued = True
-        self.text: _WrittenText | None = None  # of the sentence that is read
-        self._texts: list[tuple[_WrittenText, int, int, list[str]]] = []  # first word, the one past the last, traces
-        self._traces: list[str] = []  # of a sentence
-        self._governors: list[tuple[str, str, int | None]] = []  # of a sentence: where, HEAD, the word if it is written
+        self.text: _WrittenText | None = None  # of the current sentence
+        self._texts: list[tuple[_WrittenText, int, int, list[str]]] = []  # with first word, end and traces
+        self._traces: list[str] = []  # of the current sentence
+        self._governors: list[tuple[str, str, int | None]] = []  # of its rows with a HEAD: location, HEAD, word's index
 
     def declare(self, fields: BracketFields) -> None:
-        """Take the parts of the brackets that follow."""
+        """Set the meaning of the parts of the document's brackets.
+
+        Raises:
+            UserError: the document already has words.
+        """
         if self.words:
             raise UserError(
                 f"{fields.where}, global.Entity: it stands in the middle of {self.name}; it must stand above the first "
@@ -247,7 +239,7 @@ class _DocumentBuilder:
                 self.plural |= {(row, link.partition("<")[2].partition(":")[0]) for link in links.split(",")}
 
     def _written_word(self, where: str, identity: str, blank: bool, has_mention: bool) -> None:
-        """Begin a written word that is several syntactic ones."""
+        """Begin a multiword token, which may have no mention of its own."""
         first, _, last = identity.partition("-")
         if int(first) != len(self._governors) + 1 or int(last) <= int(first):
             raise UserError(f"{where}, ID: {identity!r} must begin with {len(self._governors) + 1} and end after it")
@@ -295,7 +287,10 @@ class _DocumentBuilder:
             self.sentences.append(len(self.words))
 
     def _sentence_heads(self) -> Iterable[int]:
-        """Return the governing word of every written word of a parsed sentence; a trace hands on its own governor."""
+        """Yield the head of each word of a parsed sentence as an index in the document, -1 for a root, without traces.
+
+        If a head is a trace, the trace's own head takes its place.
+        """
         for where, head, _ in self._governors:
             if not (head.isascii() and head.isdecimal()):
                 raise UserError(f"{where}, HEAD: {head!r} must be a whole number")
@@ -315,7 +310,16 @@ class _DocumentBuilder:
             yield -1 if governor is None else governor
 
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
-        """Return the document and its lost mentions; `undeclared` is the part of a bracket that is the entity."""
+        """Return the document and its lost mentions; one lost mention stands for a document without brackets.
+
+        Args:
+            corpus: name of the corpus.
+            undeclared: index of the entity among the parts of a bracket, for a document without `# global.Entity`.
+
+        Raises:
+            UserError: the words do not match `# text =`, the brackets do not match `# global.Entity`, or the head of a
+                mention is invalid.
+        """
         self.end_sentence()
         name = f"{corpus}/{self.name}"
         holds_place = placeholders(self.words, self.tags)
@@ -354,7 +358,7 @@ class _DocumentBuilder:
         return bracket
 
     def _mention(self, opening: Bracket, closing: Bracket, entity: str) -> Mention | None:
-        """Return the mention between two brackets; None if it is made of empty nodes alone."""
+        """Return the mention between two brackets; None if it consists of empty nodes and traces alone."""
         first, end = self.words_before[opening.row], self.words_before[closing.row + 1]
         given = self._given_head(opening, closing, HEAD_FIELDS)
         if first == end:
@@ -373,7 +377,10 @@ class _DocumentBuilder:
         )
 
     def _given_head(self, opening: Bracket, closing: Bracket, names: Sequence[str]) -> int | None:
-        """Return the head word that a bracket gives in a part of one of some names; None for none, or an empty node."""
+        """Return the index of the head word that a bracket gives in one of the named fields.
+
+        None if it gives no head, or if the head is an empty node or a trace.
+        """
         number = 0 if self.fields is None else self.fields.head(opening, names)
         row, rows = opening.row + number - 1, closing.row - opening.row + 1
         if number > rows:
@@ -385,7 +392,7 @@ class _DocumentBuilder:
         inside = range(first, end)
         if None in self.heads[first:end]:
             return first + unparsed_head(self.words[first:end], self.tags[first:end], self.language)
-        # Several words may be governed from outside, as in a list without a verb: the first one stands for all.
+        # Several words may have a head outside the mention, as in a list without a verb: the first of them is used.
         head = next((word for word in inside if self.heads[word] not in inside), None)
         if head is None:
             words = " ".join(self.words[first:end])

@@ -1,8 +1,7 @@
-"""Conversion of coreference documents to Examples: each question is the antecedent of a mention.
+"""Conversion of coreference documents to Examples that ask for the antecedent of a mention.
 
-A document is cut into passages. A mention is its head word, so that mentions inside one another do not overlap; the
-whole mention stands in the factors, where `extents_of` reads it. The earlier mentions of one entity are one candidate:
-any of them is an antecedent.
+A document is cut into passages. A head word represents each mention, so that nested mentions do not overlap; the whole
+mentions are stored in the factors (see `extents_of`). The earlier mentions of an entity are one candidate.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.reading import split_examples
 from anaphora.data.example import Example, Span, format_span, parse_span
-from anaphora.settings.data import SPLITS, CoreferenceCorpus
+from anaphora.settings.data import SPLITS, BilingualDocuments, CoreferenceCorpus
 
 SHARED_HEAD_WORD = N_("its head word is that of a shorter mention")
 CROSSES_PASSAGES = N_("the end of a passage cuts it in two")
@@ -33,14 +32,14 @@ NO_SPLIT = N_("its document is in a file of none of the splits, as test2 is")
 
 
 class Mention(NamedTuple):
-    """A span of a document that refers to an entity; `first`, `end` and `head` count words from 0.
+    """Span of a document that refers to an entity.
 
     Attributes:
-        first, end: the first word and the one past the last.
-        head: the word that stands for the whole.
+        first, end: index of the first word in the document, and of the word after the last, from 0.
+        head: index of the head word, which represents the mention.
         form: one of `word_classes.FORMS`.
-        entity: mentions of one entity share it.
-        has_plural_antecedent: whether it means several entities before it together.
+        entity: key shared by the mentions of one entity.
+        has_plural_antecedent: whether the mention refers to several earlier entities together (a split antecedent).
     """
 
     first: int
@@ -56,15 +55,15 @@ class Document:
     """Words, sentences and mentions of a text.
 
     Attributes:
-        name: of the document.
-        words: W words.
-        blank: W times whether a blank follows the word.
-        sentences: the first word of every sentence.
-        mentions: in any order.
-        factors: what all its examples carry, such as corpus and genre.
-        language: of its words.
-        group: the documents that share it are never divided between splits; "" where this one stands alone.
-        placeholders: the words that only hold the place of a word.
+        name: name of the document.
+        words: the W words.
+        blank: whether a blank follows each word: (W,).
+        sentences: index of the first word of each sentence, from 0.
+        mentions: the mentions, in any order.
+        factors: factors of all its examples, such as corpus and genre.
+        language: language of the words, "en" or "zh".
+        group: key shared by documents that must stay in one split; "" for a document on its own.
+        placeholders: indices of words that stand for a word that was left out.
     """
 
     name: str
@@ -78,11 +77,11 @@ class Document:
     placeholders: frozenset[int] = frozenset()
 
 
-def check_language(document: Document, path: Path) -> None:
-    """Check that a document's script matches its language setting.
+def _check_language(document: Document, path: Path) -> None:
+    """Check that the first 500 words of a document, without placeholders, are in the language of the setting.
 
     Raises:
-        UserError: naming the file and the setting.
+        UserError: `language_of` returns another language; the message names setting, file and document.
     """
     words = [word for place, word in enumerate(document.words) if place not in document.placeholders]
     language = language_of("".join(words[:500]))
@@ -91,7 +90,7 @@ def check_language(document: Document, path: Path) -> None:
 
 
 Lost = list[tuple[str, str]]
-"""(where, reason) of what stands in a file and is no mention."""
+"""(location, reason) of each annotation of a file that does not give a mention."""
 
 
 def read_documents(
@@ -100,14 +99,18 @@ def read_documents(
     official: Mapping[Path, str],
     documents: Callable[[Path], Iterator[tuple[Document, Lost]]],
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Read the examples of some files by split, and the report, whose rows are mentions; groups stay whole.
+    """Return the examples of files by split and the report, whose rows are mentions; groups stay in one split.
+
+    Of documents with the same name and words, only the first is used. If the settings have a language, each document is
+    checked against it. The reasons for dropped mentions are those of
+    this module and of the reader.
 
     Args:
-        settings: the passages' length and the shares.
-        files: what is read.
-        official: the split of the files that have one. Mentions of the others are dropped; where no file has
-            one, all are divided by the shares.
-        documents: a file -> its documents, each with what was lost in it.
+        settings: length of the passages, shares and seed.
+        files: files to read, in order.
+        official: split of each file that has an official one; the mentions of other files are dropped. If empty, the
+            examples of all files are divided by the shares.
+        documents: function that returns the documents of a file, each with its lost mentions.
     """
     dropped: Lost = []
     known: set[tuple[str, int]] = set()
@@ -116,6 +119,8 @@ def read_documents(
     rows = 0
     for path in files:
         for document, lost in documents(path):
+            if isinstance(settings, BilingualDocuments):
+                _check_language(document, path)
             count = len(document.mentions) + len(lost)
             rows += count
             text = (document.name, hash(tuple(document.words)))
@@ -135,9 +140,10 @@ def read_documents(
 
 
 def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
-    """Yield first and past-the-last word of passages of at most `most` words, in whole sentences where possible.
+    """Yield (first word, word after the last) of consecutive passages that cover a document.
 
-    A sentence that is longer is cut after every `most` words.
+    A passage consists of as many whole sentences as fit into `most` words; a longer sentence is cut after every `most`
+    words, and its rest begins the next passage.
     """
     ends = [*document.sentences[1:], len(document.words)]
     start = reached = 0
@@ -154,15 +160,15 @@ def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
 
 
 def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -> list[Example]:
-    """Return one example for every mention with an antecedent in its passage; add the others to `dropped`.
+    """Return an example for each mention with an antecedent in its passage; append the other mentions to `dropped`.
 
-    A mention inside the one in question is no candidate ("his" in "his wife"). Of mentions with one head
-    word the shortest stays: "Anna", not "Anna and Berta" where the head word of that is "Anna" as well.
+    A mention inside the queried one is not a candidate ("his" in "his wife"). Of mentions with the same head word only
+    the shortest is used: "Anna", not "Anna and Berta" if the head word of both is "Anna".
 
     Args:
-        document: what to cut.
-        most: words of a passage.
-        dropped: (where, reason) of every mention that makes no example.
+        document: the document.
+        most: largest number of words of a passage.
+        dropped: list that receives (location, reason) of each mention without an example.
     """
     examples: list[Example] = []
     for passage, inside in _passages_with_mentions(document, most, dropped):
@@ -171,14 +177,14 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
 
 
 def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, list[Mention], Example]]:
-    """Yield every mention that has others before it in its passage, those others, and the question which one it means.
+    """Yield (mention, earlier mentions, example) for each mention with earlier mentions in its passage.
 
-    Every earlier mention is a candidate of its own, and the example has no antecedent: entities play no part. Mentions
-    are left out as in `examples_of`.
+    Each earlier mention is a candidate of its own, and the example has no antecedent, since entities are not used. The
+    mentions are those that `examples_of` uses.
 
     Args:
-        document: what to cut.
-        most: words of a passage.
+        document: the document.
+        most: largest number of words of a passage.
     """
     for passage, inside in _passages_with_mentions(document, most, []):
         for number, mention in enumerate(inside):
@@ -200,7 +206,7 @@ def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, 
 def _passages_with_mentions(
     document: Document, most: int, dropped: list[tuple[str, str]]
 ) -> Iterator[tuple[_Passage, list[Mention]]]:
-    """Yield the passages, each with the mentions in it by their head words; add the others to `dropped`."""
+    """Yield each passage without placeholders and its mentions, ordered by head; append the others to `dropped`."""
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}
     dropped += [(_location(document, each), SHARED_HEAD_WORD) for each in shortest_last if kept[each.head] is not each]
@@ -224,9 +230,9 @@ def _is_within(one: Mention, other: Mention) -> bool:
 
 
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
-    """Return the whole mentions of an example with head words: of the pronoun, and of the candidates.
+    """Return the character spans of the whole mentions of an example: the pronoun's, and those of each candidate.
 
-    Where nothing is written about them, the spans themselves are whole.
+    They are the example's own spans if it has no factor `extent`, that is, if its mentions are not head words.
     """
     if "extent" not in example.factors:
         return example.pronoun, example.candidates
@@ -236,7 +242,7 @@ def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
 
 
 class _Passage:
-    """A stretch of a document as text."""
+    """Text of a passage of a document, with the character span of each word."""
 
     def __init__(self, document: Document, start: int, end: int) -> None:
         self.first = start

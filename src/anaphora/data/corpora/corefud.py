@@ -1,37 +1,67 @@
-"""CorefUD (Nedoluzhko et al. 2022): coreference corpora in one CoNLL-U scheme, `Entity=` brackets -> Examples."""
+"""CorefUD (Nedoluzhko et al. 2022) and OntoGUM (Zhu et al. 2021): CoNLL-U with `Entity=` brackets -> Examples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
-from anaphora.data.corpora.conllu import conllu_files, documents_of
-from anaphora.data.corpora.coreference import Document, Lost, check_language, read_documents
-from anaphora.data.corpora.division import Origin, ReadingReport
+from anaphora.data.corpora.conllu import documents_of
+from anaphora.data.corpora.coreference import Document, Lost, read_documents
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.example import Example
-from anaphora.settings.data import CorefUd
+from anaphora.settings.data import SPLITS, CorefUd, OntoGum
 
-ORIGIN = Origin(
-    files="a folder of .conllu or .conllu.gz, or one such file",
-    licence=N_("varies by corpus: see the LICENSE file of each"),
-)
+_FILES = "a folder of .conllu or .conllu.gz, or one such file"
+ORIGINS = {
+    "corefud": Origin(files=_FILES, licence=N_("varies by corpus: see the LICENSE file of each")),
+    "ontogum": Origin(
+        files=_FILES,
+        licence=N_("annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial"),
+    ),
+}
+"""Files and licence of each `data.kind`."""
 
 
-def read(settings: CorefUd) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, whose rows are mentions; a document is never divided.
+def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """Return the examples by split and the report, whose rows are mentions; a document stays in one split.
 
-    In a folder, files whose names end in train, dev and test are the splits, and the mentions of other files are
-    dropped; where there are none of these, all files are divided by the shares, as a single file is.
+    In a folder, files whose names end in train, dev or test are the splits, and the mentions of other files are
+    dropped. A folder without such files is divided by the shares, as a single file is.
 
     Raises:
-        UserError: there is no such file, or a line does not fit; file, line, field and value are named.
+        UserError: no file is found, or a line is invalid; the message names file, line, field and value.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
-        for document, lost in documents_of(path, "corefud", settings.language):
-            check_language(document, path)
-            yield document, lost
+        if isinstance(settings, OntoGum):
+            return _with_genres(documents_of(path, "ontogum"))
+        return documents_of(path, "corefud", settings.language)
 
-    files, official = conllu_files(settings.path, ORIGIN.files)
+    files, official = _conllu_files(settings.path)
     return read_documents(settings, files, official, documents)
+
+
+def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
+    """Return the files at a `data.path`, and the split of each whose name ends in train, dev or test.
+
+    A single file, of any name, has no split. Of a folder, the .conllu and .conllu.gz files are returned in the order of
+    their names, without those of subfolders.
+    """
+    there = existing_path(path, _FILES)
+    if not there.is_dir():
+        return [there], {}
+    files = sorted(each for each in there.iterdir() if each.name.endswith((".conllu", ".conllu.gz")))
+    if not files:
+        raise UserError(f"data.path ({there}): this folder has no .conllu or .conllu.gz file")
+    ends = {file: file.name.partition(".conllu")[0] for file in files}
+    return files, {file: split for file, end in ends.items() for split in SPLITS if end.endswith(split)}
+
+
+def _with_genres(documents: Iterator[tuple[Document, Lost]]) -> Iterator[tuple[Document, Lost]]:
+    """Add the factor `genre`, the second part of a document's name, such as "news" of GUM_news_mill; "" if absent."""
+    for document, lost in documents:
+        genre = [*document.name.partition("/")[2].split("_"), ""][1]
+        yield replace(document, factors={**document.factors, "genre": genre}), lost

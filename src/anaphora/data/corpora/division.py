@@ -1,4 +1,4 @@
-"""Functions shared by all corpus readers: report, whole words, and splits by group."""
+"""Functions shared by the corpus readers: files and their lines, reports, whole words, and splits by group."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Splits = Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]]
 
 @dataclass(frozen=True)
 class Origin:
-    """The files that a reader needs, and the terms on which they were published.
+    """Files that a reader needs, and their licence.
 
     Attributes:
-        files: the file or folder that `data.path` may name.
-        licence: as the source of the files states it, in the words of docs/corpora.md; "" where the files are anyone's.
+        files: description of the file or folder that `data.path` may name, for messages.
+        licence: licence that the source of the files states, as worded in docs/corpora.md; "" for a user's own files.
     """
 
     files: str
@@ -40,32 +40,37 @@ class Origin:
 
 @dataclass(frozen=True)
 class ReadingReport:
-    """The number of rows read from a corpus, and of those dropped, by reason."""
+    """Number of rows of a corpus, and the dropped rows.
+
+    Attributes:
+        rows: number of rows, including dropped ones; each reader's `read` says what a row is.
+        dropped: (location, reason) of each dropped row.
+    """
 
     rows: int
-    dropped: tuple[tuple[str, str], ...] = ()  # (where, reason)
+    dropped: tuple[tuple[str, str], ...] = ()
 
     @property
     def reasons(self) -> dict[str, int]:
-        """Count the rows dropped for each reason."""
+        """Return the number of dropped rows for each reason."""
         return dict(Counter(reason for _, reason in self.dropped))
 
 
 def is_hub(path: str) -> bool:
-    """Check whether a `data.path` names a data set on the hub: hf://owner/name or hf://owner/name/config."""
+    """Return whether a `data.path` names a data set on the Hugging Face hub, that is, begins with hf://."""
     return path.startswith(HUB_PREFIX)
 
 
 def existing_path(path: str, files: str = "", setting: str = "data.path") -> Path:
-    """Return an existing path of the settings, with "~" expanded.
+    """Return the path of an existing file or folder, with "~" expanded.
 
     Args:
-        path: of the settings.
-        files: what should be there, for the error; "" where only a reader from outside knows it.
-        setting: its name.
+        path: value of the setting.
+        files: description of the needed files, for error messages; "" if unknown.
+        setting: name of the setting, for error messages.
 
     Raises:
-        UserError: nothing is there.
+        UserError: the path does not exist, or names a data set on the hub.
     """
     needed = f"; needed: {files}" if files else ""
     if is_hub(path):
@@ -77,7 +82,10 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
 
 
 def files_below(path: Path) -> dict[str, Path]:
-    """Return a file by its name, or all files of a folder by relative path, sorted, without hidden ones."""
+    """Return the files in a folder and its subfolders by relative path, sorted, without hidden ones.
+
+    If the path is a file, it is returned by its name.
+    """
     if not path.is_dir():
         return {path.name: path}
     inside = {str(file.relative_to(path)): file for file in sorted(path.rglob("*")) if file.is_file()}
@@ -85,21 +93,23 @@ def files_below(path: Path) -> dict[str, Path]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 file, or of a gzipped one, without their ends, LF, CRLF or CR, and without BOMs.
+    """Return the lines of a UTF-8 file, plain or gzipped (.gz), without line ends (LF, CRLF or CR).
 
-    A BOM may also begin a line in the middle, if files with one were put together.
+    A byte-order mark at the start of any line is removed, since concatenated files have several. After a final line end
+    comes an empty line.
 
     Raises:
-        UserError: it is a folder, empty, not UTF-8, or not whole.
+        UserError: `read_text` cannot read the file.
     """
     return re.split("(?:\r\n|\r|\n)\ufeff?", read_text(path))
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file, or of a gzipped one, its line ends as they are; a byte-order mark is left out.
+    """Return the text of a UTF-8 file, plain or gzipped (.gz), with its line ends and without a byte-order mark.
 
     Raises:
-        UserError: it is a folder, empty, not UTF-8, not whole, or holds a NUL character.
+        UserError: the path is a folder, or the file is empty, not UTF-8, an incomplete gzip file, or contains a NUL
+            character.
     """
     if path.is_dir():
         inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
@@ -121,7 +131,7 @@ def read_text(path: Path) -> str:
 
 
 def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
-    """Return the message that a path has an unsupported format."""
+    """Return the error that `data.path` does not name a file with one of the given suffixes."""
     allowed = ", ".join(suffixes)
     if path.is_dir():
         inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
@@ -132,24 +142,27 @@ def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
 
 
 def occurrences(words: str, text: str) -> list[Span]:
-    """Find the occurrences of some words in a text, never inside another word."""
+    """Find the occurrences of words in a text, with the same case and never inside a longer word."""
     return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)]
 
 
 def whole_number(written: str) -> int | None:
-    """Return the value of a text that is a whole number of at least 0 in the digits 0 to 9; None for any other."""
+    """Return the value of a string of one to nine ASCII digits; None for any other string."""
     return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else None
 
 
 def non_overlapping(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
-    """Return the spans that overlap none of the taken ones."""
+    """Return the spans that share no character with any span in `taken`."""
     return [(start, end) for start, end in spans if all(end <= low or high <= start for low, high in taken)]
 
 
 def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
-    """Split items by group, so that items with the same `group_key` stay together.
+    """Divide items into train, dev and test at random; items with the same `group_key` stay together.
 
-    Both shares are of the number of groups, rounded.
+    Args:
+        items: examples or texts, whose order is kept within each split.
+        dev_share, test_share: shares of the number of groups, 0 to 1; both numbers of groups are rounded.
+        seed: random seed.
     """
     keys, groups = _shuffled_groups(items, seed)
     test = round(test_share * len(groups))
@@ -164,7 +177,16 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
 
 
 def in_two_splits(where: str, name: str, value: str, split: str | None, earlier: str, its_split: str | None) -> str:
-    """Return the message that a row shares a group, or a minimal pair, with an earlier row of another split."""
+    """Return the error message for a row that shares a group or minimal pair with a row of another split.
+
+    Args:
+        where: file and line of the row.
+        name: "group" or "minimal_pair".
+        value: the shared key.
+        split: split of the row; None if the file has no splits.
+        earlier: file and line of the other row.
+        its_split: split of the other row.
+    """
     return (
         f"{where}, {name}: {value[:60]!r} is in split {split} here and in split {its_split} at {earlier}; "
         "what belongs together must be in one split"
@@ -172,19 +194,22 @@ def in_two_splits(where: str, name: str, value: str, split: str | None, earlier:
 
 
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
-    """Return the fold of every item for cross-validation, from 0; items of one group share a fold."""
+    """Draw the cross-validation fold of each item, from 0; items with the same `group_key` share a fold.
+
+    The numbers of groups in two folds differ by at most one.
+    """
     keys, groups = _shuffled_groups(items, seed)
     numbers = {group: place % folds for place, group in enumerate(groups)}
     return [numbers[key] for key in keys]
 
 
 def group_key(item: Example | Text) -> str:
-    """Return the key that items of one split share: a group, else a minimal pair, else a text."""
+    """Return the key of items that must stay in one split: the group, else the minimal pair, else the text."""
     return item.group or (item.minimal_pair if isinstance(item, Example) else "") or item.text
 
 
 def _shuffled_groups(items: Sequence[Item], seed: int) -> tuple[list[str], list[str]]:
-    """Return the group key of each item, and all different keys in random order."""
+    """Return the group key of each item, and the distinct keys in random order."""
     keys = [group_key(item) for item in items]
     groups = sorted(set(keys))
     random.Random(f"{seed}/division").shuffle(groups)

@@ -1,7 +1,7 @@
 """Definite Pronoun Resolution (Rahman and Ng 2012): four-line blocks -> Examples.
 
-Blocks 2k and 2k + 1 of a file are a minimal pair with opposite answers. The file has no offsets: the authors' rule is
-the pronoun's first occurrence as a word.
+Blocks 2k and 2k + 1 of a file, counted from 0, are a minimal pair. The files have no offsets; by the authors' rule, the
+first occurrence of the pronoun as a word is meant.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ ORIGIN = Origin(files=f"{TRAIN}, or a folder with {TRAIN} and {TEST}", licence=N
 
 
 def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; minimal pairs share a group, so that they share a split.
+    """Return the examples by split and the report; a minimal pair shares a group.
+
+    In a folder, test.c.txt, if present, is the test split; otherwise the shares divide the training file.
 
     Raises:
-        UserError: a file is missing or is not made of such blocks; file, line and value are named.
+        UserError: train.c.txt is missing, or a file does not consist of such blocks; the message names file, line and
+            value.
     """
     path = existing_path(settings.path, ORIGIN.files)
     reading = RowReader()

@@ -1,8 +1,8 @@
-"""Brackets around mentions, and which part of a bracket `Entity=(e12-person-1-` of CoNLL-U names the entity.
+"""Brackets around mentions, such as `Entity=(e12-person-1-` of CoNLL-U, and the part of a bracket that is the entity.
 
-A line `# global.Entity = eid-etype-head-other` declares the parts. What it declares is checked against the brackets of
-the file. Files without such a line, as GUM had before version 8, are read only if the file itself shows which part is
-the entity: brackets that close repeat it, and GUM's entity types are known.
+A line `# global.Entity = eid-etype-head-other` declares the parts; this declaration is checked against the brackets.
+Files without one, such as GUM before version 8, are read only if the brackets show which part is the entity: closing
+brackets repeat the entity, and GUM's entity types are known.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from anaphora.base.errors import UserError
 
 _TYPE_NAMES = "abstract animal event object organization person place plant quantity substance time"
 ENTITY_TYPES = frozenset(_TYPE_NAMES.split())
-"""The entity types of GUM, which stand beside the entity in a bracket: person-1, or 1-person."""
+"""Entity types of GUM, which stand next to the entity in a bracket: person-1, or 1-person."""
 
 HEAD_FIELDS, SPAN_FIELDS = ("head",), ("minspan", "min")
-"""The parts that give the head word, and those that give the words that matter most, the head first."""
+"""Names of the parts that give the head word, and of those that give the minimal span, the head first."""
 
 _ENTITY_FIELDS = ("eid", "grp")
 _FREE_FIELDS = ("identity", "other")  # the last part, in which hyphens may stand
@@ -29,13 +29,14 @@ _EXAMPLE = "# global.Entity = eid-etype-head-other"
 
 @dataclass(frozen=True)
 class Bracket:
-    """A bracket of CoNLL-U around a mention.
+    """Bracket of CoNLL-U around a mention.
 
     Attributes:
-        where: its file and line.
-        row: of the document, words and empty nodes counted from 0.
-        parts: what stands in it, separated by hyphens.
-        opens, closes: whether a mention begins with the row, and whether one ends with it.
+        where: file and line.
+        row: index of the token's row in the document, from 0, empty nodes included.
+        parts: the hyphen-separated parts of the bracket's content.
+        opens: whether a mention begins with the row.
+        closes: whether a mention ends with the row.
     """
 
     where: str
@@ -48,26 +49,26 @@ class Bracket:
         return f"{'(' * self.opens}{'-'.join(self.parts)}{')' * self.closes}"
 
     def entity(self, place: int) -> str:
-        """Return the entity, which is the part at a place; a bracket that only closes may hold the entity alone."""
+        """Return the entity, which is the part at index `place`, or the only part of a closing bracket."""
         return self.parts[place if self.opens or len(self.parts) > 1 else 0]
 
     def has_part(self, place: int) -> bool:
-        """Return whether the entity may be the part at a place."""
+        """Return whether the bracket has an entity if the entity is the part at index `place`."""
         return place < len(self.parts) or (not self.opens and len(self.parts) == 1)
 
 
 Brackets = Sequence[Bracket | None]
-"""Brackets in the order of the file; None ends a sentence."""
+"""Brackets in the order of the file, with None at the end of each sentence."""
 
 
 @dataclass(frozen=True)
 class BracketFields:
-    """The declaration `# global.Entity`.
+    """Declaration `# global.Entity` of the parts of a bracket.
 
     Attributes:
         where: file and line of the declaration.
-        names: of the parts of an opening bracket, in lower case.
-        entity: the place of the part that names the entity.
+        names: names of the parts of an opening bracket, in lower case.
+        entity: index of the part that is the entity.
     """
 
     where: str
@@ -75,12 +76,17 @@ class BracketFields:
     entity: int
 
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
-        """Return which row of a mention its bracket gives as the head, from 1, in the part of one of some names.
+        """Return the number of the head's row within the mention, from 1, as the bracket gives it.
 
-        0 if no such part is declared or it is empty. Of several rows, as in `minspan`, the first counts.
+        Args:
+            bracket: opening bracket of the mention.
+            names: names of the parts that may give the head; of a list such as in `minspan` the first number counts.
+
+        Returns:
+            The number; 0 if none of these parts is declared, or all are empty.
 
         Raises:
-            UserError: the part holds no number.
+            UserError: a part is not a number from 1.
         """
         for name in names:
             place = self.names.index(name) if name in self.names else len(bracket.parts)
@@ -96,14 +102,14 @@ class BracketFields:
 
 
 def parse_fields(where: str, written: str) -> BracketFields:
-    """Parse the field names in a declaration `# global.Entity = eid-etype-head-other` of CoNLL-U.
+    """Parse the content of a declaration `# global.Entity = eid-etype-head-other` of CoNLL-U.
 
     Args:
-        where: file and line, for the error.
-        written: the field names, separated by hyphens.
+        where: file and line, for error messages.
+        written: names of the parts, separated by hyphens.
 
     Raises:
-        UserError: there is no field `eid` or `GRP`.
+        UserError: no part is called `eid` or `GRP`.
     """
     names = tuple(name.strip().lower() for name in written.split("-"))
     for name in _ENTITY_FIELDS:
@@ -113,10 +119,10 @@ def parse_fields(where: str, written: str) -> BracketFields:
 
 
 def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
-    """Read the brackets of a row, the value of `Entity=`.
+    """Parse the brackets of a row, the value of `Entity=`.
 
     Raises:
-        UserError: something stands next to the brackets.
+        UserError: the value does not consist of brackets.
     """
     found = _BRACKET.findall(written)
     if "".join(found) != written or not found:
@@ -127,16 +133,14 @@ def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
 
 
 def pair_brackets(brackets: Iterable[tuple[str, bool, bool] | None]) -> tuple[list[tuple[int, int, str]], int]:
-    """Pair brackets that open with those that close, the latest of an entity first.
-
-    Sentences close every mention, so that a lost bracket spoils no other sentence.
+    """Pair each closing bracket with the latest open bracket of its entity in the same sentence.
 
     Args:
-        brackets: of each the entity, and whether it opens and closes; None ends a sentence.
+        brackets: (entity, whether it opens, whether it closes) of each bracket; None ends a sentence.
 
     Returns:
-        (place of the bracket that opens, of the one that closes, entity) of every mention in the order of their ends;
-        and how many brackets have no partner.
+        (index of the opening bracket, index of the closing one, entity) of each mention, in the order of the ends; and
+        the number of brackets without a partner.
     """
     pairs: list[tuple[int, int, str]] = []
     unbalanced = 0
@@ -157,12 +161,16 @@ def pair_brackets(brackets: Iterable[tuple[str, bool, bool] | None]) -> tuple[li
 
 
 def entity_brackets(brackets: Brackets, entity: int) -> tuple[list[tuple[str, bool, bool] | None], int]:
-    """Return what `pair_brackets` needs if the part at the place `entity` is the entity, in as many places.
+    """Convert brackets to the input of `pair_brackets`, with the same indices.
 
-    Mentions in several parts, `e5[1/2]`, are left out.
+    Brackets of discontinuous mentions, such as `e5[1/2]`, neither open nor close in the result.
+
+    Args:
+        brackets: the brackets.
+        entity: index of the part that is the entity.
 
     Returns:
-        the brackets, and how many mentions are in several parts.
+        The converted brackets, and the number of discontinuous mentions.
     """
     named: list[tuple[str, bool, bool] | None] = []
     in_pieces = 0
@@ -178,10 +186,13 @@ def entity_brackets(brackets: Brackets, entity: int) -> tuple[list[tuple[str, bo
 
 
 def undeclared_entity(brackets: Brackets) -> int:
-    """Return which part of a bracket is the entity, in a file that does not declare it.
+    """Return the index of the part that is the entity in a file that does not declare it.
+
+    Every bracket must have a partner if this part is the entity. Where brackets have several parts, the part must also
+    stand next to GUM's entity types; without such types, some bracket must be only a closing one.
 
     Raises:
-        UserError: the brackets do not show it.
+        UserError: no part or more than one part fits.
     """
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
     closing = [bracket for bracket in brackets if bracket is not None and not bracket.opens]
@@ -205,7 +216,8 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
     """Check the declared parts against the brackets of a document.
 
     Raises:
-        UserError: a bracket has other parts, or another part than the declared one is the entity.
+        UserError: the number of parts of a bracket does not fit, or another part is the entity, since it stands next to
+            an entity type or leaves fewer brackets without a partner.
     """
     declared = "-".join(fields.names)
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
@@ -234,14 +246,14 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
 
 
 def _unbalanced(brackets: Brackets, place: int) -> int:
-    """Return how many brackets have no partner if the part at a place is the entity."""
+    """Return the number of brackets without a partner if the part at index `place` is the entity."""
     if not all(bracket is None or bracket.has_part(place) for bracket in brackets):
         return len(brackets)
     return pair_brackets(entity_brackets(brackets, place)[0])[1]
 
 
 def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:
-    """Return the place of the part next to one that is always a type of `ENTITY_TYPES`; None if there is none."""
+    """Return the index of the part, 0 or 1, that stands next to one of `ENTITY_TYPES` in every bracket, else None."""
     pairs = [bracket.parts[:2] for bracket in opening if len(bracket.parts) > 1]
     if not pairs or len(pairs) < len(opening):
         return None

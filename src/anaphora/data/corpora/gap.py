@@ -1,6 +1,6 @@
-"""GAP (Webster et al. 2018): rows with a pronoun and two names, either, or neither, of them right -> Examples.
+"""GAP (Webster et al. 2018): a pronoun and two names, of which one, or neither, is the antecedent -> Examples.
 
-The column URL is never read: a name in the page's address gives the answer away.
+The column URL is ignored, since a name in the page's address gives the answer away.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref
 
 
 def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report.
+    """Return the examples by split and the report; rows with the same text share a group.
 
-    Of a folder, gap-validation.tsv is the test split and the dev split is taken from gap-development.tsv, which the hub
-    calls "train"; a single file is divided by the shares. Rows with the same text stay together.
+    In a folder, gap-validation.tsv, if present, is the test split, and the dev split is taken from gap-development.tsv;
+    on the hub these are the splits "validation" and "train". A single file is divided by the shares.
 
     Raises:
-        UserError: a file or column is missing, or a value does not fit; file, line, field and value are named.
+        UserError: a file or column is missing, or a value is invalid; the message names file, line, field and value.
     """
     development, validation = train_and_test_rows(
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),
@@ -58,7 +58,11 @@ def _example(row: Row) -> Example:
 
 
 def _offset_span(row: Row, field: str) -> Span:
-    """Return the span of a mention from its offset, checked against the text."""
+    """Return the character span of the words in a field, from their offset.
+
+    Raises:
+        UserError: the offset is not a whole number, or the text has other words there.
+    """
     words, offset, text = text_of(row, field), str(row[f"{field}-offset"]), row["Text"]
     start = whole_number(offset)
     if start is None:
@@ -76,10 +80,12 @@ def _is_true(row: Row, field: str) -> bool:
 
 
 def _mentions(first: str, second: str, text: str, pronoun: Span, marked: list[Span]) -> tuple[tuple[Span, ...], ...]:
-    """Return all mentions of both names: the marked ones, and other non-overlapping occurrences."""
+    """Return the mentions of both names: the marked ones and, if the names differ, all other occurrences.
+
+    Occurrences inside the pronoun or another mention are left out; the longer name is searched first.
+    """
     mentions = [[marked[0]], [marked[1]]]
     if first != second:
-        # The longer name first: within it the shorter one is not a mention of its own.
         for number, name in sorted(((0, first), (1, second)), key=lambda each: -len(each[1])):
             taken = [pronoun, *mentions[0], *mentions[1]]
             mentions[number] += non_overlapping(occurrences(name, text), taken)

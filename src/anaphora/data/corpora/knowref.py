@@ -1,7 +1,7 @@
 """KnowRef (Emami et al. 2019): sentences with a bracketed pronoun and two names of one gender -> Examples.
 
-`correct_candidate` is the answer. `correct_candidate_idx` is never read: by the authors' word it is a guess, and it
-often names the other one.
+The answer is `correct_candidate`. `correct_candidate_idx` is ignored: the authors call it a guess, and it often names
+the other candidate.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ _MARKED = re.compile(r"\[\s*(.+?)\s*\]")
 
 
 def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; items made from one original sentence share a group.
+    """Return the examples by split and the report; items made from the same original sentence share a group.
+
+    The factor `names` is "original" or, if the sentence differs from the original one, "exchanged".
 
     Raises:
-        UserError: the file is no JSON list, or an item is wrong; file, item, field and value are named.
+        UserError: the file is missing or not a JSON list, or an item is invalid; the message names file, item, field
+            and value.
     """
     reading = RowReader()
     examples = [example for _, example in reading.convert(_items(existing_path(settings.path, ORIGIN.files)), _example)]
@@ -83,7 +86,11 @@ def _example(row: Row) -> Example:
 
 
 def _single_value(row: Row, field: str) -> str:
-    """Return the one string of a field that holds a list of one."""
+    """Return the string of a field that is a list of one string.
+
+    Raises:
+        UserError: the field is anything else, or the string is empty.
+    """
     value = row.get(field)
     if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0]):
         raise UserError(f"{field}: {value!r} must be a list of one text")

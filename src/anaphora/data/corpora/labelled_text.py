@@ -1,7 +1,7 @@
-"""Texts with a label each -> Texts: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub.
+"""Texts with one label each -> Texts: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub.
 
-A row without a label is dropped. So is a training text that stands in dev or test too, or a second time in training:
-ChnSentiCorp repeats a quarter of its development texts there. And so is a dev text that stands in test too.
+Rows without a label or text, and texts with placeholders for words, are dropped. So are dev texts that are also in
+test, and training texts that are repeated or also in dev or test: ChnSentiCorp has a quarter of its dev texts in train.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LABELS = {
     "ag_news": ("World", "Sports", "Business", "Sci/Tech"),
     "chnsenticorp": _POLARITY,
 }
-"""The labels of the known corpora, by the number that a file may write instead."""
+"""Labels of each known corpus; a file may have a label's index instead, counted from 0."""
 
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "validation", "valid", "val"), "test": ("test",)}
 _SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
@@ -58,7 +58,7 @@ ORIGINS = {
     "ag_news": Origin(files="a folder with train.tsv, test.tsv", licence=N_("non-commercial research")),
     "chnsenticorp": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence=N_("none clear")),
 }
-"""The files and the licence by kind; a kind from outside is read as any labelled text is."""
+"""Files and licence of each `data.kind`; any other kind has those of "labelled_text"."""
 
 _TEXT, _LABEL = ("text", "sentence", "text_a", "review"), "label"
 _SPLIT, _GROUP = "split", "group"
@@ -78,8 +78,12 @@ class _Row:
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and the report.
 
+    The splits are those of the file names, of the hub, or of a column `split`. If train or test has no labelled text,
+    dev takes its place, train first. A split that is still missing, dev or test, is taken from train by its share.
+
     Raises:
-        UserError: a file or column is missing or a value is not allowed; file, line, field and value are named.
+        UserError: a file or column is missing, a value is not allowed, a group is in two splits, or no text has a
+            label; the message names file, line, field and value.
     """
     rows_by_split = _rows_by_split(settings)
     dropped: list[tuple[str, str]] = []
@@ -88,7 +92,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
         raise UserError(
             f"data.path ({settings.path}): it has no text with a label; the column of labels must be called label"
         )
-    if not texts.get("train"):  # the only labelled part but test is what there is to train on
+    if not texts.get("train"):
         texts["train"] = texts.pop("dev", [])
     if not texts.get("test"):
         texts["test"] = texts.pop("dev", [])
@@ -96,7 +100,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
         tested = {one.text for _, one in texts["test"]}
         dropped += [(where, N_("a dev text stands in test too")) for where, one in texts["dev"] if one.text in tested]
         texts["dev"] = [(where, one) for where, one in texts["dev"] if one.text not in tested]
-    held_out = {text for split in ("dev", "test") for _, one in texts.get(split, []) for text in (one.text,)}
+    held_out = {one.text for split in ("dev", "test") for _, one in texts.get(split, [])}
     training = _deduplicated(texts["train"], held_out, dropped)
     parts = split_by_group(
         training,
@@ -113,7 +117,10 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
-    """Return each file with its split, and the label of its rows if the file's name is the label."""
+    """Return (path, split, label) of each file; the label is that of all rows if the file's name implies it, else None.
+
+    A single file has the split "train". In a folder, one file per split is used.
+    """
     path = existing_path(settings.path, _origin(settings).files)
     if not path.is_dir():
         return [(path, "train", _POLARITY_FILES.get(path.name))]
@@ -138,7 +145,7 @@ def _origin(settings: LabelledText) -> Origin:
 
 
 def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
-    """Return all rows by the split that they come in."""
+    """Return all rows by split, with and without labels, from files or the hub."""
     names = LABELS.get(settings.kind, ())
     rows_by_split: dict[str, list[_Row]] = {}
     if is_hub(settings.path):
@@ -155,7 +162,7 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
                 _Row(f"{path}, line {at}", text, label) for at, text in enumerate(read_lines(path), 1) if text.strip()
             ]
         else:
-            # The files of known corpora are read as they were published.
+            # In the files of known corpora, quotes are ordinary characters.
             rows = [_row(where, cells, names) for where, cells in _cells(path, str if names else _unquoted)]
         if not rows:
             raise UserError(f"{path}: it has no rows")
@@ -175,12 +182,15 @@ def _check_groups(rows_by_split: Mapping[str, Sequence[_Row]]) -> None:
 
 
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
-    """Divide rows by their column `split`, which all or none have; else all belong to the file's split.
+    """Return rows by split: that of the column `split` if the rows have it, else the file's.
 
     Args:
-        rows: of a file.
-        split: of the file.
-        is_named: whether the file's name says so, which its column then may not contradict.
+        rows: rows of one file.
+        split: split of the file.
+        is_named: whether the file's name gives the split, so that the column may not contradict it.
+
+    Raises:
+        UserError: only some rows have a split, or a split is unknown or contradicts the file's name.
     """
     if all(row.split is None for row in rows):
         return {split: list(rows)}
@@ -200,14 +210,22 @@ def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, l
 
 def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
     numbered = getattr(split.features.get(_LABEL), "names", None) or names
-    for at, cells in enumerate(split):
+    for at, cells in enumerate(split, start=1):
         label = cells.get(_LABEL)
         known = {**cells, _LABEL: None if label in (None, -1) else label}
         yield _row(f"{where}, row {at}", known, names or tuple(numbered))
 
 
 def _cells(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the cells by column of a file's rows; `cell_text` returns the text of a cell of a .tsv file."""
+    """Yield ("file, line 3", values by column) for each row of a file.
+
+    Args:
+        path: path of the file.
+        cell_text: conversion of the cells of a .tsv file.
+
+    Raises:
+        UserError: the format is not supported.
+    """
     match path.suffix.lower():
         case ".tsv":
             yield from _tab_separated(path, cell_text)
@@ -250,13 +268,20 @@ def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tupl
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Check whether the first line of a .tsv file names its columns, text and label among them."""
+    """Return whether the first line of a .tsv file is a header.
+
+    A header has distinct names, which either are all known or include a text column and the label column.
+    """
     has_both = _LABEL in cells and not set(_TEXT).isdisjoint(cells)
     return (has_both or set(cells) <= _HEADER) and len(set(cells)) == len(cells)
 
 
 def _check_first_row(where: str, rows: Sequence[Sequence[str]]) -> None:
-    """Check that the first line is not a header with other names: no row has its label, though labels repeat."""
+    """Check that the first line of a .tsv file without a known header is a row.
+
+    Raises:
+        UserError: a cell is the name of a known column, or no other row has the line's label although labels repeat.
+    """
     if {cell.strip().lower() for cell in rows[0]} & _HEADER:
         known = ", ".join(sorted(_HEADER))
         raise UserError(f"{where}: columns {', '.join(rows[0])} must be some of {known}, in lower case and each once")
@@ -269,7 +294,7 @@ def _check_first_row(where: str, rows: Sequence[Sequence[str]]) -> None:
 
 
 def _unquoted(cell: str) -> str:
-    """Remove the quotes that pandas writes around a cell with quotes, which it doubles."""
+    """Remove the quotes that pandas writes around a cell that contains quotes, and undo their doubling inside."""
     return cell[1:-1].replace('""', '"') if '""' in cell[1:-1] and _QUOTED.fullmatch(cell) else cell
 
 

@@ -1,8 +1,9 @@
 """LitBank (Bamman et al. 2020): coreference in English novels, <id>_<title>_brat.txt and .ann -> Examples.
 
-The text has a sentence a line and a blank between words. These rows of .ann are read, separated by tabs: MENTION, id,
-first sentence, first word, last sentence, last word (counted from 0, the last one included), words, entity type,
-PRON, PROP or NOM; and COREF, mention, entity. Head words are not annotated: `head_word` is the rule used here.
+The text has one sentence per line, with blanks between words. Rows of .ann, separated by tabs, are MENTION, id, first
+sentence, first word, last sentence, last word (counted from 0, inclusive), words, entity type, and PRON, PROP or NOM;
+COREF, mention id, entity; and COP or APPOS with two mention ids, for mentions that describe each other. Head words are
+not annotated and follow the rule of `head_word`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from anaphora.base.files import parse_json
 from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.coreference import NO_LAYER, Document, Mention, examples_of
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
-from anaphora.data.corpora.head_words import head_word
 from anaphora.data.corpora.reading import split_examples
-from anaphora.data.corpora.word_classes import placeholders
+from anaphora.data.corpora.word_classes import head_word, placeholders
 from anaphora.data.example import Example
 from anaphora.settings.data import LitBank
 
@@ -31,10 +31,14 @@ _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 
 
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, whose rows are mentions; a book is never divided.
+    """Return the examples by split and the report, whose rows are mentions; a book stays in one split.
+
+    Mentions without an entity are dropped; a book without mentions counts as one dropped row. If `seen_in` is set, the
+    factor `seen` is "yes" or "no".
 
     Raises:
-        UserError: a file is missing, or a row does not fit the text; file, line, field and value are named.
+        UserError: a file is missing, or a row is invalid or does not fit the text; the message names file, line, field
+            and value.
     """
     seen = None
     if settings.seen_in is not None:
@@ -53,7 +57,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: LitBank) -> dict[str, Path]:
-    """Return the files of the books and the list of books `seen_in`, by name."""
+    """Return the files at `data.path` by relative path, and the list of books `seen_in`, if set, by that name."""
     books = files_below(existing_path(settings.path, ORIGIN.files))
     if settings.seen_in is None:
         return books
@@ -141,7 +145,11 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
 def _word_range(
     where: str, cells: Sequence[str], sentences: Sequence[Sequence[str]], starts: Sequence[int]
 ) -> tuple[int, int]:
-    """Return first and past-the-last word, counted over the whole book."""
+    """Return (first word, word after the last) of a mention, as indices in the book from 0.
+
+    Raises:
+        UserError: the four cells are not whole numbers, or do not lie in one sentence of the text.
+    """
     if not all(cell.isascii() and cell.isdecimal() and len(cell) < 10 for cell in cells):
         raise UserError(f"{where}, place: {list(cells)} must be four whole numbers")
     sentence, first, last_sentence, last = map(int, cells)
@@ -155,7 +163,13 @@ def _word_range(
 
 
 def _titles(path: Path) -> frozenset[str]:
-    """Return the books of a list by Gutenberg number and title: rows with "id" or "title", or one per line."""
+    """Return the Gutenberg numbers and normalised titles of a list of books.
+
+    In a .txt file each line is a number or a title; any other file has JSON lines with "id", "title" or both.
+
+    Raises:
+        UserError: a row is not JSON, or has neither.
+    """
     if path.suffix == ".txt":
         return frozenset(each for line in read_lines(path) for each in (line.strip(), _normalised_title(line)) if each)
     lines = [line for line in read_lines(path) if line.strip()]

@@ -1,13 +1,13 @@
 """Mandarinograd (Bernard and Han 2020): Chinese Winograd schemas, segmented and without spans -> Examples.
 
-The file is a table with a header, the Mandarin columns of the Parallel Winograd Schemata: orig_id (the schema, two rows
-each), sentence_man (words apart by blanks), snippet_man (the question), answer1_man, answer2_man, correct_answer_man.
-Words are joined without blanks, but for Latin words next to each other.
+The file is a tab-separated table with the Mandarin columns of the Parallel Winograd Schemata: orig_id (shared by the two
+rows of a schema), sentence_man (words separated by blanks), snippet_man (the question), answer1_man, answer2_man and
+correct_answer_man. Words are joined without blanks, except between Latin words.
 
-A row makes an item where the sentence has one overt third-person pronoun and both answers literally: whole words, or
-the end of one, since the last part of a Chinese compound is its head (卡车 in 大卡车, never 老鼠 in 老鼠洞). Many
-schemas have a zero pronoun or a paraphrased answer. In some the question is not about the one pronoun: it then says
-"where", or "what" where the pronoun means a person.
+A row becomes an example if the sentence has exactly one overt third-person pronoun and contains both answers, as whole
+words or at the end of a word, since the last part of a Chinese compound is its head (卡车 in 大卡车, never 老鼠 in
+老鼠洞). Many schemas have a zero pronoun or a paraphrased answer. A question with "where", or with "what" if the pronoun
+refers to a person, is not about the pronoun, and its row is dropped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingRepo
     """Return the examples by split and the report; both rows of a schema share a group and are a minimal pair.
 
     Raises:
-        UserError: the file or a column is missing, or a row has other cells than the header.
+        UserError: the file or a column is missing, or a row has more or fewer cells than the header.
     """
     reading = RowReader()
     rows = tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS)
@@ -84,13 +84,13 @@ def _example(row: Row) -> Example:
 
 
 def _answer(written: str) -> list[str]:
-    """Return an answer's words; a possessor loses its final 的."""
+    """Return the words of an answer, without a final 的 after other words."""
     words = written.split()
     return words[:-1] if len(words) > 1 and words[-1] == "的" else words
 
 
 def _joined(words: list[str]) -> tuple[str, list[Span]]:
-    """Return the sentence as printed, and the position of each word in it."""
+    """Return the sentence without blanks, except between ASCII letters or digits, and the span of each word."""
     text, spans = "", []
     for word in words:
         if text and text[-1].isascii() and text[-1].isalnum() and word[0].isascii() and word[0].isalnum():
@@ -101,7 +101,7 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
-    """Find words in a row; the first may be the end of a longer word if it is Chinese."""
+    """Return the spans of the occurrences of consecutive words; the first may be the end of a longer Chinese word."""
     length, occurrences = len(wanted), []
     for place in range(len(words) - length + 1):
         whole = words[place] == wanted[0]

@@ -1,4 +1,4 @@
-"""Parts of a public corpus from the Hugging Face hub, a folder or a single file."""
+"""Access to the training and test parts of a corpus on the Hugging Face hub, in a folder or in a single file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
-    """Load all splits of a data set on the Hugging Face hub, by their names there.
+    """Load all splits of a data set on the Hugging Face hub, by the hub's names of the splits.
 
-    If the hub cannot be reached, the local cache of `datasets` is used.
+    The data set is downloaded into the cache of `datasets`; if the hub cannot be reached, it is read from there.
 
     Args:
         path: `data.path`, hf://owner/name or hf://owner/name/config.
-        instead: local file or folder that the error suggests.
+        instead: local file or folder that the error message suggests.
 
     Raises:
         UserError: `path` has another form, or the data set can be neither downloaded nor read from the cache.
@@ -48,7 +48,7 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
 
 @contextmanager
 def _offline_if_unreachable() -> Iterator[None]:
-    """Make `datasets` use its cache at once if the hub cannot be reached, as with HF_HUB_OFFLINE=1."""
+    """Make `datasets` use only its cache in a `with` block if the hub cannot be reached, as with HF_HUB_OFFLINE=1."""
     from datasets import config
 
     before = config.HF_HUB_OFFLINE
@@ -60,14 +60,17 @@ def _offline_if_unreachable() -> Iterator[None]:
 
 
 def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """Return the rows of a hub data set by split: ("name, train row 1", row); class labels become names.
+    """Return the rows of a hub data set by split, as ("hf://owner/name, train row 1", row) pairs.
+
+    Indices of class labels become names, and -1 becomes None.
 
     Args:
-        path, instead: as in `hub_data`.
-        needed: the split that must be there.
+        path: `data.path`, hf://owner/name or hf://owner/name/config.
+        instead: local file or folder that the error message suggests.
+        needed: split that the data set must have.
 
     Raises:
-        UserError: as `hub_data`, or the data set lacks the split.
+        UserError: `hub_data` cannot load the data set, or the split is missing.
     """
     from datasets import ClassLabel
 
@@ -88,20 +91,23 @@ def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, 
 def train_and_test_rows(
     path: str, files: str, train: Callable[[Path], Path], test: str, rows: Callable[[Path], Iterator[tuple[str, Row]]]
 ) -> tuple[Iterable[tuple[str, Row]], Iterable[tuple[str, Row]] | None]:
-    """Return the training rows and the public test rows (None without any) of the hub, a folder or a file.
+    """Return the rows of the training part and of the public test part of a corpus.
 
-    The hub calls the two parts "train" and "validation". A single file is all to train on.
+    On the hub these are the splits "train" and "validation". A single file is the training part.
 
     Args:
-        path: of the settings.
-        files: the files that would do, for the error.
-        train: the file to train on, of a folder.
-        test: the name of the file of the test part in a folder, which need not be there.
-        rows: of a file.
+        path: `data.path`: a file, a folder or hf://.
+        files: description of the needed files, for error messages.
+        train: function that returns the training file of a folder.
+        test: name of the test file in a folder, which may be missing.
+        rows: function that yields the (file and line, row) pairs of a file.
+
+    Returns:
+        Two sequences of (location, row), the second None if there is no test part. Files are read, and their errors
+        raised, during iteration.
 
     Raises:
-        UserError: the data set cannot be had, or the file to train on is not there; what is wrong in a row, as it is
-            read.
+        UserError: the data set cannot be loaded, or the file, the folder or its training file is missing.
     """
     if is_hub(path):
         parts = hub_rows(path, files, needed="train")

@@ -1,9 +1,9 @@
-"""Plain text -> Texts: .txt, .jsonl and wikitext, also gzipped, or the hub; a document is one Text, a paragraph a line.
+"""Plain text -> Texts with one paragraph per line: .txt, .jsonl and wikitext, also gzipped, or the hub.
 
-A .txt file holds paragraphs with empty lines between them; each is a Text. A .jsonl line is a document with `text`, a
-paragraph a line, and perhaps a `title`. Wikitext (Merity et al. 2017) writes titles as " = Title = " between empty
-lines, headings with more signs, hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; its <unk> becomes
-`UNKNOWN_WORD`. A row of the hub is a document with the fields of a .jsonl line.
+In a .txt file, each paragraph between blank lines is a Text of its own. Otherwise a document is: a line of .jsonl, or a
+row of the hub, with `text` and possibly `title`; or an article of wikitext (Merity et al. 2017), which writes titles as
+" = Title = " between empty lines, headings with more equals signs, and hyphens and number punctuation as " @-@ ",
+" @,@ ", " @.@ ". Its <unk> becomes `UNKNOWN_WORD`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,12 @@ _WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and the report, whose rows are paragraphs.
 
+    Paragraphs with placeholders for words, or with eight consecutive words of `data.without`, are dropped. Documents
+    without an official split are divided by the shares.
+
     Raises:
-        UserError: a file is missing, of another format, or a line of it is wrong; file, line and value are named.
+        UserError: a path does not exist or has no file of a known format, a line is invalid, or no text is left; the
+            message names file, line and value.
     """
     splits: dict[str, list[Text]] = {split: [] for split in SPLITS}
     free: list[Text] = []
@@ -66,17 +70,21 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def files(settings: PlainText) -> dict[str, Path]:
-    """Return the files that are read, by name and in order; none for a data set of the hub.
+    """Return the files at `data.path` and `data.also` by path, in order; a data set on the hub has none.
 
     Raises:
-        UserError: nothing is there, or nothing of a known format.
+        UserError: a path does not exist, or has no file of a known format.
     """
     local = [name for name in (settings.path, *settings.also) if not is_hub(name)]
     return {str(path): path for name in local for path in _files_of(name).values()}
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """Return the file of a path, or those below a folder by relative path, without hidden ones."""
+    """Return the files of known formats at a path: one by its name, or those of a folder, not hidden, by relative path.
+
+    Raises:
+        UserError: the path does not exist, or has no such file.
+    """
     there = files_below(existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
@@ -85,9 +93,9 @@ def _files_of(name: str) -> dict[str, Path]:
 
 
 def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Return each source, its split by name if it has one, and its documents.
+    """Yield (path, official split, documents) for each file, or each split on the hub; a split of None means the shares.
 
-    A file's name says its split only next to a file of another split: one of them alone is divided like other files.
+    The names of wikitext's files give official splits only if files of at least two splits are present.
     """
     official = {path: split for path in files(settings).values() if (split := _official_split(path))}
     if len(set(official.values())) < 2:
@@ -101,7 +109,7 @@ def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[T
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Yield the splits of a data set on the hub; without a development split of its own it is divided like files."""
+    """Yield (name, official split, documents) for each split on the hub; the split is None if there is no dev split."""
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():
@@ -122,7 +130,7 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """Return the documents of a file; their groups begin with `place`, the file's path relative to the data folder."""
+    """Yield the documents of a file; each group is `place`, the path relative to the data folder, and a number."""
     match _format(path):
         case ".jsonl":
             return _jsonl(path, place)
@@ -144,7 +152,11 @@ def _jsonl(path: Path, place: str) -> Iterator[Text]:
 
 
 def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
-    """Return a row's text, none if it is empty."""
+    """Yield the text of a row, unless it is empty.
+
+    Raises:
+        UserError: `text` or `title` is not a string.
+    """
     if not isinstance(row.get("text"), str):
         raise UserError(f'{where}, text: it is missing; a document is written {{"text": "..."}}')
     title = row.get("title") or ""
@@ -158,10 +170,10 @@ def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
 def _wikitext(path: Path, place: str) -> Iterator[Text]:
     title, count = "", 0
     written: list[str] = []
-    lines = [*read_lines(path), ""]  # the end of the last document stands alone, as a heading does
+    lines = [*read_lines(path), ""]  # an empty line before the final heading, which ends the last document
     for before, line, after in zip(["", *lines], [*lines, " = end = "], [*lines[1:], "", ""], strict=True):
         heading = _HEADING.fullmatch(line.strip())
-        # A legend such as "W = Won" is cut into lines of the same look, but no empty lines stand around those.
+        # The lines of a legend such as "W = Won" look like headings, but have no empty lines around them.
         alone = not before.strip() and not after.strip()
         if heading and heading[1] == "= " and heading[3] == " =" and alone:
             text = _one_paragraph_a_line(written)
@@ -184,7 +196,11 @@ def _one_paragraph_a_line(written: list[str]) -> str:
 def _decontaminated(
     where: str, texts: list[Text], without: contamination.EvaluationNgrams
 ) -> tuple[list[Text], list[tuple[str, str]]]:
-    """Return the texts without paragraphs that share words with evaluation data, and these paragraphs."""
+    """Remove paragraphs that have placeholders or share eight consecutive words with evaluation data.
+
+    Returns:
+        The remaining texts, and (location, reason) of each removed paragraph.
+    """
     paragraphs = [(number, line) for number, one in enumerate(texts) for line in one.text.split("\n")]
     kept: defaultdict[int, list[str]] = defaultdict(list)
     dropped = []

@@ -1,4 +1,4 @@
-"""The properties that the module of a corpus reader declares; the settings name the module."""
+"""Properties that the module of a corpus reader declares."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from anaphora.settings.variants import REGISTERED
 
 @dataclass(frozen=True)
 class Reader:
-    """The properties of a corpus reader.
+    """Properties of a corpus reader, from names in its module.
 
     Attributes:
-        origin: the files that `data.path` may name, and their licence; `ORIGIN` of the module.
-        files: settings -> the files that decide what is read, by name; the cache is keyed by their content.
-        words: settings -> words that a tokenizer should know whole; `known_words` of the module.
-        decontaminates: whether it leaves out itself what shares words with `data.without`; `DECONTAMINATES`.
+        origin: files that `data.path` may name, and their licence; from `ORIGIN`, or `ORIGINS` by kind.
+        files: function from the settings to the files that determine the items, by name, whose content is part of the
+            cache's key; from `files`, by default `files_at_path`.
+        words: function from the settings to words that a tokenizer should not divide; from `known_words`, by default
+            none.
+        decontaminates: whether the reader itself drops items that share words with `data.without`; from
+            `DECONTAMINATES`, by default False.
     """
 
     origin: Origin
@@ -31,7 +34,7 @@ class Reader:
 
 
 def reader_of(settings: Data) -> Reader:
-    """Return the description of the reader of some settings; names that its module lacks have defaults."""
+    """Return the properties of the reader that the settings name."""
     module = vars(import_module(settings.reader)) if settings.reader else {}
     return Reader(
         origin=origin_of(settings),
@@ -44,7 +47,8 @@ def reader_of(settings: Data) -> Reader:
 def origin_of(settings: Data) -> Origin:
     """Return the files that `data.path` may name, and their licence.
 
-    Both are "" for a generated corpus, and for one from outside, which may read other files than its base class.
+    Both are "" for a generated corpus, and for a reader outside the package, which may need other files than its base
+    class.
     """
     if type(settings) in REGISTERED or not settings.reader:
         return Origin(files="")
@@ -54,7 +58,11 @@ def origin_of(settings: Data) -> Origin:
 
 
 def files_at_path(settings: Data) -> dict[str, Path]:
-    """Return the file that `data.path` names, or all below the folder; none for a hub name or without a path."""
+    """Return the file or all files of the folder at `data.path`, by name; none for the hub or a corpus without a path.
+
+    Raises:
+        UserError: the path does not exist.
+    """
     if not isinstance(settings, ExternalCorpus) or is_hub(settings.path):
         return {}
     return files_below(existing_path(settings.path, origin_of(settings).files))

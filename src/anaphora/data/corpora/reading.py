@@ -1,6 +1,6 @@
-"""Rows of files and of the hub, kept or dropped: shared by all readers of public corpora.
+"""Functions shared by the corpus readers: reading of rows, and their conversion to Examples.
 
-A row that makes no item is dropped with a reason; a row that breaks the format of its file is an error.
+A row that cannot become an example is dropped with a reason; a row that violates the format of its file is an error.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from anaphora.data.example import Example, Span, in_text_order
 from anaphora.settings.data import ExternalCorpus
 
 BLANK = "_"
-"""The pronoun's substitute where a corpus leaves a gap, as WinoGrande writes it."""
+"""Substitute for a pronoun where a corpus has a gap or a mask, as WinoGrande writes it."""
 
 _QUOTE_ERRORS = ("',' expected after '\"'", "unexpected end of data")
-"""What Python says where a quote is missing, or stands alone inside a cell."""
+"""Messages of Python's csv module for a missing quote or a single quote inside a quoted cell."""
 
 Row = Mapping[str, Any]
 Converted = TypeVar("Converted")
@@ -41,11 +41,16 @@ _GENDER_OF = {form: gender for gender, forms in _GENDERS.items() for form in for
 
 
 class DroppedRowError(Exception):
-    """An error for a row that makes no item; its text is the reason, without details of the row."""
+    """Error for a row that cannot become an example; its text is the reason, without details of the row."""
 
 
 class RowReader:
-    """A reader that counts rows and records those that are dropped."""
+    """Converter of rows that counts them and records the dropped ones.
+
+    Attributes:
+        rows: number of rows so far, including dropped ones.
+        dropped: (file and line, reason) of each dropped row.
+    """
 
     def __init__(self) -> None:
         self.rows = 0
@@ -54,10 +59,10 @@ class RowReader:
     def convert(
         self, rows: Iterable[tuple[str, Row]], make: Callable[[Row], Converted]
     ) -> Iterator[tuple[str, Converted]]:
-        """Yield (where, converted row), without the rows for which `make` raises `DroppedRowError`.
+        """Yield (file and line, converted row) for each row for which `make` does not raise `DroppedRowError`.
 
         Raises:
-            UserError: what `make` raises, with file and line before it.
+            UserError: `make` raised it; file and line are added to the message.
         """
         for where, row in rows:
             self.rows += 1
@@ -71,15 +76,15 @@ class RowReader:
                 yield where, converted
 
     def report(self) -> ReadingReport:
-        """Return the number of rows, and the dropped ones with reasons."""
+        """Return the number of rows so far, and the dropped rows with reasons."""
         return ReadingReport(self.rows, tuple(self.dropped))
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield ("file, line 3", object) for every line that is not empty.
+    """Yield ("file, line 3", object) for every line of a JSON lines file that is not blank.
 
     Raises:
-        UserError: a line is no JSON object.
+        UserError: a line is not a JSON object, or `read_lines` cannot read the file.
     """
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
@@ -92,10 +97,10 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a Parquet file with their positions, without empty cells.
+    """Yield ("file, row 3", values by column) for every row of a Parquet file, counted from 1, without null values.
 
     Raises:
-        UserError: it is none.
+        UserError: the file is not a Parquet file, or is damaged.
     """
     import pyarrow
     from pyarrow import parquet
@@ -112,10 +117,10 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def xml_root(path: Path) -> ElementTree.Element:
-    """Return the root of an XML file, in the encoding that it declares.
+    """Return the root of an XML file, decoded with the encoding that the file declares.
 
     Raises:
-        UserError: it is none, or in an encoding that the library cannot read, such as GB2312.
+        UserError: the file is not XML, or the parser does not support its encoding, such as GB2312.
     """
     content = path.read_bytes()
     try:
@@ -131,7 +136,7 @@ def xml_root(path: Path) -> ElementTree.Element:
 
 
 def _plain_dictionaries(value: Any) -> Any:
-    """Convert Parquet maps (pairs) and structs (None for absent keys) to plain dictionaries."""
+    """Convert a Parquet map (a list of pairs) or struct to a dictionary without None values; keep any other value."""
     if isinstance(value, list) and value and all(isinstance(each, tuple) for each in value):
         value = dict(value)
     if isinstance(value, Mapping):
@@ -141,10 +146,10 @@ def _plain_dictionaries(value: Any) -> Any:
 
 @contextmanager
 def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
-    """Report a table row that cannot be read by its first line.
+    """Convert errors of the csv module in a `with` block to errors that name the file and the row's first line.
 
     Raises:
-        UserError: a quote is not where the format wants it, or a cell has more characters than the reader takes.
+        UserError: a quote is misplaced, or a cell is longer than the csv module allows.
     """
     try:
         yield
@@ -162,15 +167,16 @@ def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
 def rows_below_header(
     path: Path, rows: csv.DictReader[str], columns: Sequence[str] = ()
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield ("file, line 3", cells by column) of a table.
+    """Yield ("file, line 3", cells by column) for every row below the header of a table; empty lines are skipped.
 
     Args:
-        path: of the file, for errors.
-        rows: of the table.
-        columns: those that must be there.
+        path: path of the file, for error messages.
+        rows: reader of the table.
+        columns: names of the columns that the header must have.
 
     Raises:
-        UserError: a column is missing or there twice, or a row has other cells than the header.
+        UserError: a column is missing, two columns have the same name, a row has more or fewer cells than the header or
+            repeats it, or a quote is misplaced.
     """
     with csv_errors(path, rows):
         header = rows.fieldnames or ()
@@ -191,10 +197,10 @@ def rows_below_header(
 
 
 def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield ("file, line 3", cells by column) of a file with a header; quotes are ordinary characters.
+    """Yield ("file, line 3", cells by column) for every row of a file with a header; quotes are ordinary characters.
 
     Raises:
-        UserError: a column is missing, a row has other cells than the header, or there is no row.
+        UserError: `rows_below_header` rejects the header or a row, or the file has no row below the header.
     """
     rows = csv.DictReader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
     where = ""
@@ -205,10 +211,10 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
 
 
 def text_of(row: Row, field: str) -> str:
-    """Return a field that must be text.
+    """Return the text of a field, unchanged.
 
     Raises:
-        UserError: it is missing or holds something else.
+        UserError: the field is missing, blank or not a string.
     """
     value = row.get(field)
     if not isinstance(value, str) or not value.strip():
@@ -217,20 +223,26 @@ def text_of(row: Row, field: str) -> str:
 
 
 def check_words(text: str) -> None:
-    """Check that a text has its words.
+    """Check that a text has no placeholders for its words.
 
     Raises:
-        DroppedRowError: [WORD] or _ stands in their place.
+        DroppedRowError: the text contains [WORD], or more than half of its words are "_".
     """
     if lacks_words(text):
         raise DroppedRowError(WITHOUT_WORDS)
 
 
 def check_written(field: str, text: str, span: Span, words: str) -> None:
-    """Check that a text has some words at an offset, which may wrongly count bytes or UTF-16 units.
+    """Check that a text has the given words at a span, since offsets may wrongly count bytes or UTF-16 units.
+
+    Args:
+        field: name of the offset's field, for error messages.
+        text: the text.
+        span: character span, end exclusive.
+        words: the expected content of the span.
 
     Raises:
-        UserError: other characters stand there, or a part of a longer word.
+        UserError: the span covers other characters, or cuts a word.
     """
     start, end = span
     if text[start:end] != words:
@@ -242,37 +254,42 @@ def check_written(field: str, text: str, span: Span, words: str) -> None:
 
 
 def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
-    """Find the mentions of several entities in a text: whole words, never inside a longer entity's name.
+    """Find the mentions of entities in a text by name: whole words outside the pronoun and outside longer names.
 
-    They are looked for as the name is written, else in other case, else with an s behind them: plurals, and possessives
-    that lack the apostrophe.
+    Each name is searched as written; if absent, without regard to case; if still absent, also with -s or -es added, for
+    plurals and for possessives without an apostrophe.
+
+    Args:
+        names: one name per entity.
+        text: the text.
+        pronoun: character span of the pronoun.
+
+    Returns:
+        The character spans of each entity's mentions, in the order of `names`.
 
     Raises:
-        DroppedRowError: two names are the same, or one is not in the text.
+        DroppedRowError: two names are equal apart from case, or a name is not in the text.
     """
     if len({name.lower() for name in names}) < len(names):
         raise DroppedRowError(N_("two candidates are the same"))
     taken = [pronoun]
     mentions: dict[int, list[Span]] = {}
     for index in sorted(range(len(names)), key=lambda index: -len(names[index])):
-        ways = (_as_written, _in_other_case, _with_an_s)
-        mentions[index] = next(filter(None, (non_overlapping(way(names[index], text), taken) for way in ways)), [])
+        searches = (non_overlapping(spans, taken) for spans in _searches(names[index], text))
+        mentions[index] = next(filter(None, searches), [])
         if not mentions[index]:
             raise DroppedRowError(N_("a candidate is not in the sentence"))
         taken += mentions[index]
     return tuple(tuple(mentions[index]) for index in range(len(names)))
 
 
-def _as_written(name: str, text: str) -> list[Span]:
-    return occurrences(name, text)
-
-
-def _in_other_case(name: str, text: str) -> list[Span]:
-    return occurrences(name.lower(), text.lower()) if len(text.lower()) == len(text) else []
-
-
-def _with_an_s(name: str, text: str) -> list[Span]:
-    return [*_in_other_case(f"{name}s", text), *_in_other_case(f"{name}es", text)]
+def _searches(name: str, text: str) -> Iterator[list[Span]]:
+    """Yield the occurrences of a name as written, without regard to case, and with -s or -es added."""
+    yield occurrences(name, text)
+    lower = text.lower()
+    if len(lower) == len(text):  # otherwise its offsets are not those of the text
+        yield occurrences(name.lower(), lower)
+        yield [*occurrences(f"{name}s".lower(), lower), *occurrences(f"{name}es".lower(), lower)]
 
 
 def example_of(
@@ -286,16 +303,20 @@ def example_of(
     minimal_pair: str = "",
     **factors: str,
 ) -> Example:
-    """Build an example with the factors of all corpora: corpus, form, and gender if the form decides it.
+    """Build an example with the factors common to all corpora.
+
+    These are `corpus`, `form` (the pronoun in lower case) and, if the form implies it, `gender`.
 
     Args:
-        corpus, text, pronoun, language, group, minimal_pair: its own.
-        mentions: of each candidate, in any order.
-        right: the numbers of the antecedents among them.
-        factors: further ones; a gender among them counts instead of the form's.
+        corpus: value of the factor `corpus`.
+        text, pronoun, language, group, minimal_pair: fields of the example.
+        mentions: character spans of each candidate's mentions, in any order.
+        right: indices of the antecedents in `mentions`.
+        factors: further factors; a `gender` overrides that of the form.
 
     Raises:
         DroppedRowError: the text has placeholders for its words.
+        UserError: a field does not fit the text.
     """
     check_words(text)
     candidates, antecedents, _ = in_text_order(tuple(mentions), right)
@@ -313,42 +334,41 @@ def example_of(
     )
 
 
-def adjacent_groups(corpus: str, questions: Sequence[tuple[Hashable, Hashable]]) -> list[tuple[str, str]]:
-    """Return group and minimal pair of adjacent items in a file that names neither.
-
-    Args:
-        corpus: the name with which both begin.
-        questions: the candidates of each item, and the right one.
-
-    Returns:
-        Items in a row with the same candidates share a group; each two of them with different answers are a minimal
-        pair.
-    """
-    names = []
-    for number, (_, run) in enumerate(groupby(questions, key=lambda question: question[0])):
-        answers = [answer for _, answer in run]
-        for place in range(len(answers)):
-            pair = answers[place // 2 * 2 : place // 2 * 2 + 2]
-            minimal_pair = f"{corpus}/{number}/{place // 2}" if len(set(pair)) == 2 else ""
-            names.append((f"{corpus}/{number}", minimal_pair))
-    return names
-
-
 def in_adjacent_groups(
     corpus: str, examples: Sequence[Example], questions: Sequence[tuple[Hashable, Hashable]]
 ) -> list[Example]:
-    """Return the examples of a file with `group` and `minimal_pair` set by `adjacent_groups`."""
-    names = adjacent_groups(corpus, questions)
-    return [
-        replace(example, group=group, minimal_pair=minimal_pair)
-        for example, (group, minimal_pair) in zip(examples, names, strict=True)
-    ]
+    """Return the examples of a file that gives no groups, with `group` and `minimal_pair` set.
+
+    Adjacent examples with the same candidates share a group. Within a group, the first and second example, the third
+    and fourth, and so on are a minimal pair if their answers differ.
+
+    Args:
+        corpus: prefix of the keys.
+        examples: the examples, in the order of the file.
+        questions: (candidates, answer) of each example.
+    """
+    grouped: list[Example] = []
+    runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])
+    for number, (_, run) in enumerate(runs):
+        items = list(run)
+        for place, (example, _) in enumerate(items):
+            answers = {answer for _, (_, answer) in items[place // 2 * 2 : place // 2 * 2 + 2]}
+            pair = f"{corpus}/{number}/{place // 2}" if len(answers) == 2 else ""
+            grouped.append(replace(example, group=f"{corpus}/{number}", minimal_pair=pair))
+    return grouped
 
 
 def split_examples(
     train: Sequence[Example], test: Sequence[Example] | None, settings: ExternalCorpus
 ) -> dict[str, list[Example]]:
-    """Split examples: a public test part stays whole and dev is taken from the rest; else by the shares."""
+    """Divide examples into train, dev and test at random, keeping groups together.
+
+    Args:
+        train: examples outside the public test part.
+        test: the public test part, which becomes the test split; `dev_share` of the groups of `train` then becomes dev.
+            If None, `train` is divided by both shares.
+        settings: shares and seed.
+    """
     if test is None:
         return split_by_group(train, settings.dev_share, settings.test_share, settings.seed)
     splits = split_by_group(train, settings.dev_share, 0.0, settings.seed)

@@ -1,9 +1,9 @@
 """WinoBias (Zhao et al. 2018): sentences about two occupations, pro- and anti-stereotypical -> Examples.
 
-A line is "27 [The developer] visited the hairdresser because [he] needed to cut [his] hair.": the antecedent and its
-pronouns stand in brackets, the first pronoun is the one in question. The other occupation is not marked; it is
-found by the two lists of occupations. Lines 2k - 1 and 2k are about the same two people, in type 1 with another ending
-and another one right. Type 1 needs knowledge of the world, in type 2 the syntax is enough.
+A line is "27 [The developer] visited the hairdresser because [he] needed to cut [his] hair.": brackets mark the
+antecedent and its pronouns, of which the first is the queried one. The other occupation is not marked and is found with
+the two lists of occupations. Lines 2k - 1 and 2k, by their numbers, are about the same two people; in type 1 they have
+different endings and antecedents. Type 1 needs world knowledge, type 2 only syntax.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ _BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
 def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
-    Where the folder has both the files that end in .dev and those in .test, they are those splits; one part alone is
-    divided by the shares. Both lines of a pair, pro and anti, share a group. Minimal pairs differ in the ending alone:
-    lines of type 1 with the same pronoun gender, of which one is in the pro and one in the anti file.
+    If the folder has examples in both .dev and .test files, these are the splits, and train is empty; one part alone is
+    divided by the shares. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. Those of type 1 with
+    the same gender of the pronoun, one of each file, are a minimal pair, which differs only in the ending. Lines without
+    exactly one other occupation before the pronoun are dropped.
 
     Raises:
-        UserError: a file is missing, or a line is wrong; file, line and value are named.
+        UserError: the path is not a folder, a list of occupations is missing, there is no line, or a line is invalid; the
+            message names file, line and value.
     """
     folder = existing_path(settings.path, ORIGIN.files)
     if not folder.is_dir():
@@ -110,7 +112,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
 
 
 def _without_brackets(sentence: str) -> tuple[str, list[Span]]:
-    """Return the sentence without brackets and the blanks inside them, and the spans of the bracketed words."""
+    """Return the sentence without brackets and blanks next to them inside, and the spans of the bracketed words."""
     text, at, spans = "", 0, []
     for match in _BRACKETED.finditer(sentence):
         text += sentence[at : match.start()]

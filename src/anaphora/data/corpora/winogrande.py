@@ -1,6 +1,6 @@
-"""WinoGrande (Sakaguchi et al. 2020): a sentence with a blank and two options, minimal pairs -> Examples.
+"""WinoGrande (Sakaguchi et al. 2020): sentences with a blank and two options, in minimal pairs -> Examples.
 
-The blank is a slot for a noun phrase, not a pronoun; it takes the place of one, as a token "_" of its own.
+The blank "_" is the pronoun of the example, although it stands for a noun phrase.
 """
 
 from __future__ import annotations
@@ -35,8 +35,13 @@ ORIGIN = Origin(
 def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
+    In a folder, or on the hub, the development part is the test split; a single file is divided by the shares. Groups
+    and minimal pairs follow from `qID`; without it, rows with the same options share a group. Rows without an answer
+    are dropped.
+
     Raises:
-        UserError: a file is missing, or a row is wrong; file, line, field, value and what is allowed are named.
+        UserError: a file is missing, or a row is invalid; the message names file, line, field, value and what is
+            allowed.
     """
     reading = RowReader()
     train, development = train_and_test_rows(
@@ -65,7 +70,7 @@ def _example(row: Row) -> Example:
         raise UserError(f"answer: {row['answer']!r} must be '1' or '2'")
     start = text.index(BLANK)
     pronoun = (start, start + len(BLANK))
-    # The rows of the hub have no qID; the options then group all that may be minimal pairs.
+    # The rows of the hub have no qID; rows with the same options may be a minimal pair and share a group.
     pair = text_of(row, "qID").rpartition("-")[0] if "qID" in row else ""
     return example_of(
         "winogrande",

@@ -1,7 +1,7 @@
-"""Classes of words, by part of speech or by the word itself: pronoun, name, other noun, trace, placeholder.
+"""Classes of words (pronoun, name, other noun, trace, placeholder), and head words of mentions without a parse.
 
-Tags are those of the Penn Treebank, the Chinese Treebank and Universal Dependencies. A tag of none of them, such as
-"-", "_", "*" or OntoNotes' XX, says nothing. Pronouns are a closed class, so a word without a tag may still be one.
+Tags are those of the Penn Treebank, the Chinese Treebank and Universal Dependencies. Any other tag, such as "-", "_",
+"*" or OntoNotes' XX, is ignored. Pronouns are a closed class, so that a word without a tag can be recognised as one.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.locale.translation import N_
 
 UNKNOWN_FORM = "unknown"
 FORMS = ("pronoun", "proper", "nominal", UNKNOWN_FORM)
-"""What a mention's head word is; unknown if neither its tag nor the word decides."""
+"""Classes of a mention's head word; "unknown" if neither its tag nor the word itself decides."""
 
 REMOVED_WORD = "[WORD]"
-"""What a skeleton of CoNLL-2012 has in place of every word."""
+"""Substitute for every word in a CoNLL-2012 file without OntoNotes' text."""
 _EMPTY_CELLS = ("_", "-", "*")
 BLANKED_WORD = "_"
-"""What CoNLL-U has in place of a word whose text may not be published, as in GUM's Reddit documents."""
+"""Substitute in CoNLL-U for a word whose text may not be published, as in GUM's Reddit documents."""
 WITHOUT_WORDS = N_("its words are left out, and [WORD] or _ stands in their place")
-"""Why a text with placeholders makes no item."""
+"""Reason for dropping a text with placeholders."""
 
 _PRONOUN_TAG_NAMES = "PRP PRP$ PN PRON"
 _PROPER_NOUN_TAG_NAMES = "NNP NNPS NR PROPN"
@@ -55,9 +56,27 @@ _TRACE = re.compile(r"\*(?:pro|PRO|T|OP|ICH|EXP|RNR|PPA|U|\?)\*(?:-\d+)?|\*-\d+"
 _TRACE_BY_TAG = re.compile(r"(?:0|\*|\*NOT\*)(?:-\d+)?")
 _NO_WORD_TAG = "-NONE-"
 
+_PREPOSITIONS = (
+    "of in on at by for from with without to into upon over under above below behind before after between among near "
+    "beside besides against about around across along through toward towards within beyond as like than"
+)
+_OTHERS = "who whom whose which that where when and or but nor he she they we you i it"
+_PUNCTUATION = ", ; : . ! ? ( [ -- – — ..."
+_AFTER_HEAD = frozenset(f"{_PREPOSITIONS} {_OTHERS} {_PUNCTUATION} itself himself herself themselves".split())
+"""First words of a postmodifier: prepositions, relative words, conjunctions, subjects of a bare relative, and more."""
+_NO_WORD = re.compile(r"[^\w]+|['’]s?")
+
 
 def word_form(word: str, tags: Sequence[str], language: str) -> str:
-    """Return which of `FORMS` a word is: by the first informative tag, else by the word itself."""
+    """Return one of `FORMS`, by the first known tag of a word, else by the word itself.
+
+    A known tag that is neither a pronoun's nor a name's gives "nominal".
+
+    Args:
+        word: the word.
+        tags: part-of-speech tags of the word, possibly unknown ones; may be empty.
+        language: "en" or "zh".
+    """
     tag = next((each for each in tags if each in _TAGS), "")
     if tag:
         return "pronoun" if tag in _PRONOUN_TAGS else "proper" if tag in _PROPER_NOUN_TAGS else "nominal"
@@ -65,28 +84,32 @@ def word_form(word: str, tags: Sequence[str], language: str) -> str:
 
 
 def is_noun(tags: Sequence[str]) -> bool:
-    """Check whether a tag is of a noun, a name or a pronoun."""
+    """Return whether any of a word's tags is that of a noun, a name or a pronoun."""
     return not _NOUN_TAGS.isdisjoint(tags)
 
 
 def is_tag(text: str) -> bool:
-    """Check whether a text is a part of speech in letters, such as NN or PRON."""
+    """Return whether a string is a known tag of at least two letters and no other characters, such as NN or PRON."""
     return text in _TAGS and text.isalpha() and len(text) > 1
 
 
 def is_trace(word: str, tags: Sequence[str]) -> bool:
-    """Check whether a word of a treebank is not written: a dropped pronoun or a trace, such as *pro* or *T*-1.
+    """Return whether a word of a treebank stands for a dropped pronoun or a trace, such as *pro* or *T*-1.
 
-    A zero or an asterisk is a trace only if its tag is -NONE-.
+    "0", "*" and "*NOT*", also with an index, are traces only if a tag is -NONE-.
     """
     return bool(_TRACE.fullmatch(word)) or (_NO_WORD_TAG in tags and bool(_TRACE_BY_TAG.fullmatch(word)))
 
 
 def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozenset[int]:
-    """Return the places of a document's words that only hold the place of a word.
+    """Return the indices of a document's words that are placeholders for a word that was left out.
 
-    "_", "-" and "*" are also marks that people write. They are placeholders if most words of the document are, and a
-    single "_" if its tag is that of a word.
+    [WORD] always is. "_", "-" and "*" may be punctuation of the text: they are placeholders if they are more than half
+    of the words; otherwise only a "_" with the tag of a word is.
+
+    Args:
+        words: the W words.
+        tags: part-of-speech tags of each word; may be empty: (W,).
     """
     blanked = [place for place, word in enumerate(words) if word in _EMPTY_CELLS]
     if 2 * len(blanked) <= len(words):
@@ -97,6 +120,44 @@ def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozens
 
 
 def lacks_words(text: str) -> bool:
-    """Check whether a text has placeholders for its words: any [WORD], or more "_" than words."""
+    """Return whether a text contains [WORD], or at least two "_" that are more than half of its words."""
     words = text.split()
     return REMOVED_WORD in text or 2 * words.count(BLANKED_WORD) > max(len(words), 2)
+
+
+def blanks_after(words: Sequence[str]) -> list[bool]:
+    """Return for each word whether a blank follows it: not next to a Chinese character or a full-width mark."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return [not (WIDE_CHARACTER.match(word[-1]) or WIDE_CHARACTER.match(after[:1])) for word, after in pairs]
+
+
+def head_word(words: Sequence[str]) -> int:
+    """Return the index of the head word of an English mention without a parse: the last word before a postmodifier.
+
+    A postmodifier begins at the first word after the mention's first that is a punctuation mark, a preposition, a
+    relative word, a conjunction, a reflexive pronoun or the subject of a bare relative ("the roses she liked"). A final
+    's or punctuation mark is not the head.
+    """
+    end = len(words)
+    for place, word in enumerate(words[1:], start=1):
+        if word.lower() in _AFTER_HEAD:
+            end = place
+            break
+    while end > 1 and _NO_WORD.fullmatch(words[end - 1]):
+        end -= 1
+    return end - 1
+
+
+def unparsed_head(words: Sequence[str], tags: Sequence[Sequence[str]], language: str) -> int:
+    """Return the index of a mention's head word without a parse.
+
+    In Chinese this is the last noun, name or pronoun by its tag, else the last word; in English, see `head_word`.
+
+    Args:
+        words: the words of the mention.
+        tags: part-of-speech tags of each word; a word may have none or unknown ones.
+        language: "en" or "zh".
+    """
+    if language != "zh":
+        return head_word(words)
+    return max((place for place, each in enumerate(tags) if is_noun(each)), default=len(words) - 1)

@@ -1,9 +1,9 @@
 """Winograd Schema Challenge (Levesque et al. 2012): the first 273 schemas of the collection -> Examples.
 
-Two forms are read. WSCollection.xml, the authors' own, holds for each schema text (txt1, pron, txt2), answers and
-correctAnswer (A, B, ...); it has 285 schemas, of which published numbers take the first 273. The common copy with
-[MASK] for the pronoun (Kocijan et al. 2019) is made of four-line blocks and always lists the right answer first:
-candidates are put in the order of the text, so that their order is no cue.
+Two formats are supported. The authors' WSCollection.xml has for each schema the text (txt1, pron, txt2), answers and
+correctAnswer (A, B, ...); of its 285 schemas, published results use the first 273. The common copy with [MASK] for the
+pronoun (Kocijan et al. 2019) consists of four-line blocks and always lists the correct answer first; candidates are
+sorted in text order, so that their order is no cue.
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ _CLOSING = ".,;:!?'’\")"
 
 
 def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; neighbours with the same candidates share a group.
+    """Return the examples by split and the report; groups and minimal pairs are those of `in_adjacent_groups`.
+
+    A file whose name ends in .xml is read as WSCollection.xml, any other as four-line blocks.
 
     Raises:
-        UserError: the file is of neither form, or a schema is wrong; file, schema (or line), field and value are named.
+        UserError: the file is missing or has another format, or a schema is invalid; the message names file, schema or
+            line, field and value.
     """
     path = existing_path(settings.path, ORIGIN.files)
     rows = _schemas(path) if path.suffix.lower() == ".xml" else four_line_items(path)
