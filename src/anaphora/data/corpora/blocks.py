@@ -1,6 +1,6 @@
-"""Blocks of four lines separated by empty lines: the format of DPR, PDP-60 and a common copy of WSC273.
+"""Blocks of four lines separated by blank lines: the format of DPR, PDP-60 and a common copy of WSC273.
 
-A block is the sentence, the pronoun, the candidates, separated by commas, and the right one.
+The lines of a block are the sentence, the pronoun, the candidates, separated by commas, and the correct candidate.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ _MASK = "[MASK]"
 
 
 def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield ("file, line 6", block) for every block: text, pronoun, names and answer, and its number from 0.
+    """Yield ("file, line 6", block) for every block, with its first line.
+
+    A block is a dictionary with `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
 
     Raises:
-        UserError: the file is not made of such blocks; file, line and value are named.
+        UserError: the file does not consist of such blocks, or an answer is not a candidate; the message names file,
+            line and value.
     """
     number = -1
     for number, (line, block) in enumerate(_line_groups(read_lines(path))):
@@ -41,11 +44,12 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def masked_example(row: Row, corpus: str) -> Example:
-    """Build the example of a block with [MASK] for the pronoun, whose form is lost; a blank replaces it.
+    """Build the example of a block whose sentence has [MASK] for the pronoun, which `BLANK` replaces.
 
     Raises:
-        UserError: the sentence has no [MASK], or several.
-        DroppedRowError: a candidate is not in the sentence.
+        UserError: the sentence does not have exactly one [MASK].
+        DroppedRowError: a candidate is not in the sentence, two are the same, or the text has placeholders for its
+            words.
     """
     if row["text"].count(_MASK) != 1:
         raise UserError(f"sentence: {row['text'][:60]!r} must hold {_MASK} once")
@@ -59,7 +63,7 @@ def masked_example(row: Row, corpus: str) -> Example:
 
 
 def _line_groups(written: list[str]) -> list[tuple[int, list[str]]]:
-    """Return runs of non-empty lines, each with the number of its first line from 1."""
+    """Return each run of consecutive lines that are not blank, with the number of its first line, from 1."""
     runs: list[tuple[int, list[str]]] = []
     inside = False
     for number, line in enumerate(written, start=1):

@@ -1,7 +1,7 @@
 """JSON lines with `clusters`, the format that neural coreference systems read and write -> Examples.
 
 A line is a document: its words in `sentences` (a list of lists), or in `cased_words` or `tokens` (one list, possibly
-with a sentence number for each word in `sent_id`), and clusters of [start, end] word spans. Systems disagree on the end:
+with a sentence number for each word in `sent_id`), and clusters of [start, end] word spans. The end differs by system:
 
 - `clusters` with `sentences`, as in e2e-coref, coref-hoi, s2e-coref and BookCoref: the last word (inclusive);
 - `clusters` with `cased_words`, the input of wl-coref, and `span_clusters`, its output: the word after it (exclusive);

@@ -1,13 +1,13 @@
 """Mandarinograd (Bernard and Han 2020): Chinese Winograd schemas, segmented and without spans -> Examples.
 
-The file is a tab-separated table with the Mandarin columns of the Parallel Winograd Schemata: orig_id (shared by the two
-rows of a schema), sentence_man (words separated by blanks), snippet_man (the question), answer1_man, answer2_man and
-correct_answer_man. Words are joined without blanks, except between Latin words.
+The file is a tab-separated table with the Mandarin columns of the Parallel Winograd Schemata: orig_id (shared by the
+two rows of a schema), sentence_man (words separated by blanks), snippet_man (the question), answer1_man, answer2_man
+and correct_answer_man. Words are joined without blanks, except between Latin words.
 
 A row becomes an example if the sentence has exactly one overt third-person pronoun and contains both answers, as whole
 words or at the end of a word, since the last part of a Chinese compound is its head (卡车 in 大卡车, never 老鼠 in
-老鼠洞). Many schemas have a zero pronoun or a paraphrased answer. A question with "where", or with "what" if the pronoun
-refers to a person, is not about the pronoun, and its row is dropped.
+老鼠洞). Many schemas have a zero pronoun or a paraphrased answer. A question with "where", or with "what" if the
+pronoun refers to a person, is not about the pronoun, and its row is dropped.
 """
 
 from __future__ import annotations

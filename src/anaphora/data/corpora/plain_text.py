@@ -93,7 +93,7 @@ def _files_of(name: str) -> dict[str, Path]:
 
 
 def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Yield (path, official split, documents) for each file, or each split on the hub; a split of None means the shares.
+    """Yield (path, official split or None, documents) for each file, or each split of a hub data set.
 
     The names of wikitext's files give official splits only if files of at least two splits are present.
     """

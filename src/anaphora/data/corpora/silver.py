@@ -1,6 +1,6 @@
-"""Silver-standard items from plain English text, with answers by rules, for pre-training.
+"""Silver-standard items for pre-training: plain English text -> Examples with antecedents found by rules, not checked.
 
-`corpora.plain_text` decides how plain text is written and what is left out of it.
+The formats of plain text, and the paragraphs that are dropped, are those of `corpora.plain_text`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from anaphora.settings.data import PlainText, SilverStandard
 ORIGIN, DECONTAMINATES = plain_text.ORIGIN, plain_text.DECONTAMINATES
 
 MAX_FIRST_RATIO = 2
-"""Items whose antecedent is named first, for each item whose antecedent is not; more are left out, since a writer
-returns to whoever came first, and a model would learn just that."""
+"""Largest number of items whose antecedent is the first candidate, per item whose antecedent is the second. Others are
+left out, since writers mostly return to the person named first, and a model would learn only that."""
 
 
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the items by split and the report, whose rows are paragraphs; a document is never divided.
+    """Return the items by split and the report, whose rows are paragraphs; a document stays in one split.
+
+    Only documents in English are used; given names are learned from all of them, in every split.
 
     Raises:
-        UserError: what `plain_text.read` raises, or the text yields no given names or no item.
+        UserError: `plain_text.read` rejects the text, or the text has no male or no female given name, or gives no
+            training item.
     """
     texts, report = plain_text.read(plain_text_settings(settings))
     english = {split: [one for one in documents if one.language == "en"] for split, documents in texts.items()}
@@ -48,12 +51,12 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
 
 
 def files(settings: SilverStandard) -> dict[str, Path]:
-    """Return the files of the text that the items are made of, by name."""
+    """Return the files of the text from which the items are made, by path."""
     return plain_text.files(plain_text_settings(settings))
 
 
 def plain_text_settings(settings: SilverStandard) -> PlainText:
-    """Return the settings of the text that the items are made of."""
+    """Return the settings of the text from which the items are made."""
     return PlainText(
         path=settings.path,
         also=settings.also,
@@ -65,7 +68,10 @@ def plain_text_settings(settings: SilverStandard) -> PlainText:
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
-    """Return the items, with those whose antecedent is named first thinned to their share."""
+    """Return the items in order, with an even sample of those whose antecedent is the first candidate.
+
+    At most `MAX_FIRST_RATIO` of them are kept for each item whose antecedent is the second, and at least one.
+    """
     first = [number for number, example in enumerate(examples) if example.antecedents == (0,)]
     later = sum(example.antecedents == (1,) for example in examples)
     most = min(len(first), max(1, MAX_FIRST_RATIO * later))

@@ -1,9 +1,9 @@
-"""A user's own examples in .jsonl, .csv or .parquet -> Examples.
+"""Tables of a user's own examples, in .jsonl, .csv or .parquet -> Examples.
 
-Columns: text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of those for entities
-with several mentions), antecedents (indices of candidates); and, where wanted, group, minimal_pair, factors,
-split. A CSV cell holds lists and factors as JSON, and a Parquet cell may. Columns without a name, and the index that
-pandas writes, are left out.
+The columns are text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of these for
+entities with several mentions) and antecedents (indices of candidates, from 0); optional are group, minimal_pair,
+factors and split. Lists and factors are JSON in CSV cells, and may be in Parquet cells. In .csv and .parquet, columns
+without a name and the index that pandas writes are ignored.
 """
 
 from __future__ import annotations
@@ -35,15 +35,20 @@ ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
 
 _SUFFIXES = (".jsonl", ".csv", ".parquet")
 _INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
-"""The names of columns without a name: of the index in a file of pandas, or of empty columns in a spreadsheet."""
+"""Names of columns to ignore: the index of a pandas table, and empty columns of a spreadsheet."""
 _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
 
 def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; a column `split` decides, else the shares divide by group.
+    """Return the examples by split and the report.
+
+    The splits are those of a column `split`; without it, the shares divide the groups. Rows whose text has placeholders
+    for its words are dropped.
 
     Raises:
-        UserError: a row is wrong; file, line (or row), field, value and what is allowed are named.
+        UserError: a row is invalid, only some rows have a split, a group or minimal pair is in two splits, a minimal
+            pair is in two groups, or there is no row; the message names file, line or row, field, value and what is
+            allowed.
     """
     path = existing_path(settings.path, ORIGIN.files)
     examples: list[Example] = []
@@ -74,7 +79,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
                 raise UserError(in_two_splits(where, name, value, split, earlier, its_split))
         pair, group = examples[-1].minimal_pair, examples[-1].group
         earlier, its_group = group_of.setdefault(pair, (where, group))
-        if pair and group != its_group and (split is None or settings.folds):  # groups decide what goes together
+        if pair and group != its_group and (split is None or settings.folds):  # examples are divided by group
             raise UserError(
                 f"{where}, minimal_pair: {pair[:60]!r} is in group {group[:60]!r} here and in group {its_group[:60]!r} "
                 f"at {earlier}; the rows of a minimal pair must have one group"
@@ -97,10 +102,10 @@ def _check_language(example: Example) -> None:
 
 
 def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a table, each with its place in the file; cells without a value are left out.
+    """Yield ("file, line 3", values by column) for each row of a table, without empty cells.
 
     Raises:
-        UserError: the file is none of .jsonl, .csv and .parquet, or broken.
+        UserError: the suffix is not .jsonl, .csv or .parquet, or the file does not have the format of its suffix.
     """
     match path.suffix.lower():
         case ".jsonl":
@@ -116,7 +121,10 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a .csv file without empty ones, as spreadsheets add above the header and at the end."""
+    """Yield ("file, line 3", values by column) for each row of a .csv file that has a value.
+
+    Spreadsheets write empty rows above the header and at the end.
+    """
     text = read_text(path)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     with csv_errors(path, reader):
@@ -129,8 +137,8 @@ def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter of a .csv file by its header: a semicolon in locales with a decimal comma."""
-    lines = (line.group() for line in re.finditer("[^\r\n]+", text))  # not all of a long file for its first ones
+    """Return the delimiter in the header of a .csv file: comma, else semicolon (used with decimal commas), else tab."""
+    lines = (line.group() for line in re.finditer("[^\r\n]+", text))  # lazily, since the file may be long
     header = next((line for line in lines if line.strip(" ,;\t")), "")
     return next((each for each in (",", ";", "\t") if each in header), ",")
 
@@ -140,7 +148,11 @@ def _is_index(name: str) -> bool:
 
 
 def _cell(where: str, name: str, value: Any) -> Any:
-    """Return a cell's value; in CSV lists and factors are JSON, and in Parquet they may be."""
+    """Return the value of a cell; a string in a column of lists or factors is parsed as JSON.
+
+    Raises:
+        UserError: such a string is not JSON.
+    """
     if name not in _JSON_CELLS or not isinstance(value, str):
         return value
     try:

@@ -30,13 +30,13 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
     If the folder has examples in both .dev and .test files, these are the splits, and train is empty; one part alone is
-    divided by the shares. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. Those of type 1 with
-    the same gender of the pronoun, one of each file, are a minimal pair, which differs only in the ending. Lines without
-    exactly one other occupation before the pronoun are dropped.
+    divided by the shares. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. Those of type 1
+    with the same gender of the pronoun, one of each file, are a minimal pair, which differs only in the ending. Lines
+    without exactly one other occupation before the pronoun are dropped.
 
     Raises:
-        UserError: the path is not a folder, a list of occupations is missing, there is no line, or a line is invalid; the
-            message names file, line and value.
+        UserError: the path is not a folder, a list of occupations is missing, there is no line, or a line is invalid;
+            the message names file, line and value.
     """
     folder = existing_path(settings.path, ORIGIN.files)
     if not folder.is_dir():

@@ -1,8 +1,9 @@
-"""Winogender (Rudinger et al. 2018): one pronoun, an occupation and a participant, in three genders -> Examples.
+"""Winogender (Rudinger et al. 2018): an occupation, a participant and a pronoun of each of three genders -> Examples.
 
-Read are two files of the authors' repository. all_sentences.tsv has `sentid` (occupation.participant.answer.gender.txt,
-answer 0 for the occupation and 1 for the participant, who may be "someone") and `sentence`; templates.tsv says where
-they stand, with $OCCUPATION, $PARTICIPANT and one of $NOM_PRONOUN, $POSS_PRONOUN, $ACC_PRONOUN in each sentence.
+Two files of the authors' repository are needed. all_sentences.tsv has the columns `sentence` and `sentid`, which is
+occupation.participant.answer.gender.txt (answer 0 is the occupation, 1 the participant, who may be "someone").
+templates.tsv gives the positions of these words, as $OCCUPATION, $PARTICIPANT and one of $NOM_PRONOUN, $POSS_PRONOUN
+and $ACC_PRONOUN in each template.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ Templates = Mapping[tuple[str, str], str]
 def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
-    Both templates of an occupation share a group; minimal pairs are their sentences of one gender and one participant.
+    The sentences of an occupation share a group. The two sentences of its templates with the same gender and
+    participant are a minimal pair. A sentence that does not match its template is dropped.
 
     Raises:
-        UserError: a file or column is missing, or a row is wrong; file, line, field and value are named.
+        UserError: a file or column is missing, or a row or template is invalid; the message names file, line, field and
+            value.
     """
     folder = existing_path(settings.path, ORIGIN.files)
     for name in (SENTENCES, TEMPLATES):
@@ -79,7 +82,11 @@ def _example(row: Row, templates: Templates) -> Example:
 
 
 def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
-    """Return a template as a pattern with the groups occupation, participant (with articles) and pronoun."""
+    """Return a template as a pattern with the groups occupation, participant (both with their articles) and pronoun.
+
+    Raises:
+        UserError: the template does not have each of the three slots once.
+    """
     written, at = "", 0
     for slot in _SLOTS.finditer(template):
         written += re.escape(template[at : slot.start()])

@@ -1,8 +1,8 @@
 """XWINO (Tikhonov and Ryabinin 2021), English and Chinese: sentences with token spans -> Examples.
 
-Seven columns apart by tabs, no header: language, source, English reference, sentence, tokens (JSON), pronoun
-[text, [start, end), tokens] and candidates [text, [start, end), tokens, is right], spans counted in tokens from 0. The
-tokens are looked up in the sentence one after the other, which gives characters.
+A file has no header and seven columns, separated by tabs: language, source, English reference, sentence, tokens (JSON),
+pronoun [text, [start, end), tokens] and two candidates [text, [start, end), tokens, is correct]. Spans count tokens
+from 0; character spans follow from finding the tokens in the sentence one after the other.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from anaphora.settings.data import Xwino
 ORIGIN = Origin(files="a .tsv file of its rows, or a folder of them", licence="Apache 2.0")
 
 _COLUMNS = ("language", "source", "reference", "sentence", "tokens", "pronoun", "candidates")
-_QUOTES = ("``", "''")  # what the English tokens write for a straight double quote
+_QUOTES = ("``", "''")  # English tokens for a straight double quote
 
 
 def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; neighbours with the same candidates share a group.
+    """Return the examples by split and the report; groups and minimal pairs are those of `in_adjacent_groups`.
 
-    Of a folder all files that end in .tsv are read.
+    In a folder, all .tsv files are read, in order of their names. Rows in other languages than English and Chinese are
+    dropped.
 
     Raises:
-        UserError: a file is missing, or a row is wrong; file, line, field and value are named.
+        UserError: no file is found, or a row is invalid; the message names file, line, field and value.
     """
     path = existing_path(settings.path, ORIGIN.files)
     files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]
@@ -93,7 +94,11 @@ def _example(row: Row) -> Example:
 
 
 def _token_spans(tokens: Any, text: str) -> list[Span]:
-    """Return the span of each token in the text, without blanks at its ends."""
+    """Return the character span of each token in the text, without blanks at the token's ends.
+
+    Raises:
+        UserError: the tokens are not a list of strings, or do not follow one another in the text.
+    """
     spans: list[Span] = []
     at = 0
     for token in tokens if isinstance(tokens, list) else [None]:
@@ -111,7 +116,17 @@ def _token_spans(tokens: Any, text: str) -> list[Span]:
 
 
 def _character_span(field: str, marked: Any, tokens: list[str], spans: list[Span]) -> Span:
-    """Return the characters from the first to the last of some tokens, which are written next to their numbers."""
+    """Return the character span of a pronoun or candidate.
+
+    Args:
+        field: name of the field, for error messages.
+        marked: the pronoun or candidate as [text, [start, end), tokens, ...].
+        tokens: all tokens of the sentence.
+        spans: character span of each token.
+
+    Raises:
+        UserError: `marked` has another form, is outside the sentence, or its tokens are not those of the sentence.
+    """
     try:
         (start, end), listed = marked[1:3]
     except (TypeError, ValueError, KeyError):
