@@ -13,8 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, GENDERS, check_keys, noun_parts, read_toml, section, tables, words
-from anaphora.data.controlled.pronouns import PRONOUN_FORMS
+from anaphora.data.controlled.lexicon import (
+    FOLDERS,
+    GENDERS,
+    PRONOUN_FORMS,
+    check_keys,
+    noun_parts,
+    read_toml,
+    section,
+    tables,
+    words,
+)
 from anaphora.data.controlled.templates import POOLS
 from anaphora.settings.data import SPLITS
 

@@ -16,8 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from anaphora.data.controlled.lexicon import COSETS
-from anaphora.data.controlled.pronouns import PRONOUN_FORMS, pronoun
+from anaphora.data.controlled.lexicon import COSETS, PRONOUN_FORMS, pronoun
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_example, number_slots
 from anaphora.data.controlled.splits import generator
 from anaphora.data.controlled.templates import NounPhrase, fill_pools, render

@@ -8,7 +8,7 @@ from shutil import which
 
 import pytest
 
-from anaphora.data.controlled.pronouns import PRONOUNS
+from anaphora.data.controlled.lexicon import PRONOUNS
 from anaphora.data.third_person import SCRIPT_PATTERN, third_person_pronouns
 
 TEXTS = {

@@ -16,7 +16,7 @@ import pytest
 from anaphora.analysis.scores.baselines.order_models import wordings_seen
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.data.controlled import corpus, lexicon, pronouns, splits, templates
+from anaphora.data.controlled import corpus, lexicon, splits, templates
 from anaphora.data.controlled.describe import corpus_table
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
@@ -271,7 +271,7 @@ def test_spans_cut_the_right_words_in_both_languages(
     for language, words in lexicons.items():
         nouns = set(lemmas(words))
         people = {name for gender in words.names.values() for name in gender}
-        pronoun_forms = {form for forms in pronouns.PRONOUNS[language].values() for form in forms}
+        pronoun_forms = {form for forms in lexicon.PRONOUNS[language].values() for form in forms}
         for example in (each for each in generated_splits["test"] if each.language == language):
             assert example.text[slice(*example.pronoun)].lower() in pronoun_forms
             if example.factors["kind"] == "set":

@@ -1,4 +1,4 @@
-"""The controlled corpus: English and Chinese quads and octads, generated from the TOML content and a seed."""
+"""Generator of the controlled corpus: English and Chinese quads and octads from the TOML content and a seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled import compositions, pronouns, splits, templates
+from anaphora.data.controlled import compositions, splits, templates
 from anaphora.data.controlled import lexicon as lexicons
 from anaphora.data.controlled.compositions import Lines
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
@@ -23,29 +23,34 @@ from anaphora.data.example import Example
 from anaphora.settings.cue_types import BINDING, COMPOSITION, ROLE_CUE_TYPES, SET_CUE_TYPES, SHORT_TEXT, role_cue_types
 from anaphora.settings.data import SPLITS, ControlledCorpus
 
-CATAPHORA_SHARE = 0.1  # of the training items of a type that has cataphoric templates
-INVENTED_SHARE = 0.08  # of the training items of a role type
-INVENTED_IN_COMPOSITIONS = 0.25  # of the training items of compositions
-STRATUM_SHARE = 0.1  # of the test items, for each stratum besides the main one
-SETS_BESIDE_COMPOSITIONS = 0.25  # of the training items: set cues where there are compositions, else a half
-THIRD = "third"  # a stratum of compositions: a third person is meant
-THIRD_SHARE = 0.1  # of the training items of compositions
-L1_SHARE = 0.2  # of the training items of compositions, or short texts: pairs that are shown in one voice
-SHORT_TEXT_SHARE = 0.5  # of the training items: short texts that come on top of them
-EVALUATION_SENTENCES = 48  # around the events of dev, and of test
+CATAPHORA_SHARE = 0.1  # share of cataphora in the training items of a type with cataphoric templates
+INVENTED_SHARE = 0.08  # share of invented names in the training items of a role type
+INVENTED_IN_COMPOSITIONS = 0.25  # share of invented names in the training items of compositions
+STRATUM_SHARE = 0.1  # size of each stratum besides the main one, as a share of the test items
+SETS_BESIDE_COMPOSITIONS = 0.25  # share of set cues in the training items if there are compositions; otherwise a half
+THIRD = "third"  # stratum of compositions whose pronoun refers to a third person
+THIRD_SHARE = 0.1  # share of this stratum in the training items of compositions
+L1_SHARE = 0.2  # share of level L1 (pairs in one voice) in the training items of compositions and of short texts
+SHORT_TEXT_SHARE = 0.5  # number of short texts in training, as a share of the training items, which they add to
+EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and test, used in turn
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
-"""Parts of the training items of a kind; every other type has 1. These take longest to learn: whole classes of nouns,
-and verbs whose reading a later word reverses. Dev and test hold as many items of every type."""
-_MAX_DRAWS = 200  # of a quad before the content counts as used up
+"""Relative numbers of training items of the types of a kind; any other type has 1. The listed types take longest to
+learn, since they need whole classes of nouns, or have verbs whose reading a later word reverses. In dev and test, all
+types have the same number of items."""
+_MAX_DRAWS = 200  # number of draws in a row without a new sentence after which the content counts as exhausted
 _SEEDS = {"distractor_only": "filler_only"}
-"""The seed word of a stratum where it is not its name but its older one, so that the corpus stays as published."""
+"""Older name of a stratum, which is still part of its seed, so that the corpus stays as published."""
 
 
 def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict[str, list[Example]]:
-    """Generate all examples by split, in a seeded order that keeps quads together.
+    """Generate all examples by split, in a random order that depends on the seed and keeps quads and octads together.
+
+    Args:
+        settings: settings of the corpus.
+        content: folder of the TOML files.
 
     Raises:
-        UserError: the content is wrong, or too small for that number of different sentences.
+        UserError: the content is invalid, or too small for the number of items.
     """
     groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
     for language in settings.languages:
@@ -55,7 +60,7 @@ def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict
 
 
 def in_drawn_order(groups: Mapping[str, Sequence[Sequence[Example]]], seed: int) -> dict[str, list[Example]]:
-    """Return the examples of each split; the seed decides the order of the groups."""
+    """Return the examples of each split, with the groups in a random order that depends on the seed."""
     shuffled = {split: list(of_split) for split, of_split in groups.items()}
     for split, of_split in shuffled.items():
         splits.generator(seed, "order", split).shuffle(of_split)
@@ -63,13 +68,20 @@ def in_drawn_order(groups: Mapping[str, Sequence[Sequence[Example]]], seed: int)
 
 
 def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return all examples by split, and the report, whose rows are the examples."""
+    """Generate the corpus; return the examples by split and the report, whose rows are the examples.
+
+    Raises:
+        UserError: the content is too small for the number of items.
+    """
     examples = generate(settings)
     return examples, ReadingReport(rows=sum(map(len, examples.values())))
 
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
-    """Return the content files that a corpus with these settings reads, by path relative to the content folder."""
+    """Return the content files of a corpus with these settings, by path relative to the content folder.
+
+    Files of all set and role types and of compositions are included, even if the corpus does not have the type.
+    """
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
         f"{FOLDERS[language]}/{name}.toml"
@@ -80,18 +92,23 @@ def files(settings: ControlledCorpus) -> dict[str, Path]:
 
 
 def known_words(settings: ControlledCorpus) -> list[str]:
-    """Return the words that `words` lists in the corpus's languages, sorted."""
+    """Return the words of `words` in all languages of the corpus, sorted."""
     return sorted({word for language in settings.languages for word in words(language, settings.types)})
 
 
 def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FOLDER) -> list[str]:
-    """Return every word of possible training sentences, segmented as in the content, without marks or invented names.
+    """Return the words of possible training sentences, sorted, as segmented in the content and without punctuation.
 
-    All nouns and names are among them, those too that a seed keeps for dev and test, which no training sentence may
-    have.
+    All nouns and names are included, even those that a seed holds out for dev and test. Invented names are not.
 
-    Of the types of cue that are there when they are named, those of `types` count. Beside compositions no other type
-    counts, and the syllables of invented names are words, which any such name is put together from.
+    Args:
+        language: "en" or "zh".
+        types: cue types of the corpus. Binding, compositions and short texts count only if listed. With compositions or
+            short texts, the other types also count only if listed, and the syllables of invented names are words.
+        content: folder of the TOML files.
+
+    Raises:
+        UserError: the content is invalid.
     """
     lexicon = lexicons.load(language, content)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -101,7 +118,7 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
     written += [noun.plural_determiner for nouns in lexicon.nouns.values() for noun in nouns]
     written += [cue for cues in lexicon.predicates.values() for cue in cues]
     written += [name for names in lexicon.names.values() for name in names]
-    written += [form for forms in pronouns.PRONOUNS[language].values() for form in forms]
+    written += [form for forms in lexicons.PRONOUNS[language].values() for form in forms]
     written += templates.list_tokens(3, language)
     kinds: Sequence[str] = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], *({BINDING} & set(types)))
     if {COMPOSITION, SHORT_TEXT} & set(types):
@@ -119,13 +136,17 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
 
 
 def words_of(phrases: Iterable[str]) -> list[str]:
-    """Return the words of phrases, sorted; slots and marks are left out."""
+    """Return the distinct words of phrases, sorted, without slots and punctuation."""
     tokens = {token for phrase in phrases for token in phrase.split()}
     return sorted(token for token in tokens if token[0] != "{" and any(mark.isalnum() for mark in token))
 
 
 def quad_generator(settings: ControlledCorpus, language: str, content: Path) -> QuadGenerator:
-    """Return the generator of a language's quads, with its words divided among the splits."""
+    """Return the generator of a language's quads; the seed divides its words among the splits.
+
+    Raises:
+        UserError: the lexicon is invalid.
+    """
     lexicon = lexicons.load(language, content)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
     return QuadGenerator(lexicon, holdout, settings.test_asides)
@@ -134,16 +155,16 @@ def quad_generator(settings: ControlledCorpus, language: str, content: Path) -> 
 def generate_language(
     settings: ControlledCorpus, quads: QuadGenerator, content: Path, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
-    """Yield the split and the examples of each quad and octad of a language.
+    """Yield (split, examples) for each quad and octad of a language.
 
     Args:
-        settings: of the corpus.
-        quads: what draws them; it remembers which words have been used.
-        content: the folder of the TOML files.
-        texts: sentences that must not occur again; those that are drawn are added.
+        settings: settings of the corpus.
+        quads: generator of the quads, which records the words that have been used.
+        content: folder of the TOML files.
+        texts: texts that must not be generated; generated texts are added.
 
     Raises:
-        UserError: the content is wrong, or too small for that number of different sentences.
+        UserError: the content is invalid, or too small for the number of items.
     """
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
@@ -169,7 +190,7 @@ def generate_language(
                 draw = _octad_draw(octads, split, stratum, chance)
                 for group in generate_groups(draw, (language, COMPOSITION, split, stratum), items, texts):
                     yield split, group
-    # Last, since the words that a quad draws depend on what others have drawn: the rest of the corpus stays as it is.
+    # Short texts come last, so that the rest of the corpus is the same without them: draws depend on earlier draws.
     others = len(set(wanted) - {SHORT_TEXT})
     if SHORT_TEXT in wanted:
         octads_in_texts = OctadGenerator(compositions.load(language, content), settings.seed, quads, SHORT_TEXT)
@@ -198,14 +219,17 @@ def _quad_draw(
     stratum: str,
     chance: random.Random,
 ) -> Draw:
-    """Return a function that draws quads of one type and stratum, with templates in turn."""
+    """Return a function that draws quads of one type and stratum; it uses the templates in turn, in random order."""
     chosen = content.of(split, cataphora=stratum == "cataphora")
     turns = cycle(chance.sample(chosen, len(chosen)))
     return lambda place: generate(content, next(turns), place, chance)
 
 
 def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> Draw:
-    """Draw octads of one stratum: any sentence in training; the same ones in turn in dev and test."""
+    """Return a function that draws octads of one stratum.
+
+    Training draws new sentences; dev and test use `EVALUATION_SENTENCES` sentences in turn.
+    """
     plans = _plans_of(split, sentence_plans(octads.content.parts[split], split, chance))
     if stratum == THIRD:
         return lambda place: octads.third_person(next(plans), place, chance)
@@ -221,13 +245,20 @@ def _level_of(stratum: str) -> str:
 
 
 def _text_draw(octads: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> Draw:
-    """Draw octads in short texts: any text in training; the same ones in turn in dev and test."""
+    """Return a function that draws octads in short texts, which are drawn as the sentences in `_octad_draw`."""
     plans = _plans_of(split, text_plans(lines, split, chance))
     return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """Return how many items of a type a split gets on top of the others; dev and test as many as of each other type."""
+    """Return the number of items of a type that a split gets in addition to the other types, rounded up.
+
+    Args:
+        settings: settings of the corpus.
+        split: "train", "dev" or "test"; dev and test get as many items as of each other type.
+        other_types: number of other types.
+        share: number of items in training, as a share of `train_items`.
+    """
     if split == "train":
         return math.ceil(settings.train_items * share)
     return math.ceil(settings.test_items / max(1, other_types))
@@ -242,10 +273,10 @@ def _strata_of_texts(split: str, items: int) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class _Quotas:
-    """The number of items for each type and stratum of a split, the main stratum first.
+    """Number of items for each type and stratum of a split, the main stratum first.
 
-    Training divides between the two kinds, then among the types of a kind by weight; dev and test have as many items of
-    each type.
+    In training, items are divided between set and role cues, and within these among the types by `TRAINING_WEIGHTS`. In
+    dev and test, all types have the same number of main items.
     """
 
     settings: ControlledCorpus
@@ -255,7 +286,7 @@ class _Quotas:
     has_compositions: bool
 
     def of_templates(self, content: CueTypeContent) -> list[tuple[str, int]]:
-        """Return the quotas of a type with templates."""
+        """Return (stratum, number of items) for each stratum of a type with templates."""
         is_role = bool(content.scenarios)
         cataphoric = [each for each in (*self.sets, *self.roles) if each.of(self.split, cataphora=True)]
         if self.split == "train":
@@ -271,7 +302,7 @@ class _Quotas:
         return _listed(self._items_of_a_type(), strata)
 
     def of_compositions(self) -> list[tuple[str, int]]:
-        """Return the quotas of the octads."""
+        """Return (stratum, number of items) for each stratum of compositions."""
         if self.split == "train":
             items = self._training_items(COMPOSITION, is_role=True)
             strata = {
@@ -312,16 +343,16 @@ def _listed(main: int, strata: Mapping[str, int]) -> list[tuple[str, int]]:
 def generate_groups(
     draw: Draw, where: tuple[str, str, str, str], items: int, texts: set[str]
 ) -> Iterator[list[Example]]:
-    """Yield quads or octads of one type and stratum until there are `items` items, no text twice.
+    """Yield quads or octads of one type and stratum with distinct texts until there are at least `items` items.
 
     Args:
-        draw: what draws one, given its place.
+        draw: function that draws a quad or octad with the given identity.
         where: language, type, split and stratum.
-        items: how many items there must be, or slightly more.
-        texts: sentences that must not occur again; those that are drawn are added.
+        items: number of items; the last quad or octad may exceed it.
+        texts: texts that must not be generated; generated texts are added.
 
     Raises:
-        UserError: the content has no more different sentences.
+        UserError: `_MAX_DRAWS` draws in a row gave no new text.
     """
     language, kind, split, stratum = where
     count, groups, failures = 0, 0, 0

@@ -1,4 +1,4 @@
-"""A table of a corpus's contents."""
+"""Table of the contents of a corpus."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[Row]:
         corpus: examples by split.
 
     Returns:
-        Of each cell: items, how many of them have no antecedent, groups, templates, chance (mean of 1 / focal
-        candidates), and the mean and the largest distance between antecedent and pronoun in words. None if the
-        factors do not say.
+        One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items
+        without an antecedent, of groups (items without a group count as one each) and of templates; chance (mean of 1 /
+        number of focal candidates, 0 to 1); and the mean and the largest distance between antecedent and pronoun in
+        words. Templates and distances are None if no item has the factor.
     """
     cells: dict[tuple[str, ...], list[Example]] = {}
     for split, examples in corpus.items():

@@ -1,4 +1,4 @@
-"""The words of the controlled corpus in one language, read from lexicon.toml and checked."""
+"""Words of the controlled corpus in one language: its lexicon.toml, read and checked, and the pronouns."""
 
 from __future__ import annotations
 
@@ -15,16 +15,39 @@ FOLDERS = {"en": "english", "zh": "chinese"}
 SELECTION_CLASSES = ("animal", "food", "place", "garment", "machine", "text")
 AGREEMENT_CLASSES = ("male", "female", "thing")
 GENDERS = ("male", "female")
-COSETS = 5  # of nouns and of predicates: one for test, one for dev, three for training
-NAME_COSETS = 10  # two a role type, one for test and one for dev
-DISTRACTOR_ONLY_NAMES = 8  # names a gender that are distractors alone in training
+COSETS = 5  # sets of nouns, and of predicates: one for test, one for dev, three for training
+NAME_COSETS = 10  # sets of names: two for each role type, one for test and one for dev
+DISTRACTOR_ONLY_NAMES = 8  # names of each gender that are only distractors in training
+
+SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE = "he", "him", "his", "himself"
+PRONOUN_FORMS = (SUBJECT, OBJECT, POSSESSIVE, REFLEXIVE)
+PRONOUNS = {
+    "en": {
+        ("male", "singular"): ("he", "him", "his", "himself"),
+        ("female", "singular"): ("she", "her", "her", "herself"),
+        ("neuter", "singular"): ("it", "it", "its", "itself"),
+        ("male", "plural"): ("they", "them", "their", "themselves"),
+        ("female", "plural"): ("they", "them", "their", "themselves"),
+        ("neuter", "plural"): ("they", "them", "their", "themselves"),
+    },
+    "zh": {
+        ("male", "singular"): ("他", "他", "他的", "他自己"),
+        ("female", "singular"): ("她", "她", "她的", "她自己"),
+        ("neuter", "singular"): ("它", "它", "它的", "它自己"),
+        ("male", "plural"): ("他们", "他们", "他们的", "他们自己"),
+        ("female", "plural"): ("她们", "她们", "她们的", "她们自己"),
+        ("neuter", "plural"): ("它们", "它们", "它们的", "它们自己"),
+    },
+}
+FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": REFLEXIVE}
+"""Pronoun form of each word that a scenario may give for the slot {form}."""
 
 
 @dataclass(frozen=True)
 class Noun:
-    """A countable noun: its head in singular and plural, and the determiners before it, tokens joined by blanks."""
+    """Countable noun: its singular and plural, and their determiners, whose tokens are separated by blanks."""
 
-    kind: str  # its class
+    kind: str  # one of `SELECTION_CLASSES` or `AGREEMENT_CLASSES`
     singular: str
     plural: str
     singular_determiner: str
@@ -33,7 +56,7 @@ class Noun:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """All words that fill templates, except those of one type's scenarios."""
+    """Words and phrases that fill the slots of templates, except those of scenarios."""
 
     language: str
     intro: tuple[str, ...]
@@ -42,14 +65,14 @@ class Lexicon:
     syllables: tuple[str, ...]
     nouns: Mapping[str, tuple[Noun, ...]]  # by class
     predicates: Mapping[str, tuple[str, ...]]  # by selection class
-    names: Mapping[str, tuple[str, ...]]  # by gender; the last DISTRACTOR_ONLY_NAMES are distractors alone in training
+    names: Mapping[str, tuple[str, ...]]  # by gender; the last DISTRACTOR_ONLY_NAMES are only distractors in training
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file as a dictionary.
 
     Raises:
-        UserError: the file is not there or is not TOML.
+        UserError: the file does not exist, or is not TOML.
     """
     try:
         with path.open("rb") as file:
@@ -61,10 +84,16 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
-    """Return a list of at least `least` different texts, each in tokens with single blanks.
+    """Return the texts of an entry.
+
+    Args:
+        path: file of the entry, for error messages.
+        entry: name of the entry, for error messages.
+        value: a list of distinct texts of tokens, separated by single blanks.
+        least: least number of texts.
 
     Raises:
-        UserError: naming file, entry and value.
+        UserError: the value is anything else; the message names file, entry and value.
     """
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise UserError(f"{path}, {entry}: {value!r} must be a list of texts")
@@ -81,10 +110,11 @@ def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
 
 
 def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
-    """Load the lexicon of a language ("en" or "zh") from the folder `content`.
+    """Load the lexicon of a language ("en" or "zh") from its folder in `content`.
 
     Raises:
-        UserError: an entry is missing, too short, or contradicts another; the message names file and entry.
+        UserError: the file or an entry is missing, an entry is unknown or too short, a word is in two classes, or a
+            name has two genders; the message names file and entry.
     """
     path = content / FOLDERS[language] / "lexicon.toml"
     table = read_toml(path)
@@ -135,10 +165,10 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
 
 
 def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
-    """Return a section, written [entry].
+    """Return the value of a TOML section, written [entry].
 
     Raises:
-        UserError: it is missing.
+        UserError: the section is missing, or is not a table.
     """
     if not isinstance(value, dict):
         raise UserError(f"{path}, [{entry}]: the section is missing")
@@ -146,10 +176,10 @@ def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
 
 
 def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
-    """Return the tables written [[entry]], at least one.
+    """Return the tables of a TOML file that are written [[entry]].
 
     Raises:
-        UserError: there is none, or it is written otherwise.
+        UserError: there is none, or the entry is not written in this way.
     """
     entries = table.get(entry)
     if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):
@@ -161,7 +191,7 @@ def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[
     """Check that a table has only allowed keys.
 
     Raises:
-        UserError: naming file, entry, key and what is allowed.
+        UserError: a key is not allowed; the message names file, entry, key and the allowed keys.
     """
     for name in section:
         if name not in allowed:
@@ -169,10 +199,10 @@ def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[
 
 
 def noun_parts(path: Path, language: str, entry: str, written: str) -> tuple[str, str]:
-    """Return a noun and its plural, or in Chinese its classifier, which may be "".
+    """Parse a noun: "singular/plural" in English, "noun/classifier" in Chinese, where the classifier may be "".
 
     Raises:
-        UserError: naming file, entry, text and how it must be written.
+        UserError: the text has another form; the message names file, entry, text and form.
     """
     first, slash, second = written.partition("/")
     if not slash or not first or "/" in second or " " in written or (language == "en" and not second):
@@ -185,5 +215,13 @@ def _noun(path: Path, language: str, kind: str, written: str) -> Noun:
     first, second = noun_parts(path, language, f"classes.{kind}.nouns", written)
     if language == "en":
         return Noun(kind, first, second, "the", "the")
-    # 爷爷 and its like need no determiner where one of them is meant.
+    # A singular such as 爷爷 needs no determiner.
     return Noun(kind, first, first, f"那 {second}" if second else "", "那些")
+
+
+def pronoun(language: str, form: str, gender: str, number: str) -> str:
+    """Return the pronoun for a form (one of `PRONOUN_FORMS`) and the antecedent's gender and number.
+
+    The gender is "male", "female" or "neuter", the number "singular" or "plural".
+    """
+    return PRONOUNS[language][gender, number][PRONOUN_FORMS.index(form)]

@@ -24,8 +24,7 @@ from anaphora.data.controlled.compositions import (
     Predicate,
     State,
 )
-from anaphora.data.controlled.lexicon import GENDERS
-from anaphora.data.controlled.pronouns import SUBJECT, pronoun
+from anaphora.data.controlled.lexicon import GENDERS, SUBJECT, pronoun
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_example, number_slots
 from anaphora.data.controlled.splits import WithheldPairs, invented_names
 from anaphora.data.controlled.templates import NounPhrase, fill_pools, render

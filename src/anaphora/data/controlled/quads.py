@@ -13,8 +13,7 @@ from itertools import repeat
 from typing import TypeVar
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import SELECTION_CLASSES, Lexicon, Noun
-from anaphora.data.controlled.pronouns import PRONOUN_FORMS, pronoun
+from anaphora.data.controlled.lexicon import PRONOUN_FORMS, SELECTION_CLASSES, Lexicon, Noun, pronoun
 from anaphora.data.controlled.splits import Holdout
 from anaphora.data.controlled.templates import (
     CueTypeContent,

@@ -26,10 +26,10 @@ from anaphora.data.controlled.lexicon import (
     GENDERS,
     NAME_COSETS,
     SELECTION_CLASSES,
+    SUBJECT,
     Lexicon,
     Noun,
 )
-from anaphora.data.controlled.pronouns import SUBJECT
 from anaphora.settings.cue_types import BINDING, COMPOSITION, ROLE_CUE_TYPES, SHORT_TEXT
 
 Item = TypeVar("Item")

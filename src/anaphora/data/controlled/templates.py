@@ -1,4 +1,4 @@
-"""Templates of the controlled corpus: read from <type>.toml, checked, filled and written out as text."""
+"""Templates and scenarios of the controlled corpus: read from <type>.toml, checked, filled and rendered as text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, tables, words
-from anaphora.data.controlled.pronouns import FORM_WORDS, POSSESSIVE, PRONOUN_FORMS, SUBJECT
+from anaphora.data.controlled.lexicon import (
+    FOLDERS,
+    FORM_WORDS,
+    POSSESSIVE,
+    PRONOUN_FORMS,
+    SUBJECT,
+    check_keys,
+    read_toml,
+    tables,
+    words,
+)
 from anaphora.data.example import Span
 from anaphora.settings.cue_types import role_cue_types
 from anaphora.settings.data import SPLITS
@@ -27,11 +36,11 @@ _COMMA = {"en": ",", "zh": "，"}
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """A sentence with slots, in tokens."""
+    """Sentence, or several, with slots such as {A}, as tokens."""
 
-    name: str  # language/type/place in the file from 0
+    name: str  # language/type/index in the file, from 0
     split: str
-    cataphora: bool
+    cataphora: bool  # whether the pronoun comes before the candidates
     tokens: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -42,12 +51,12 @@ class Template:
 
     @property
     def has_distractor(self) -> bool:
-        """Check whether there is a distractor: a third person that no cue picks."""
+        """Return whether the template has a distractor: a third person, {x}, that no cue picks."""
         return "x" in self.slots
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Return the form of each pronoun that the template itself writes; two where it has {he:1} and {he:2}."""
+        """Return the form of each pronoun slot of the template: two if it has {he:1} and {he:2}, else at most one."""
         forms = {}
         for match in map(_SLOT.fullmatch, self.tokens):
             if match and match[1] in PRONOUN_FORMS:
@@ -57,7 +66,14 @@ class Template:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """The words of one situation: the shared ones, and those that make the pronoun mean {A} or {B}."""
+    """Words of one situation for the named slots of templates: alternatives by slot.
+
+    Attributes:
+        name: index in the file, from 0.
+        shared: slots with the same words for both antecedents.
+        first: slots whose words make {A} the antecedent.
+        second: the same slots, with words that make {B} the antecedent.
+    """
 
     name: str
     shared: Mapping[str, tuple[str, ...]]
@@ -67,22 +83,23 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class CueTypeContent:
-    """Templates and scenarios of one cue type in one language; set types have no scenarios."""
+    """Templates and scenarios of one cue type in one language; set cues have no scenarios."""
 
     type: str
     templates: tuple[Template, ...]
     scenarios: tuple[Scenario, ...]
 
     def of(self, split: str, cataphora: bool) -> tuple[Template, ...]:
-        """Return the templates of a split, the plain ones or the cataphoric ones."""
+        """Return the templates of a split that are, or are not, cataphoric."""
         return tuple(each for each in self.templates if each.split == split and each.cataphora == cataphora)
 
 
 def load(language: str, kind: str, folder: Path) -> CueTypeContent:
-    """Return the content of one cue type from `folder`/<language's folder>/<type>.toml.
+    """Load the templates and scenarios of a cue type from `folder`/<language's folder>/<type>.toml.
 
     Raises:
-        UserError: naming file, entry and what is allowed.
+        UserError: the file is missing, an entry is invalid, or a split has no template that is not cataphoric; the
+            message names file, entry and what is allowed.
     """
     path = folder / FOLDERS[language] / f"{kind}.toml"
     table = read_toml(path)
@@ -185,7 +202,7 @@ def _check_set_template(place: str, kind: str, template: Template) -> None:
 
 
 def _slot_patterns(scenarios: Sequence[Scenario]) -> dict[tuple[tuple[str, str], ...], str]:
-    """Return all ways in which scenarios fill their slots, without plain words -> the first scenario's name."""
+    """Return the name of the first scenario for each distinct filling of slots, as (slot, `_slot_pattern`) pairs."""
     patterns: dict[tuple[tuple[str, str], ...], str] = {}
     for scenario in scenarios:
         for side in (scenario.first, scenario.second):
@@ -197,6 +214,7 @@ def _slot_patterns(scenarios: Sequence[Scenario]) -> dict[tuple[tuple[str, str],
 
 
 def _slot_pattern(slot: str, option: str) -> str:
+    """Return the words of a filling that matter for checks: inner slots and stops, or the whole word for {form}."""
     return option if slot == "form" else " ".join(word for word in option.split() if word[0] == "{" or word in _STOPS)
 
 
@@ -245,7 +263,12 @@ def _slots(tokens: Sequence[str]) -> list[re.Match[str]]:
 
 
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Fill the named slots of tokens; the word of {form} becomes a pronoun's slot."""
+    """Fill the slots of tokens that have a value; the value of {form}, a pronoun, becomes the slot of its form.
+
+    Args:
+        tokens: tokens of a template.
+        values: text by name of the slot; it may contain further slots, which are kept.
+    """
     result: list[str] = []
     for token in tokens:
         match = _SLOT.fullmatch(token)
@@ -260,7 +283,13 @@ def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]
 
 
 def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -> list[str]:
-    """Fill {intro}, {gap} and {aside}, or leave them empty, and tidy commas and punctuation."""
+    """Fill {intro}, {gap} and {aside}, or remove them if their text is "", and remove superfluous punctuation.
+
+    Args:
+        tokens: tokens of a template; other slots are kept.
+        pools: text by name of the slot. Commas are put around that of {gap}.
+        language: "en" or "zh", for the commas.
+    """
     comma = _COMMA[language]
     result: list[str] = []
     for token in tokens:
@@ -273,7 +302,10 @@ def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -
 
 
 def _tidy(tokens: Sequence[str]) -> list[str]:
-    """Keep the strongest of several closing marks: a full stop before a colon or semicolon before a comma."""
+    """Keep one mark of adjacent ones, a stop rather than a colon or semicolon, and that rather than a comma.
+
+    Marks at the beginning are removed.
+    """
     result: list[str] = []
     for token in tokens:
         if token in _CLOSERS and not result:
@@ -291,7 +323,7 @@ def _strength(mark: str) -> int:
 
 
 def list_tokens(count: int, language: str) -> list[str]:
-    """Return the tokens of {list}: `count` numbered slots with separators."""
+    """Return the tokens for {list}: the slots {0} to {`count` - 1}, with commas and a final "and" between them."""
     between, last = (",", "and") if language == "en" else ("、", "和")
     tokens = ["{0}"]
     for index in range(1, count):
@@ -301,7 +333,7 @@ def list_tokens(count: int, language: str) -> list[str]:
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """The filling of a candidate's slot: the head is the candidate's span, the determiner stands before it."""
+    """Filling of a candidate's slot: the head, which is the candidate's span, and the determiner before it."""
 
     head: str
     determiner: str = ""
@@ -309,11 +341,19 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class RenderedSentence:
-    """A sentence with the spans of its candidates and pronouns."""
+    """Sentence with the character spans of its candidates and pronouns.
+
+    Attributes:
+        text: the text.
+        slot_spans: spans of the heads in each numbered slot.
+        slot_words: number of each of these heads among the words of the text, from 1, without punctuation.
+        pronoun_spans: span of each numbered pronoun.
+        pronoun_words: number of each pronoun among the words of the text, from 1, without punctuation.
+    """
 
     text: str
-    slot_spans: tuple[tuple[Span, ...], ...]  # the heads of each numbered slot
-    slot_words: tuple[tuple[int, ...], ...]  # which words of the text those are, punctuation not counted
+    slot_spans: tuple[tuple[Span, ...], ...]
+    slot_words: tuple[tuple[int, ...], ...]
     pronoun_spans: tuple[Span, ...]
     pronoun_words: tuple[int, ...]
 
@@ -321,10 +361,10 @@ class RenderedSentence:
 def render(
     tokens: Sequence[str], mentions: Sequence[NounPhrase], pronouns: Sequence[str], language: str
 ) -> RenderedSentence:
-    """Write filled tokens as text: "{0}" takes mentions[0], "{p0}" takes pronouns[0].
+    """Render tokens as text, with `mentions[0]` for {0} and `pronouns[0]` for {p0}.
 
-    Chinese is joined without spaces; English with spaces except before punctuation, and with a capital at the start
-    of each sentence.
+    Chinese tokens are joined without blanks. English tokens are joined with blanks, except before punctuation, and each
+    sentence begins with a capital.
     """
     text: list[str] = []
     slots: list[list[Span]] = [[] for _ in mentions]
