@@ -34,7 +34,7 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.store import load
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.report.wording import label, map_names
-from anaphora.settings.batching import Batching
+from anaphora.settings.training import Batching
 from anaphora.settings.data import Data
 from anaphora.settings.model import encoder
 from anaphora.settings.model.attention import MultiHead

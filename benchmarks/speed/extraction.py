@@ -15,9 +15,9 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.batching import Batching
 from anaphora.settings.model.position import Learned
 from anaphora.settings.model.prediction import NoPrediction
+from anaphora.settings.training import Batching
 from benchmarks.speed import layouts
 from benchmarks.speed.layouts import BatchLayout
 from benchmarks.speed.models import BERT, attention_mask, bert_model, our_model

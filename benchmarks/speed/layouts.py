@@ -10,7 +10,7 @@ import numpy as np
 from anaphora.base.batch import Batch
 from anaphora.data.batches.batching import plan_batches
 from anaphora.data.batches.encoded import Indices
-from anaphora.settings.batching import Batching
+from anaphora.settings.training import Batching
 
 BatchLayout = list[list[list[int]]]
 Item = TypeVar("Item")

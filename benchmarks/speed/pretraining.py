@@ -20,10 +20,9 @@ from anaphora.data.batches.encoded import EncodedSplit, RaggedArray
 from anaphora.data.batches.masking import mask_words
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
-from anaphora.settings.batching import Batching
 from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.position import Learned, Position, Rotary
-from anaphora.settings.training import Optimizer
+from anaphora.settings.training import Batching, Optimizer
 from anaphora.settings.vocabulary import WordPiece
 from anaphora.training.optimizer import build_optimizer
 from benchmarks.speed import layouts

@@ -19,7 +19,7 @@ from anaphora.base.special_tokens import MASK
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.batching import Batching
+from anaphora.settings.training import Batching
 
 Floats = NDArray[np.float64]
 

@@ -13,14 +13,13 @@ from anaphora.base.files import write_text
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.settings.batching import Batching
 from anaphora.settings.data import LabelledText
 from anaphora.settings.model.attention import MultiHead
 from anaphora.settings.model.encoder import Gelu, LayerNorm, Model, Normal
 from anaphora.settings.model.position import Learned
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
-from anaphora.settings.training import Optimizer, Task, Trainer, Validation
+from anaphora.settings.training import Batching, Optimizer, Task, Trainer, Validation
 from anaphora.settings.vocabulary import WordVocabulary
 from experiments.abnar_zuidema.number_agreement import LONGEST, NumberItem
 from experiments.abnar_zuidema.settings import Replication

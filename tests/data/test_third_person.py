@@ -9,7 +9,7 @@ from shutil import which
 import pytest
 
 from anaphora.data.controlled.lexicon import PRONOUNS
-from anaphora.data.third_person import SCRIPT_PATTERN, third_person_pronouns
+from anaphora.data.own_sentence import SCRIPT_PATTERN, third_person_pronouns
 
 TEXTS = {
     "It's hers, “he” said; THEY'd seen him.": ["It", "hers", "he", "THEY", "him"],

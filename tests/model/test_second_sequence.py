@@ -21,11 +21,11 @@ from anaphora.model.attention import attend, merge_heads
 from anaphora.model.encoder import Encoder
 from anaphora.model.pretrained.weights import to_bert
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.batching import Batching
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
 from anaphora.settings.model import prediction as prediction_settings
+from anaphora.settings.training import Batching
 
 SECOND = torch.tensor([[False] * 4 + [True] * 2 + [False] * 2])
 EXAMPLE = Example(

@@ -16,8 +16,8 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.runs.directory import RunFiles, load
-from anaphora.settings.batching import Batching
 from anaphora.settings.run import Config
+from anaphora.settings.training import Batching
 from anaphora.training.losses import minimal_pair_contrast_loss
 from anaphora.training.run import train
 

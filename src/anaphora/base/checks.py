@@ -1,4 +1,7 @@
-"""Checks of settings and Python arguments; each message names the setting, the value and what is allowed."""
+"""Checks of settings and Python arguments.
+
+A failed check raises a `UserError` whose message names the setting, the value and what is allowed.
+"""
 
 from __future__ import annotations
 

@@ -82,13 +82,18 @@ def atomic_directory(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically."""
+    """Write UTF-8 text atomically; raise a UserError if the file cannot be written."""
     with atomic_write(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write indented JSON atomically; NaN and infinities, which JSON lacks, raise a ValueError."""
+    """Write indented JSON atomically.
+
+    Raises:
+        UserError: the file cannot be written.
+        ValueError: the content has NaN or infinities, which JSON lacks.
+    """
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
@@ -213,7 +218,7 @@ def _below(place: str, name: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -46,7 +46,10 @@ def pickle_advice(pickles: Sequence[str]) -> str:
 
 
 def is_reachable() -> bool:
-    """Return whether the hub, or the server in HF_ENDPOINT, answers; False if HF_HUB_OFFLINE is set."""
+    """Return whether the hub, or the server in HF_ENDPOINT, answers within `TIMEOUT_SECONDS`.
+
+    False if HF_HUB_OFFLINE is set. The result is cached for up to ten seconds.
+    """
     from huggingface_hub import constants
 
     now = int(time.monotonic() / _ANSWER_HOLDS_SECONDS)

@@ -27,6 +27,9 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
         path: path of the safetensors file.
         arrays: arrays by name.
         files: digests, by name, of related files that the arrays depend on.
+
+    Raises:
+        UserError: the file cannot be written.
     """
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
@@ -67,7 +70,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return a SHA-256 digest of arrays with their names, data types and shapes."""
+    """Return a SHA-256 of arrays with their names, data types and shapes, in hexadecimal."""
     total = hashlib.sha256()
     for name in sorted(arrays):
         values = np.ascontiguousarray(arrays[name])

@@ -77,7 +77,8 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         query: text with its pronoun and candidates.
         layer: index of the layer, from 0.
         head: index of the head, from 0.
-        row: word or token index of the row that the steps follow; None follows the pronoun.
+        row: row that the steps follow: a word, of which the first token is taken, or the index of a token, from 0; None
+            follows the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, the model has no attention, the text is empty or too long, or

@@ -45,7 +45,7 @@ class Calculation:
         second: (T, W) second sequence, from which keys and values are computed; None for self-attention, where Q = T.
         projections: the given matrices among W_Q, W_K and W_V, each with W rows.
         given: Q (Q, D), K (T, D) and V (T, D); empty if there is an X.
-        final: output projection with W rows, or None.
+        final: output projection, with one row for each feature of the values of all heads; None for no projection.
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         heads: number of heads.
@@ -85,6 +85,8 @@ def load_example(name: str, language: str) -> Calculation:
 
 def load_calculation(path: Path, language: str) -> Calculation:
     """Load a calculation from a YAML file; every text in it may be given once or by language.
+
+    Without `W_Q` or `W_V`, the rows of X or C serve as queries or values, and without `W_K` the queries as keys.
 
     Raises:
         UserError: the file is missing or not YAML, a field is unknown, or a matrix has the wrong shape; the message
@@ -183,7 +185,7 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the index of a row, given its label or its index.
+    """Return the index of a row, given its label, in any case, or its index.
 
     Raises:
         UserError: no row has that label or index.

@@ -120,7 +120,7 @@ def head_scores(query: Tensor, key: Tensor, bias: Tensor | None, scaled: bool) -
 
 
 def scale_of(scaled: bool) -> float | None:
-    """Return the divisor of the scores as `attend` expects it: None for the square root of D, 1 for unscaled scores."""
+    """Return the `scale` of `attend`: None to divide scores by the square root of D, 1 to leave them unscaled."""
     return None if scaled else 1.0
 
 

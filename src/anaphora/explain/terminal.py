@@ -32,7 +32,10 @@ _BAR_WIDTH = 30
 
 
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
-    """Print the model's answer, if any, and the words and candidates to which the current row attends most."""
+    """Print the model's answer, if any, and the words and candidates to which the current row attends most.
+
+    Each list has at most `_MAX_WEIGHTS` entries.
+    """
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]
     for step in answers:

@@ -88,7 +88,11 @@ class Step:
         return last
 
     def matrix(self, name: str) -> Matrix:
-        """Return the matrix with the given name."""
+        """Return the first matrix with the given name.
+
+        Raises:
+            StopIteration: the step has no such matrix.
+        """
         return next(part for part in self.parts if isinstance(part, Matrix) and part.name == name)
 
     def plain(self) -> dict[str, Any]:

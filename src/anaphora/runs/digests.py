@@ -1,4 +1,4 @@
-"""Digests of weights, items and analysis code, to detect outdated results."""
+"""Digests of weights, items and analysis code, to detect outdated results; each has 16 hexadecimal digits."""
 
 from __future__ import annotations
 

@@ -132,6 +132,9 @@ def locked_run(directory: Path) -> Iterator[None]:
     """Lock a run directory as `locked_directory` does, and remove the checkpoints of a finished run.
 
     Such checkpoints exist only if a process was killed just before it would have deleted them.
+
+    Raises:
+        UserError: another process holds the lock, or the directory cannot be written.
     """
     layout = RunFiles(directory)
     with locked_directory(directory):
@@ -180,9 +183,9 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
     """Load a finished run, or pretrained weights as a run.
 
     Args:
-        directory: folder of the run or of the weights, "hf://owner/name", or "shipped" for the run inside the package.
-            Measurements on a model from the hub go to outputs/<owner>--<name>, those on the packaged run to
-            outputs/shipped.
+        directory: folder of the run or of the weights; "hf://owner/name" for a model on the hub, which is downloaded;
+            or "shipped" for the run inside the package. Measurements on a model from the hub go to
+            outputs/<owner>--<name>, those on the packaged run to outputs/shipped.
         device: device for the model, by default the CPU.
 
     Raises:
@@ -206,7 +209,10 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
 
 def results_folder(name: str) -> Path:
-    """Return the folder for measurements on a model whose own folder must not be written to."""
+    """Return the folder for measurements on a model whose own folder must not be written to.
+
+    It is outputs/<owner>--<name> for a model on the hub, and otherwise outputs/<name of the model's folder>.
+    """
     if name.startswith(HUB_PREFIX):
         return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")
     return Path(Config.output) / (Path(name).name or Path(name).resolve().name)

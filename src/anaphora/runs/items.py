@@ -78,7 +78,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
         run: run to evaluate.
         split: name of the split to evaluate.
         data: data settings of the items; by default the run's own.
-        items: maximum number of items per split; by default the run's own limit.
+        items: approximate number of items per split, in whole groups; by default the run's own limit, or all items.
 
     Raises:
         UserError: the data have no pronoun items, the split is empty, or the run's own data have changed.

@@ -80,8 +80,8 @@ def until_requeued() -> Iterator[None]:
     """Let a preempted submitit job be requeued; outside submitit the block runs as usual.
 
     Training ends with KeyboardInterrupt in two cases. If submitit has requeued the job and exits, its SystemExit is
-    raised. If Lightning stopped at the SIGTERM that a cluster sends before it preempts a job, the block waits until
-    submitit, at the next signal, or the cluster requeues the job.
+    raised. If Lightning stopped at the SIGTERM that a cluster sends before it preempts a job, the block waits at most
+    `GRACE_SECONDS` until submitit, at the next signal, or the cluster requeues the job.
     """
     try:
         yield

@@ -57,7 +57,8 @@ def published_settings(run: Any, place: str) -> Config:
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
     """Return the content of config.json: the run's settings, and the model's shape as `transformers` names it.
 
-    Absolute paths are reduced to their last part, so that they reveal no folders of the training machine.
+    Absolute paths and paths below a home folder are reduced to their last part, so that they reveal no folders of the
+    training machine.
     """
     return {
         "model_type": MODEL_TYPE,

@@ -49,7 +49,10 @@ def locate_model(name: str, setting: str) -> Path:
 
 
 def holds_run(name: str) -> bool:
-    """Return whether a folder, or "hf://owner/name", is a run of this package; False if it cannot be read."""
+    """Return whether a folder, or "hf://owner/name", is a run of this package; False if it cannot be read.
+
+    The settings of a model on the hub are downloaded.
+    """
     if not name.startswith(HUB_PREFIX):
         return name == SHIPPED or is_run(Path(name).expanduser())
     from huggingface_hub import hf_hub_download
@@ -71,10 +74,14 @@ def is_pretrained(folder: Path) -> bool:
 
 
 def with_start_model(config: Config) -> Config:
-    """Return a run's settings with the encoder settings of its start model; unchanged without one.
+    """Return a run's settings with the encoder settings of its start model, but with the run's own dropout rates.
+
+    The settings are returned unchanged if there is no start model, or if the run is resumed. A start model on the hub
+    is downloaded.
 
     Raises:
-        UserError: the start model cannot be found, or settings of the encoder's shape or vocabulary are given as well.
+        UserError: the start model cannot be found, settings of the encoder's shape or vocabulary are given as well, or
+            other settings do not fit its encoder.
     """
     if config.start is None or config.resume is not None:
         return config

@@ -158,7 +158,11 @@ def config_folder() -> Path:
 
 
 def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig:
-    """Compose the settings of a command with Hydra, even inside another command that Hydra runs."""
+    """Compose the settings of a command with Hydra, even inside another command that Hydra runs.
+
+    Raises:
+        HydraException: an override is invalid.
+    """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
@@ -219,7 +223,10 @@ def job_name(overrides: list[str]) -> str:
 
 @contextmanager
 def sweep_failures(lines: list[str]) -> Iterator[None]:
-    """Collect the failures of a sweep inside the block: `lines` then has one line per failed job."""
+    """Collect the failures that the sweep jobs of the block record; one line per failed job is then added to `lines`.
+
+    The jobs record them in a temporary folder in the working folder, or in the system's if that is not writable.
+    """
     # The working folder is shared by the machines of a cluster; /tmp is not. The first failing job creates the folder.
     place = Path.cwd() if os.access(Path.cwd(), os.W_OK) else Path(tempfile.gettempdir())
     folder = place / f".anaphora-sweep-{uuid.uuid4().hex[:8]}"

@@ -79,7 +79,7 @@ class ControlledCorpus(Data):
         checks.at_least("data.test_items", self.test_items, 1)
 
     def cue_types(self, language: str) -> tuple[str, ...]:
-        """Return the cue types of a language's items."""
+        """Return the cue types of a language's items, in the order of `cue_types_of`."""
         chosen = self.types or (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language])
         return tuple(kind for kind in cue_types_of(language) if kind in chosen)
 
@@ -112,7 +112,7 @@ class ExternalCorpus(Data):
 
 @dataclass(kw_only=True)
 class OwnExamples(ExternalCorpus):
-    """Your own examples, as .jsonl, .csv or .parquet; a column `split` overrides these shares."""
+    """Your own examples, as .jsonl, .csv or .parquet; a column `split` overrides `dev_share` and `test_share`."""
 
     kind: str = "jsonl"
     reader: ClassVar[str] = "anaphora.data.corpora.tables"

@@ -9,7 +9,6 @@ from omegaconf import MISSING
 
 from anaphora.base import checks
 from anaphora.base.errors import UserError
-from anaphora.settings import batching as batching_settings
 from anaphora.settings import data as data_settings
 from anaphora.settings import training as training_settings
 from anaphora.settings import vocabulary as vocabulary_settings
@@ -40,7 +39,7 @@ class MovedData:
 
 @dataclass(kw_only=True)
 class Config:
-    """A training run."""
+    """Settings of a training run."""
 
     most_used: ClassVar[tuple[str, ...]] = (
         *("name", "output", "seed", "start", "resume", "optimizer.steps", "optimizer.learning_rate"),
@@ -57,7 +56,7 @@ class Config:
     start: str | None = None  # what to fine-tune: a run directory, a folder of pretrained weights, or hf://owner/name
     data: data_settings.Data = field(default=MISSING)
     vocabulary: vocabulary_settings.Vocabulary = field(default=MISSING)
-    batching: batching_settings.Batching = field(default_factory=batching_settings.Batching)
+    batching: training_settings.Batching = field(default_factory=training_settings.Batching)
     model: model_settings.Model = field(default=MISSING)
     task: training_settings.Task = field(default=MISSING)
     optimizer: training_settings.Optimizer = field(default_factory=training_settings.Optimizer)
@@ -205,7 +204,11 @@ class Config:
 
 
 def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:
-    """Check that the data have what the task needs."""
+    """Check that the data have what the task needs.
+
+    Raises:
+        ValueError: the task needs pronouns, candidates or labels that the data lack.
+    """
     head = f"task.prediction={task.prediction.kind}"
     if isinstance(data, data_settings.TextCorpus):
         if not isinstance(task.prediction, prediction_settings.NoPrediction | prediction_settings.Label):
@@ -226,10 +229,11 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
 
 
 def same_settings(stored: Config, wanted: Config) -> bool:
-    """Return whether two runs have the same settings, apart from output folder and device.
+    """Return whether two runs have the same settings, apart from those that change results at most by rounding.
 
-    A stored run without a precision counts as trained with the default of its device. Labels that training took from
-    the data and wrote into the settings are ignored if the wanted settings list none.
+    Name, output folder, objective, and the settings of `trainer` outside `DECIDE_RESULTS` are not compared. A stored
+    run without a precision counts as trained with the default of its device. Labels that training took from the data
+    and wrote into the settings are ignored if the wanted settings list none.
     """
     head, wanted_head = stored.task.prediction, wanted.task.prediction
     takes_labels = isinstance(wanted_head, prediction_settings.Label) and not wanted_head.labels

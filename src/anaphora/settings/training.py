@@ -1,4 +1,4 @@
-"""Settings of training: task, optimizer, validation and trainer; no heavy imports."""
+"""Settings of training: batching, task, optimizer, validation and trainer; no heavy imports."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import at_least, between, one_of
 from anaphora.base.device import DEVICES
+from anaphora.base.errors import UserError
 from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.model.prediction import Prediction
 
@@ -15,6 +16,29 @@ LOGGERS = ("tensorboard", "csv", "wandb", "mlflow")
 LABELS = ("gold", "shuffled", "nearest")
 LATEST_END = 2 / 3
 """The largest allowed `end` of a value curriculum, as a share of the steps."""
+
+
+@dataclass(kw_only=True)
+class Batching:
+    """Packing of sentences into rows and batches."""
+
+    kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
+    tokens: int = 4096  # most tokens in a batch, padding included
+    # Most tokens in a packed row; plain texts are cut into chunks of this size, and labelled texts are cut off there.
+    row_tokens: int = 128
+    window: int = 1024  # how many sentences at a time are sorted into rows or buckets
+    # For each of the first epochs, the share of the groups that it contains, shortest groups first.
+    shortest_first: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        one_of("batching.kind", self.kind, ("packed", "buckets"))
+        at_least("batching.row_tokens", self.row_tokens, 1)
+        at_least("batching.window", self.window, 1)
+        for share in self.shortest_first:
+            if not 0 < share <= 1:
+                raise UserError(f"batching.shortest_first ({share:g}) must be above 0 and at most 1, a share an epoch")
+        if self.tokens < self.row_tokens:
+            raise UserError(f"batching.tokens ({self.tokens}) must be at least batching.row_tokens ({self.row_tokens})")
 
 
 @dataclass(kw_only=True)
@@ -143,7 +167,7 @@ class Optimizer:
 
 @dataclass(kw_only=True)
 class Validation:
-    """How often the model is validated on the development split, and when training stops early."""
+    """Validation on the development split during training, and early stopping."""
 
     every: int = 100  # steps between two validations
     patience: int = 0  # stop after this many validations without a lower loss; 0: never stop early

@@ -149,7 +149,11 @@ def _is_of(hint: Any, value: Any) -> bool:
 
 
 def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
-    """Check that texts have no invalid characters and are not blank, and that a list has no duplicates."""
+    """Check that texts have no invalid characters or references and are not blank, and that a list has no duplicates.
+
+    Raises:
+        UserError: a text or a list is invalid.
+    """
     words = value if isinstance(value, list) else [value]
     for word in words:
         if not isinstance(word, str):
@@ -179,7 +183,11 @@ MOST = 10**9
 
 
 def _check_number(number: Any, path: str) -> None:
-    """Check that a number is finite, and that an integer is not too large for any setting."""
+    """Check that a number is finite, an integer at most `MOST`, and a seed from 0 to below 2**63; skip other values.
+
+    Raises:
+        UserError: the number is outside its range.
+    """
     if isinstance(number, bool) or not isinstance(number, int | float):
         return
     if isinstance(number, float):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Vocabulary:
-    """How text is split into tokens, learned from the training split; the variants are the subclasses."""
+    """Vocabulary learned from the training split, into whose tokens text is split; the variants are the subclasses."""
 
     kind: str = MISSING
 
@@ -27,6 +27,9 @@ class Vocabulary:
         Args:
             texts: the training texts.
             words: words known in advance, such as those of the corpus's Chinese segmentation.
+
+        Raises:
+            UserError: the class is not a variant that can be built.
         """
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 

@@ -32,9 +32,9 @@ from anaphora.model.encoder import Encoder
 from anaphora.model.layers import Block
 from anaphora.model.mixer import AttentionContext, Edit
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.batching import Batching
 from anaphora.settings.model import position as position_settings
 from anaphora.settings.model import prediction as prediction_settings
+from anaphora.settings.training import Batching
 
 ROW = pack([sentence(5, 1), sentence(6, 2)], padding=2)
 PACKED = EncoderInput(

@@ -25,10 +25,10 @@ from anaphora.data.example import Example, Span
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.model.layers import LayerPass
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.batching import Batching
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings
+from anaphora.settings.training import Batching
 
 VALUES = ("hidden", "token")
 PREDICTIONS = [

@@ -27,7 +27,7 @@ from anaphora.data.batches.masking import draw_own_words, mask_words, masked_for
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.vocabulary import word_vocabulary
-from anaphora.settings.batching import Batching
+from anaphora.settings.training import Batching
 
 PACKED = Batching(kind="packed", tokens=60, row_tokens=30, window=16)
 BUCKETS = Batching(kind="buckets", tokens=60, row_tokens=30, window=16)

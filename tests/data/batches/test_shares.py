@@ -12,8 +12,8 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.shares import take_share
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokens.vocabulary import word_vocabulary
-from anaphora.settings.batching import Batching
 from anaphora.settings.run import Config
+from anaphora.settings.training import Batching
 
 
 @pytest.fixture(scope="module", params=["packed", "buckets"])

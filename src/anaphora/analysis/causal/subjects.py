@@ -33,8 +33,8 @@ from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.model.layers import Block
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.batching import Batching
 from anaphora.settings.model.prediction import Prediction, slots_of
+from anaphora.settings.training import Batching
 
 
 class Edges(NamedTuple):

@@ -25,8 +25,8 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run, training_record
-from anaphora.settings.batching import Batching
 from anaphora.settings.model.prediction import Prediction, reads_candidates
+from anaphora.settings.training import Batching
 
 if TYPE_CHECKING:
     from anaphora.model.pronoun_model import PronounModel

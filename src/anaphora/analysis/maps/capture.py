@@ -26,8 +26,8 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.model.prediction import EncoderOutput, group_mean
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import Run
-from anaphora.settings.batching import Batching
 from anaphora.settings.model.prediction import Label, NoPrediction, Prediction, slots_of
+from anaphora.settings.training import Batching
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,8 @@ from anaphora.model.attention import Queries
 from anaphora.model.layers import LayerPass
 from anaphora.model.prediction import group_mean
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.batching import Batching
 from anaphora.settings.model.prediction import Prediction, slots_of
+from anaphora.settings.training import Batching
 
 MAP_GRANULARITY = {
     "raw": "head",

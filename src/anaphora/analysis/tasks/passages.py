@@ -15,7 +15,7 @@ from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.encoder import Encoder
 from anaphora.model.prediction import group_mean
-from anaphora.settings.batching import Batching
+from anaphora.settings.training import Batching
 
 
 class Passages:

@@ -19,8 +19,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, LANGUAGE_SAMPLE, LANGUAGES
 from anaphora.base.locale.translation import spoken_in
-from anaphora.data.own_sentence import example_from_query
-from anaphora.data.third_person import SCRIPT_PATTERN
+from anaphora.data.own_sentence import SCRIPT_PATTERN, example_from_query
 from anaphora.report.page.answer_notes import LEAST_WEIGHT
 from anaphora.report.page.offline import (
     FONT_MARK,

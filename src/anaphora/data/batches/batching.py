@@ -20,7 +20,7 @@ from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
 from anaphora.data.batches.masking import draw_own_words, mask_words
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
-from anaphora.settings.batching import Batching
+from anaphora.settings.training import Batching
 
 
 def plan_batches(

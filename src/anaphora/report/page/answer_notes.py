@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Span
-from anaphora.data.own_sentence import occurrences_in_any_case
-from anaphora.data.third_person import third_person_pronouns
+from anaphora.data.own_sentence import occurrences_in_any_case, third_person_pronouns
 from anaphora.data.tokens.unread import UnknownWords
 
 LEAST_WEIGHT = 0.1

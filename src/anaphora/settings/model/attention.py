@@ -19,7 +19,7 @@ PROJECTIONS = ("query", "key", "value", "output")
 
 @dataclass(kw_only=True)
 class Attention:
-    """How tokens exchange information; the variants are the subclasses.
+    """Token mixing of a layer; the variants are the subclasses.
 
     Attributes:
         projections: names of the linear projections that a layer of this kind trains.
@@ -29,7 +29,11 @@ class Attention:
     projections: ClassVar[tuple[str, ...]] = PROJECTIONS
 
     def build(self, width: int) -> Mixer:
-        """Build the attention of a layer, or the recurrent network that replaces it."""
+        """Build the attention of a layer, or the recurrent network that replaces it.
+
+        Raises:
+            UserError: the class is not a variant that can be built.
+        """
         raise UserError(f"model.attention.kind ({self.kind!r}) is not one that this encoder can build")
 
 
@@ -149,5 +153,5 @@ class Lstm(Recurrent):
 
 
 def heads_of(attention: Attention) -> int:
-    """Return the number of heads in a layer of this kind."""
+    """Return the number of heads in a layer; 1 for kinds without a setting `heads`."""
     return int(getattr(attention, "heads", 1))

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Position:
-    """How the positions of tokens are encoded; the variants are the subclasses."""
+    """Encoding of the tokens' positions; the variants are the subclasses."""
 
     kind: str = MISSING
 
     def build(self, width: int, heads: int) -> modules.Position:
-        """Build the position encoding for an encoder of this width and number of heads."""
+        """Build the position encoding for an encoder of this width and number of heads.
+
+        Raises:
+            UserError: the class is not a variant that can be built.
+        """
         raise UserError(f"model.position.kind ({self.kind!r}) is not one that this encoder can build")
 
     def check_shape(self, width: int, heads: int) -> None:

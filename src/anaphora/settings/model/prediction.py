@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Prediction:
-    """How the answer is computed from the encoder's states; the variants are the subclasses."""
+    """Prediction head, which computes the answer from the encoder's states; the variants are the subclasses."""
 
     kind: str = MISSING
     none_of_them: bool = False  # allow a further answer, "none of the candidates", for data that need it
 
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
-        """Build the prediction head; `output` turns vectors into vocabulary logits, (..., W) -> (..., V)."""
+        """Build the prediction head; `output` turns vectors into vocabulary logits, (..., W) -> (..., V).
+
+        Raises:
+            UserError: the class is not a variant that can be built.
+        """
         raise UserError(f"task.prediction.kind ({self.kind!r}) is not one that can be built")
 
 
