@@ -24,7 +24,7 @@ from anaphora.analysis.causal.interventions import (
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf import reader
+from anaphora.hf import interface, reader
 from anaphora.hf.reader import open_model
 
 DECODERS = {
@@ -38,7 +38,7 @@ IN_EAGER_MODE = {"bloom", "deberta-v2", "diffllama", "mpnet"}
 def test_maps_are_those_of_eager_attention(family: str) -> None:
     """Also of a text that is padded beside a longer one, and of the rows of pronouns alone."""
     opened = open_model(tiny(family), tokenizer())
-    assert opened.through_interface == (family not in IN_EAGER_MODE)
+    assert (opened.reading.implementation == interface.NAME) == (family not in IN_EAGER_MODE)
     assert opened.is_decoder == (family in DECODERS)
     tokens, eager = [opened.tokenize(text) for text in TEXTS], tiny(family, "eager")
     eager = eager.get_encoder() if family in ("bart", "t5") else eager

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
-from anaphora.analysis.results.rows import table_row
+from anaphora.analysis.results.typed_json import table_row
 from anaphora.analysis.tasks.antecedent_selection import (
     Selections,
     collect_selections,

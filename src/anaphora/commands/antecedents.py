@@ -73,7 +73,7 @@ def _select(
 ) -> dict[str, Any]:
     from tqdm import tqdm
 
-    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.antecedent_selection import heads_table
     from anaphora.api.antecedents import select_antecedents, with_preceding_antecedent
     from anaphora.api.runs import OpenRun

@@ -36,7 +36,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     Raises:
         UserError: the runs are not the folds of one corpus, or a run was trained on items that it would answer.
     """
-    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.answered import accuracy_table
     from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
     from anaphora.base.console import working

@@ -208,7 +208,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     Raises:
         UserError: the split has no texts, or the run's prediction head has no answer to these data.
     """
-    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import labels as classification
     from anaphora.base.console import working
     from anaphora.commands.parts.tables import print_label_accuracy, print_perplexity
@@ -286,7 +286,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     Raises:
         UserError: a run does not answer pronoun questions, the data are texts, no item is left, or a factor is unknown.
     """
-    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.answered import accuracy_table, check_factors, require_pronoun_head
     from anaphora.analysis.tasks.transfer import answer_transfer
     from anaphora.base.console import working
@@ -334,7 +334,7 @@ def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, 
     Raises:
         UserError: a setting is for pronoun questions only, or the split has no texts.
     """
-    from anaphora.analysis.results.rows import table_row
+    from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.labels import (
         accuracy_by_policy,
         bag_of_tokens,

@@ -29,7 +29,10 @@ class AnaphoraConfig(PreTrainedConfig):
     Args:
         run: all settings of the run as plain values; None if the configuration describes no model.
         vocab_size: number of tokens in the tokenizer's vocabulary.
-        fields: any other fields of `PreTrainedConfig`.
+        fields: any other fields of `PreTrainedConfig`; those that follow from `run` are overwritten.
+
+    Raises:
+        UserError: `run` is invalid.
     """
 
     model_type = MODEL_TYPE
@@ -89,12 +92,20 @@ class AnaphoraModel(PreTrainedModel):
         Raises:
             UserError: `pronoun_mask` is missing, or maps are requested of a run without attention maps.
         """
-        states, read, maps = self._encode(
-            self._encoder_input(input_ids, attention_mask, pronoun_mask),
-            self._wanted(output_attentions, "output_attentions"),
-            self._wanted(output_hidden_states, "output_hidden_states"),
+        with_maps = self._wanted(output_attentions, "output_attentions")
+        with_states = self._wanted(output_hidden_states, "output_hidden_states")
+        read, maps = [], []
+        for layer in self.encoder.passes(self._encoder_input(input_ids, attention_mask, pronoun_mask)):
+            if with_states:
+                read.append(layer.hidden)
+            if with_maps:
+                maps.append(layer.maps())
+        last: Tensor = self.encoder.norm(layer.output())
+        output = BaseModelOutput(
+            last_hidden_state=last,
+            hidden_states=(*read, last) if with_states else None,
+            attentions=tuple(maps) if with_maps else None,
         )
-        output = BaseModelOutput(last_hidden_state=states, hidden_states=read, attentions=maps)
         return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -124,18 +135,6 @@ class AnaphoraModel(PreTrainedModel):
         positions = (is_token.long().cumsum(dim=1) - 1).clamp(min=0)
         return EncoderInput(input_ids, positions, is_token.long() - 1, second=second)
 
-    def _encode(
-        self, tokens: EncoderInput, with_maps: bool, with_states: bool
-    ) -> tuple[Tensor, tuple[Tensor, ...] | None, tuple[Tensor, ...] | None]:
-        read, maps = [], []
-        for layer in self.encoder.passes(tokens):
-            if with_states:
-                read.append(layer.hidden)
-            if with_maps:
-                maps.append(layer.maps())
-        last: Tensor = self.encoder.norm(layer.output())
-        return last, (*read, last) if with_states else None, tuple(maps) if with_maps else None
-
     def _init_weights(self, module: nn.Module) -> None:
         """Initialise tensors that are missing in the file, such as fixed position encodings.
 
@@ -161,7 +160,11 @@ class AnaphoraMaskedLMOutput(MaskedLMOutput):
 
 
 class AnaphoraForMaskedLM(AnaphoraModel):
-    """Masked language model from a run trained on masked tokens."""
+    """Masked language model from a run trained on masked tokens.
+
+    Raises:
+        UserError: the run was not trained on masked tokens.
+    """
 
     def __init__(self, config: AnaphoraConfig) -> None:
         if not config.settings().task.masked_lm:
@@ -180,20 +183,19 @@ class AnaphoraForMaskedLM(AnaphoraModel):
     ) -> AnaphoraMaskedLMOutput | tuple[Any, ...]:
         """Return logits over the vocabulary, (B, T, V), and the outputs of `AnaphoraModel.forward`.
 
+        The other arguments and the errors are those of `AnaphoraModel.forward`.
+
         Args:
             labels: token ids, (B, T), -100 at positions to ignore; with labels, the output has the mean cross-entropy
-                in nats as `loss`. The other arguments are those of `AnaphoraModel.forward`.
+                in nats as `loss`.
         """
-        states, read, maps = self._encode(
-            self._encoder_input(input_ids, attention_mask, pronoun_mask),
-            self._wanted(output_attentions, "output_attentions"),
-            self._wanted(output_hidden_states, "output_hidden_states"),
+        encoded = super().forward(
+            input_ids, attention_mask, pronoun_mask, output_attentions, output_hidden_states, return_dict=True
         )
-        logits = self.output(states)
+        assert isinstance(encoded, BaseModelOutput)
+        logits = self.output(encoded.last_hidden_state)
         loss = None if labels is None else functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
-        output = AnaphoraMaskedLMOutput(
-            loss=loss, logits=logits, hidden_states=read, attentions=maps, last_hidden_state=states
-        )
+        output = AnaphoraMaskedLMOutput(loss=loss, logits=logits, **encoded)
         return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
 
     def get_output_embeddings(self) -> nn.Module:

@@ -60,7 +60,7 @@ class TransformersLanguageModel:
 
 
 def why_no_answer(model: TransformersModel) -> UserError | None:
-    """Return the reason why a model cannot answer which candidate a pronoun refers to, or None if it can."""
+    """Return the error for a model that cannot answer which candidate a pronoun refers to, or None if it can."""
     if model.language_model is None:
         message = N_("{model}: it has no output layer over the vocabulary, so it gives no answers")
         return UserError(message, model=model.name)

@@ -26,17 +26,19 @@ _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model and its tokenizer.
+    """Load a model, in float32, and its tokenizer; files from the hub are downloaded to the cache of transformers.
 
     Args:
         transformers: the library, imported by the caller.
         name: path of a folder, or a model on the hub as "hf://owner/name".
 
     Returns:
-        The last part of the name, the model and the tokenizer.
+        The last part of the name, the model and the tokenizer. A model whose weights lack the output layer is returned
+        without it.
 
     Raises:
-        UserError: the folder or model does not exist, its weights are pickled, or files are missing or damaged.
+        UserError: the folder or model does not exist or is an adapter, its weights are pickled, quantised or do not fit
+            config.json, or files are missing or damaged.
     """
     if name.removeprefix(HUB_PREFIX).strip("/") and name.startswith(HUB_PREFIX):
         place, offline, local = name.removeprefix(HUB_PREFIX).strip("/"), not is_reachable(), False
@@ -124,7 +126,7 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return the paths of the weight file or of the index of several, by file name; all files are local by now."""
+    """Return the path of the weight file, or else of the index of several, by file name; all files are local."""
     paths = {name: _cached(place, name, offline=True) for name in (WEIGHTS, INDEX)}
     files = {name: path for name, path in paths.items() if path is not None}
     return {WEIGHTS: files[WEIGHTS]} if WEIGHTS in files else files

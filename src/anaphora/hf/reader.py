@@ -102,11 +102,6 @@ class TransformersModel:
         """Return whether attention is causal."""
         return self.reading.is_decoder
 
-    @property
-    def through_interface(self) -> bool:
-        """Return whether attention weights are recorded by the registered attention function."""
-        return self.reading.implementation == interface.NAME
-
     @cached_property
     def editable(self) -> EditableModel:
         """Return the model with editable attention.
@@ -142,7 +137,11 @@ class TransformersModel:
         return Limits.measured(self.model, self.tokenizer, self.name)
 
     def maps(self, text: str, second: str | None = None) -> tuple[TokenizedText, NDArray[np.float32]]:
-        """Return the T tokens of a text or a pair and all its attention maps, (L, H, T, T), attending token first."""
+        """Return the T tokens of a text or a pair, the sink included, and all its maps: (L, H, queries, keys).
+
+        Raises:
+            UserError: the model cannot process the text, or its maps are not attention weights.
+        """
         tokens = self.tokenize(text, second)
         return self.labels(tokens), self.token_maps(tokens)
 
@@ -244,7 +243,7 @@ class TransformersModel:
             UserError: the model cannot process the texts, or its maps are not attention weights.
         """
         place = len(self.reading.layers) - 1 if head is None else self.reading.layers.index(head.layer)
-        if self.through_interface:
+        if self.reading.implementation == interface.NAME:
             tap = interface.AttentionTap(queries, place + 1, None if head is None else head.head)
             reading = reading_mode(self.model, interface.NAME)
             with torch.inference_mode(), reading, faster_products(), interface.tapped(tap):
@@ -357,8 +356,8 @@ def open_model(
         tokenizer: tokenizer of a loaded model; by default, a folder or a model on the hub has its own.
 
     Raises:
-        UserError: the folder or model does not exist, its weights are pickled, its tokenizer is missing or not a fast
-            one, or its attention maps cannot be read.
+        UserError: the folder or model does not exist or cannot be loaded (`load_named`), is an adapter of peft, its
+            tokenizer is missing or not a fast one, or its attention maps cannot be read.
     """
     transformers = import_transformers()
     if isinstance(model, str | Path):

@@ -114,13 +114,20 @@ class Attention(Mixer):
     """Multi-head attention with separate projections for query, key and value.
 
     Subclasses change the projections or the bias.
+
+    Args:
+        width: W.
+        heads: H, a divisor of W.
+        dropout: share of the attention weights set to zero in training, from 0 to 1.
+        head_dropout: share of the heads set to zero in training, from 0 to 1 (Zhou et al. 2020).
+        scale: factor of the scores; None for 1 / sqrt(D).
     """
 
     def __init__(
         self, width: int, heads: int, dropout: float = 0.0, head_dropout: float = 0.0, scale: float | None = None
     ) -> None:
         super().__init__(heads)
-        self.scale = scale  # of the scores; None is 1 / sqrt(D)
+        self.scale = scale
         self.dropout = dropout
         self.head_dropout = head_dropout
         self.make_projections(width)

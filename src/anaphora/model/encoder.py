@@ -22,6 +22,10 @@ class Encoder(nn.Module):
     Rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 is padding), and
     `positions` restart at 0 in each sentence. In a padded batch each row holds one sentence.
 
+    Args:
+        chosen: settings of the model.
+        vocabulary: number of tokens in the vocabulary.
+
     Attributes:
         hidden_share: share of the layer's own input in the values, from 0 to 1; the rest are token embeddings. It is
             below 1 only early in training with `optimizer.value_curriculum`.
@@ -117,6 +121,9 @@ class Encoder(nn.Module):
 
         Returns:
             Hidden states, (B, T, W), and attention rows, (L, Q, H, T).
+
+        Raises:
+            UserError: a layer is a recurrent network.
         """
         rows = []
         for layer in self.passes(tokens):
@@ -127,7 +134,11 @@ class Encoder(nn.Module):
         return self._last_states(layer, needed), torch.stack(rows)
 
     def maps(self, tokens: EncoderInput) -> Iterator[Tensor]:
-        """Yield the attention map of each layer, (B, H, T, T), one at a time to save memory."""
+        """Yield the attention map of each layer, (B, H, T, T), one at a time to save memory.
+
+        Raises:
+            UserError: a layer is a recurrent network.
+        """
         for layer in self.passes(tokens):
             yield layer.maps()
 

@@ -149,6 +149,7 @@ class Word(PredictionHead):
         return self._only_present(candidates, logits[:, NONE], batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the loss of each item, (N,): the mean of -log probability over its right answers."""
         right = batch.right_answers
         # Scores already are log-probabilities over the vocabulary, so they are not normalised over candidates.
         return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
@@ -197,6 +198,7 @@ class Pointer(PredictionHead):
         return self._only_present(masses.clamp(min=tiny).log(), none.clamp(min=tiny).log(), batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
+        """Return the loss of each item, (N,): -log of the mass on its right answers, not normalised over candidates."""
         # The whole row already sums to one, so mass on other tokens counts as a wrong answer.
         return -scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
@@ -271,6 +273,11 @@ class Label(PredictionHead):
         return (inside.flatten().nonzero().squeeze(1),)
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
+        """Score the labels of texts: (N, M + 1), -inf in the last column.
+
+        Raises:
+            UserError: the batch has pronouns.
+        """
         if len(batch.query_positions):
             raise UserError(
                 N_("this run answers no pronoun question: it predicts labels of texts (task.prediction=label)")

@@ -131,6 +131,11 @@ class ValidationCheckpoint(lightning.Callback):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore the state of a checkpoint.
+
+        Raises:
+            UserError: the training items are not those of the checkpoint.
+        """
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
         if state_dict["training_examples"] != self.training_items:
@@ -170,7 +175,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.finish()
 
     def finish(self, *, diverged: bool = False) -> None:
-        """Write the record of the training, and whether the loss diverged."""
+        """Write the record of the training, and whether the loss diverged; only rank 0 writes."""
         if not self._writes:
             return
         record = {
@@ -198,7 +203,10 @@ class ValidationCheckpoint(lightning.Callback):
             self.forget()
 
     def keep_what_there_is(self) -> str:
-        """Keep the best weights of a diverged training and return a clause for the error message."""
+        """Keep the best weights of a diverged training, and return a clause for the error message.
+
+        No weights are kept if there is no validation loss yet, or with `validation.keep=last`.
+        """
         best = self.validations[self._best()] if self.validations else {}
         if self.keep == "last" or "validation/loss" not in best:
             return "no weights are kept"

@@ -51,10 +51,12 @@ class TrainingData(NamedTuple):
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the texts of a corpus; learn the vocabulary if no tokenizer is given.
 
-    A label prediction head takes its labels from the training split unless the settings name them.
+    The tokens are cached in a file. A label prediction head takes its labels from the training split unless the
+    settings name them.
 
     Raises:
-        UserError: a split is empty or lacks labels that the task needs, or a text has a label that is not in training.
+        UserError: the training or development split is empty, the training texts have fewer than two labels, or a text
+            of any split has another label or is too long for the model.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -86,6 +88,9 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the pronoun examples of a corpus; learn the vocabulary if no tokenizer is given.
+
+    The training split also gets copies with exchanged names (`task.exchanged_names`) and with other names
+    (`task.other_names`).
 
     Raises:
         UserError: the training or development split is empty, or the model cannot process an item of any split.

@@ -42,9 +42,12 @@ def check_loggers(names: Sequence[str]) -> None:
 def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:
     """Build the loggers of a run; those of a resumed run continue its curves at the checkpoint.
 
-    W&B and MLflow keep the points that an interrupted run logged after its checkpoint. Environment variables of theirs,
-    such as WANDB_MODE and MLFLOW_TRACKING_URI, determine where curves are stored; by default, MLflow's database is in
-    the parent directory of the run.
+    W&B and MLflow keep the points that an interrupted run logged after its checkpoint; the run's ids at both are
+    written to `SERVICE_FILE`. Their environment variables, such as WANDB_MODE and MLFLOW_TRACKING_URI, determine where
+    curves are stored; by default, MLflow's database is in the parent directory of the run.
+
+    Raises:
+        UserError: a file with the curves or the ids of a resumed run is damaged.
     """
     resumed_at = checkpoint_step(layout) if resumed else None
     loggers: list[Logger] = []

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from anaphora.base.batch import Batch
 from anaphora.data.batches.shares import take_share
-from anaphora.model.prediction import EncoderOutput, full_precision, group_mean
+from anaphora.model.prediction import EncoderOutput, full_precision, group_mean, group_sum
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Supervision, Task
 
@@ -123,7 +123,8 @@ def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
 def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision) -> Tensor:
     """Compute KL(target || row) of the chosen layers and heads in nats, averaged over the items with an antecedent.
 
-    The target is uniform over the antecedent's tokens; the row is averaged over the pronoun's tokens.
+    The target is uniform over the antecedent's tokens; the row is averaged over the pronoun's tokens. The loss is 0 if
+    no item has an antecedent.
     """
     assert output.rows is not None
     rows = output.rows[settings.layers][:, :, settings.heads]  # (layers, K, heads, T)
@@ -131,7 +132,7 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
     length = rows.shape[-1]
     gold = batch.gold.flatten()[batch.candidate_owners]
     owners, positions = batch.candidate_owners[gold] // most, batch.candidate_positions[gold] % length
-    count = group_sizes(owners, items)
+    count = group_sum(torch.ones(len(owners), device=owners.device), owners, items)
     share = 1.0 / count[owners]
     divergence = rows.new_zeros(())
     for layer in rows:
@@ -139,8 +140,3 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
         log_weights = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
         divergence = divergence + (share * (share.log() - log_weights.mean(dim=1))).sum()
     return divergence / len(rows) / (count > 0).sum().clamp(min=1)
-
-
-def group_sizes(owners: Tensor, size: int) -> Tensor:
-    """Return the number of values of each owner: (K,) -> (size,)."""
-    return torch.zeros(size, device=owners.device).index_add(0, owners, torch.ones(len(owners), device=owners.device))

@@ -76,7 +76,10 @@ def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Param
 
 
 def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Split the weights into those that Muon updates and the rest; Muon gets none if `matrices` is "adamw"."""
+    """Split the trainable weights into those that Muon updates, the matrices of the blocks, and the rest.
+
+    Muon gets none if `matrices` is "adamw".
+    """
     orthogonal: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for name, weight in model.named_parameters():

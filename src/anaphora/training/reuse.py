@@ -34,7 +34,8 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         Directory of the run.
 
     Raises:
-        UserError: the directory holds a run with other settings or a diverged one, or the training cannot start.
+        UserError: `config.resume` is set, the directory holds a diverged run or one with other settings or training
+            items, or the training fails.
     """
     assert config.name is not None
     if config.resume is not None:

@@ -118,8 +118,8 @@ class _Claim(NamedTuple):
     config: Config
     layout: RunFiles
     resumed: bool
-    checkpoint: Path | None  # to continue from
-    moved: bool = False  # whether its data have moved since it was started
+    checkpoint: Path | None
+    moved: bool = False
 
     def check_directory(self) -> None:
         """Check that a resumed run is unfinished, or that the directory of a new run holds no run.
@@ -139,7 +139,11 @@ class _Claim(NamedTuple):
             )
 
     def check_resumable(self) -> None:
-        """Check that the files of a resumed run are intact."""
+        """Check that the files of a resumed run are intact.
+
+        Raises:
+            UserError: a file is damaged or missing, or does not match the run's settings.
+        """
         if self.resumed:
             check_resumable(self.layout, self.config)
             if "csv" in self.config.trainer.loggers and curves_file(self.layout.directory).exists():
@@ -205,7 +209,7 @@ class _Prepared(NamedTuple):
 
 def _prepare(claimed: _Claim) -> _Prepared:
     config, layout = claimed.config, claimed.layout
-    source = None if config.start is None or claimed.checkpoint else load_start_run(config.start)
+    source = None if config.start is None or claimed.checkpoint else load(locate_model(config.start, "start"))
     known = Tokenizer.load(layout.tokenizer) if claimed.resumed else source.tokenizer if source is not None else None
     data = (prepare_texts if isinstance(config.data, TextCorpus) else prepare_examples)(config, known)
     config, encoded, validation = data.config, data.training, data.validation
@@ -287,15 +291,6 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
         seconds=round(history.seconds, 3),
         validation_loss=history.best_validation.get("validation/loss", float("nan")),
     )
-
-
-def load_start_run(name: str) -> Run:
-    """Load the run whose weights a training starts from.
-
-    Raises:
-        UserError: the run is missing or cannot be read.
-    """
-    return load(locate_model(name, "start"))
 
 
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:

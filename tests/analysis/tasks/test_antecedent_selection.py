@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.results.rows import table_row
+from anaphora.analysis.results.typed_json import table_row
 from anaphora.analysis.tasks.antecedent_selection import (
     CHOICE_SETS,
     FORM_COLUMNS,

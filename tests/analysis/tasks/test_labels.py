@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anaphora.analysis.results.rows import table_row
+from anaphora.analysis.results.typed_json import table_row
 from anaphora.analysis.tasks.labels import (
     LabelAccuracy,
     LabelsOfPolicy,

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.results.rows import Entry
 from anaphora.analysis.results.scores import ALL, KINDS, Cell, Head, Spread
-from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.results.typed_json import Entry, Interval
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import is_main
 from anaphora.analysis.scores.statistics import median_and_spread

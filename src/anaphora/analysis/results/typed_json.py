@@ -1,7 +1,7 @@
-"""Conversion of frozen dataclasses to JSON and back.
+"""Conversion of frozen dataclasses to JSON and back, and to rows of a table.
 
-Fields may be numbers, strings, booleans, intervals, other dataclasses, tuples and dictionaries of these, or None.
-Fields with their default value are left out of the JSON. Numbers keep all digits.
+Fields in JSON may be numbers, strings, booleans, intervals, other dataclasses, tuples and dictionaries of these, or
+None. Fields with their default value are left out. Numbers keep all digits.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from anaphora.base.errors import UserError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 T = TypeVar("T")
 
@@ -22,6 +25,11 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+
+Ends = tuple[float, float] | None
+"""The two ends of a 95 % interval; None if it could not be computed."""
+Entry = str | int | float | None
+"""Value of one column in a row."""
 
 OTHER_KEYS = {"other_keys": True}
 """Metadata of the field that takes all keys of the JSON object without a field of their own."""
@@ -71,6 +79,22 @@ def to_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return [to_json(one) for one in value]
     return value
+
+
+def table_row(result: DataclassInstance) -> dict[str, Entry]:
+    """Return the fields of a result as the columns of a row, in order.
+
+    A field "interval" becomes the columns "low" and "high", and "x_interval" becomes "x_low" and "x_high".
+    """
+    row: dict[str, Entry] = {}
+    for field in dataclasses.fields(result):
+        value = getattr(result, field.name)
+        if field.name.endswith("interval"):
+            measure = field.name.removesuffix("interval")
+            row[f"{measure}low"], row[f"{measure}high"] = value or (None, None)
+        else:
+            row[field.name] = value
+    return row
 
 
 def _read(hint: Any, value: Any, path: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, Bools
 from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
-from anaphora.analysis.results.rows import Ends
+from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.quads import minimal_pair_accuracy

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.results.rows import Ends
 from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.cells import bootstrap_interval, rounded
 from anaphora.analysis.tasks.antecedent_rules import RULES, rule_hits
 from anaphora.data.corpora.word_classes import FORMS

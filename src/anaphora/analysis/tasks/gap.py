@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.results.rows import table_row
+from anaphora.analysis.results.typed_json import table_row
 from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from anaphora.analysis.results.rows import Ends
+from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.masking import masked_for_evaluation

@@ -16,6 +16,7 @@ from anaphora.model.attention import Queries
 _TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 2e-2}
 """Maximum deviation of a row's sum from 1, by data type of the weights."""
 _TOLERANCE_OF_FLOATS = 1e-4
+"""Maximum deviation for float32 and other types."""
 
 _NEGATIVE = N_("{model}: a row of layer {layer} head {head} has the weight {value}; expected finite numbers, 0 or more")
 _WRONG_SUM = N_("{model}: a row of layer {layer} head {head} sums to {value}; expected 1")

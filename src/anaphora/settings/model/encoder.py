@@ -16,7 +16,7 @@ from anaphora.settings.model.position import Position
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from anaphora.model import feed_forward as networks
+    from anaphora.model import layers as networks
 
 
 @dataclass(kw_only=True)
@@ -51,7 +51,7 @@ class Relu(FeedForward):
     def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
         from torch import nn
 
-        from anaphora.model import feed_forward as networks
+        from anaphora.model import layers as networks
 
         return networks.FeedForward(width, self.hidden_features(width), nn.ReLU())
 
@@ -65,7 +65,7 @@ class Gelu(FeedForward):
     def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
         from torch import nn
 
-        from anaphora.model import feed_forward as networks
+        from anaphora.model import layers as networks
 
         return networks.FeedForward(width, self.hidden_features(width), nn.GELU())
 
@@ -77,7 +77,7 @@ class SwiGlu(FeedForward):
     kind: str = "swiglu"
 
     def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
-        from anaphora.model import feed_forward as networks
+        from anaphora.model import layers as networks
 
         return networks.SwiGlu(width, self.hidden_features(width))
 
