@@ -75,8 +75,8 @@ class ShownValidation:
 class SentencePage(lightning.Callback):
     """Callback that writes the page at each validation, and prints its path once.
 
-    It draws no random numbers and changes no weights. A run whose vocabulary lacks a word of the sentences gets no
-    page.
+    It draws no random numbers and changes no weights. A run without measured heads, or whose vocabulary lacks
+    a word of the sentences, gets no page.
 
     Args:
         path: path of the page.
