@@ -263,11 +263,9 @@ def _slots(tokens: Sequence[str]) -> list[re.Match[str]]:
 
 
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Fill the slots of tokens that have a value; the value of {form}, a pronoun, becomes the slot of its form.
+    """Fill the slots of tokens that have a value, which may contain further slots.
 
-    Args:
-        tokens: tokens of a template.
-        values: text by name of the slot; it may contain further slots, which are kept.
+    The value of {form}, a pronoun, becomes the slot of its form.
     """
     result: list[str] = []
     for token in tokens:
@@ -283,12 +281,9 @@ def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]
 
 
 def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -> list[str]:
-    """Fill {intro}, {gap} and {aside}, or remove them if their text is "", and remove superfluous punctuation.
+    """Fill {intro}, {gap} (between commas) and {aside}, or remove them if their text in `pools` is "".
 
-    Args:
-        tokens: tokens of a template; other slots are kept.
-        pools: text by name of the slot. Commas are put around that of {gap}.
-        language: "en" or "zh", for the commas.
+    Other slots are kept, and superfluous punctuation is removed.
     """
     comma = _COMMA[language]
     result: list[str] = []
@@ -341,20 +336,12 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class RenderedSentence:
-    """Sentence with the character spans of its candidates and pronouns.
-
-    Attributes:
-        text: the text.
-        slot_spans: spans of the heads in each numbered slot.
-        slot_words: number of each of these heads among the words of the text, from 1, without punctuation.
-        pronoun_spans: span of each numbered pronoun.
-        pronoun_words: number of each pronoun among the words of the text, from 1, without punctuation.
-    """
+    """Text with the character spans and word numbers (from 1, without punctuation) of its candidates and pronouns."""
 
     text: str
-    slot_spans: tuple[tuple[Span, ...], ...]
+    slot_spans: tuple[tuple[Span, ...], ...]  # of the heads in each numbered slot
     slot_words: tuple[tuple[int, ...], ...]
-    pronoun_spans: tuple[Span, ...]
+    pronoun_spans: tuple[Span, ...]  # of each numbered pronoun
     pronoun_words: tuple[int, ...]
 
 
