@@ -24,7 +24,7 @@ from anaphora.base.errors import UserError
 from anaphora.data import store
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
-from anaphora.model import attention, feed_forward, position
+from anaphora.model import attention, layers, position
 from anaphora.model import prediction as prediction
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings import data as data_settings
@@ -119,7 +119,7 @@ def shape(**changes: Any) -> model_settings.Model:
 class Doubled(attention.Attention): ...
 
 
-class Plain(feed_forward.FeedForward): ...
+class Plain(layers.FeedForward): ...
 
 
 class Scaled(nn.LayerNorm): ...
