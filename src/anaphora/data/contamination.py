@@ -145,10 +145,10 @@ def evaluation_files(paths: Sequence[str]) -> list[Path]:
 
 
 def evaluation_texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a file of evaluation data; the suffix determines the format.
+    """Yield the texts of a file of evaluation data; the suffix determines the format, with lines by default.
 
     Raises:
-        UserError: the content does not match the suffix.
+        UserError: the content does not match the suffix, or the file cannot be read.
     """
     match _suffix(path):
         case ".json" | ".jsonl":

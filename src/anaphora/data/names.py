@@ -61,7 +61,8 @@ def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> lis
     """Copy each example `copies` times with names drawn from the candidates of all examples.
 
     A new name comes from an example with the same factor `gender`, if any, is not in the text yet, and has one word if
-    the old name has one, else several. After Liu 2019 (Anonymized BERT), who uses a few common names.
+    the old name has one, else several; if 20 draws give no such name, the old one is kept. After Liu 2019 (Anonymized
+    BERT), who uses a few common names.
 
     Args:
         examples: examples whose candidates are names.

@@ -17,7 +17,7 @@ _ABOUT = b"anaphora"
 
 
 def write_parquet(path: Path, table: pyarrow.Table, descriptions: Mapping[str, str]) -> None:
-    """Write a table atomically as a Parquet file with a description of each column."""
+    """Write a table atomically as a Parquet file, compressed with zstd, with a description of each column."""
     with parquet_parts(path, table.schema, descriptions) as write:
         write(table)
 
@@ -54,7 +54,7 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """Return the `about` of a file written by `parquet_parts`; None if the file or its description is missing."""
+    """Return the `about` of a file written by `parquet_parts`; None if file or description is missing or unreadable."""
     from pyarrow import ArrowException, parquet
 
     try:

@@ -50,9 +50,9 @@ class Corpus:
 
     Attributes:
         splits: datasets by split; empty splits included.
-        words: words that a tokenizer should not split; only the controlled corpus lists any.
-        report: number of rows read, and the dropped ones.
-        fingerprint: hash of everything that determines the items.
+        words: words that a tokenizer should not split; of the corpora of this package, only the controlled one has any.
+        report: number of rows read, and the dropped rows with reasons.
+        fingerprint: hash of everything that determines the items, part of the folder's name in the cache.
     """
 
     splits: Mapping[str, datasets.Dataset]
@@ -76,7 +76,7 @@ class Corpus:
         return [example for part in parts for example in decoded(part)]
 
     def texts(self, split: str, numbers: Sequence[int] | None = None) -> list[Text]:
-        """Return the texts of a split, or only those with the given indices.
+        """Return the texts of a split ("train", "dev", "test"), or only those with the given indices.
 
         Raises:
             UserError: there is no such split, or the corpus has pronoun questions.
@@ -101,7 +101,11 @@ class Corpus:
         return list(zip(chosen.column("text").to_pylist(), starts.to_pylist(), strict=True))
 
     def groups(self, split: str) -> list[str]:
-        """Return the group of every item of a split."""
+        """Return the group of each item of a split; "" for an item on its own.
+
+        Raises:
+            UserError: there is no such split.
+        """
         groups: list[str] = self._table(split).column("group").to_pylist()
         return groups
 
@@ -145,7 +149,12 @@ class Corpus:
         return [split for split in self.splits if len(self._table(split))]
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
-        """Write each non-empty split to `folder` as <split>.parquet, with a description of each column."""
+        """Write each non-empty split to `folder` as <split>.parquet, replacing a file of this name.
+
+        Args:
+            folder: path of the folder.
+            descriptions: description of each column, stored in the file.
+        """
         for split in self.filled_splits:
             write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
 
@@ -172,10 +181,14 @@ def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
 
 
 def load(settings: data_settings.Data) -> Corpus:
-    """Load a corpus from the cache; build the corpus first if the cache lacks it.
+    """Load a corpus from the cache; if the cache lacks it, build it and write it there.
+
+    Building leaves out groups with an item that shares eight consecutive words with `data.without`, and makes one fold
+    the dev split if `data.folds` is set. Leftovers of interrupted writes are removed from the cache.
 
     Raises:
-        UserError: no data are set, a file is missing or invalid, or the cache cannot be read or written.
+        UserError: no data are set, a file is missing or invalid, no item is left, or the cache is damaged or cannot be
+            written.
     """
     if isinstance(settings, data_settings.NoData):
         raise UserError(
@@ -210,13 +223,13 @@ def load(settings: data_settings.Data) -> Corpus:
 
 
 def cache_folder() -> Path:
-    """Return the folder of the cache."""
+    """Return the folder of the cache, $ANAPHORA_CACHE or ~/.cache/anaphora, which may not exist yet."""
     return Path(os.environ.get("ANAPHORA_CACHE") or "~/.cache/anaphora").expanduser()
 
 
 @contextmanager
 def cache_advice() -> Iterator[None]:
-    """Add advice on how to move the cache to errors raised while writing to it."""
+    """Add advice on how to move the cache to a `UserError` raised in a `with` block."""
     try:
         yield
     except UserError as error:
@@ -250,7 +263,7 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
 def _decontaminated(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: data_settings.ExternalCorpus
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """Drop the groups in which an item shares eight consecutive words with `data.without`; extend the report by them.
+    """Drop the groups in which an item shares eight consecutive words with `data.without`, and add them to the report.
 
     Raises:
         UserError: no item is left.

@@ -24,7 +24,7 @@ class Text:
         title: title of the page or book; "" if unknown.
 
     Raises:
-        UserError: a field is empty or not allowed; the message names field, value and what is allowed.
+        UserError: the text is blank or contains a NUL character, the language is unknown, or the label is "".
     """
 
     text: str

@@ -42,11 +42,11 @@ _NOT_IN_NAMES = frozenset(_NOT_IN_NAMES_LIST.split())
 
 @dataclass(frozen=True, slots=True)
 class PersonMention:
-    """A mention of a person.
+    """Mention of a person.
 
     Attributes:
-        start, end: character span, end exclusive.
-        person: full name of the person in the passage, shared by all mentions.
+        start, end: character span, end exclusive; a title is included, a possessive 's is not.
+        person: name of the person, such as "Marta Dahl" or "Mrs Dahl", shared by all mentions in the passage.
         gender: "male" or "female"; None if unknown.
     """
 
@@ -76,9 +76,12 @@ class NameLexicon:
     """Given names with their genders, and family names, learned from pages about people.
 
     Attributes:
-        given: number of pages about bearers of each given name.
-        genders: "male" or "female" for each given name whose pages agree on the gender.
-        families: the different family names, in the order of the pages.
+        given: number of pages about bearers of each given name, of those whose gender is known.
+        genders: "male" or "female" for each given name for which at least 90 % of these pages agree.
+        families: the distinct family names, in the order of the pages.
+
+    Args:
+        documents: English texts; only those about a person, by title and first word, are used.
     """
 
     def __init__(self, documents: Iterable[Text]) -> None:
@@ -107,7 +110,10 @@ class NameLexicon:
         return self._of[gender]
 
     def subject(self, document: Text) -> PageSubject | None:
-        """Return the person that a page is about; None if its title is not a person's name."""
+        """Return the person that a page is about; None if its title or first word is not that of such a page.
+
+        The gender is that of the page's pronouns, else that of the given name.
+        """
         page = _person_page(document)
         if page is None:
             return None
@@ -119,8 +125,9 @@ class NameLexicon:
         """Find the mentions of people in a passage, in order.
 
         A title or a known given name, followed by another name, is a mention; later mentions may use a part of the full
-        name. A given name alone is a first mention only in texts without a page subject, such as stories, and only if
-        at least two pages are about its bearers.
+        name, as all mentions of the page's subject may. A given name alone is a first mention only in texts without a
+        page subject, such as stories, and only if at least two pages are about its bearers. Names with a word of
+        `_NOT_IN_NAMES`, such as "Street", and names of more than four words are ignored.
         """
         known: dict[str, tuple[str, str | None]] = {}
         if subject is not None:
@@ -150,7 +157,14 @@ class NameLexicon:
     def _person(
         self, words: list[str], title: str | None, known: dict[str, tuple[str, str | None]], alone: bool
     ) -> tuple[str, str | None] | None:
-        """Return name and gender of the person that `words` name, else None; record new people in `known`."""
+        """Return (name, gender) of the person that a name refers to; None if it does not refer to a person.
+
+        Args:
+            words: words of the name.
+            title: title before the name; None without one.
+            known: (name, gender) of the people so far, by title and name or part of the name; new people are added.
+            alone: whether a given name alone may introduce a person.
+        """
         first, last = words[0], words[-1]
         name = " ".join(words)
         if title is not None:
@@ -168,9 +182,9 @@ class NameLexicon:
 
 
 def _person_page(document: Text) -> tuple[str, str] | None:
-    """Return (given name, family name) if a page's title looks like a person's name and the text starts with the first.
+    """Return (given name, family name) of a page about a person; None for other pages.
 
-    None for other pages.
+    The title must look like a person's name, and the text must begin with its first word.
     """
     page = _PERSON_PAGE.fullmatch(document.title)
     if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
@@ -179,7 +193,10 @@ def _person_page(document: Text) -> tuple[str, str] | None:
 
 
 def gender_of(text: str) -> str | None:
-    """Return the gender of nearly all third-person pronouns of a text; None if there are too few or both genders."""
+    """Return the gender of at least 85 % of a text's pronouns he and she in all forms; None if there is none.
+
+    None also if there are fewer than five such pronouns.
+    """
     counted = Counter(_WORDS.findall(text.lower()))
     counts = {"male": sum(counted[form] for form in MALE), "female": sum(counted[form] for form in FEMALE)}
     total = sum(counts.values())

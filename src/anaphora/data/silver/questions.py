@@ -56,6 +56,8 @@ _NEAREST_SHARE = 0.5  # how often the other candidate of an item by name is the 
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
     """Generate the items of one document, deterministically for each seed.
 
+    Passages that name fewer than two people give no item.
+
     Args:
         document: an English text, one paragraph per line.
         names: known names and their genders.
@@ -75,7 +77,11 @@ def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> I
 
 
 def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
-    """Yield passages of whole sentences within a paragraph, with length limits drawn from `words` / 2 to `words`."""
+    """Yield passages of whole sentences within a paragraph, which may overlap.
+
+    A passage begins at each sentence; its length limit is drawn between `words` / 2 and `words`. Passages with fewer
+    than 20 or more than `words` words, and those that end where an earlier one ends, are left out.
+    """
     for paragraph in text.split("\n"):
         sentences = _SENTENCE_END.split(paragraph)
         lengths = [len(sentence.split()) for sentence in sentences]
@@ -113,7 +119,11 @@ class _Passage:
 
 
 def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
-    """Build at most two items by the gender rule: one with the antecedent before the other candidate, one after it."""
+    """Build at most two items by the gender rule: one with the antecedent before the other candidate, one after it.
+
+    None if a person's gender is unknown, the people are of one gender, a pronoun's gender has several people, or the
+    page's subject may be meant without being named. Reflexive pronouns are not used.
+    """
     text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))
     present = {_gender(form[0]) for form in forms}
@@ -148,10 +158,10 @@ def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None
 def _with_one_gender(
     source: _Passage, forms: Sequence[re.Match[str]], gender: str, names: NameLexicon, draw: random.Random
 ) -> tuple[str, dict[str, list[Span]], list[tuple[Span, str]]]:
-    """Change all people of a passage to one gender.
+    """Change all people of a passage to one gender, with random names for those of the other gender.
 
     Returns:
-        The new text, the spans of each person's mentions, and for each pronoun its span and its old gender.
+        The new text, the spans of each person's mentions, and the span and the old gender of each pronoun.
     """
     new = {person: (draw.choice(names.of(gender)), draw.choice(names.families)) for person in source.people.spans}
     written = {form.span(): form[0] if _gender(form[0]) == gender else _opposite_pronoun(form) for form in forms}
@@ -187,7 +197,9 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, for a repeated mention of a person.
 
-    With three people, the candidates are sometimes the two others, so that none of them is an antecedent.
+    None if no one of known gender is mentioned twice, a pronoun has the other gender, no other candidate is left, or
+    the case of the pronoun is unclear. With three people, the candidates are sometimes the two others, so that neither
+    is an antecedent.
     """
     text, people = source.text, source.people
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
@@ -219,7 +231,10 @@ def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
 
 
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
-    """Return the pronoun that replaces a name, and the end of the replaced text; None if its case is unclear."""
+    """Return the pronoun that replaces a name, and the end of the replaced text, with a possessive 's.
+
+    None if neither the word before the name nor the text after it decides the pronoun's case.
+    """
     subject, object_, possessive = ("he", "him", "his") if male else ("she", "her", "her")
     before, behind = text[:start].rstrip(), text[end:]
     last = before.rsplit(" ", 1)[-1]
