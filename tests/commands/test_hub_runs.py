@@ -62,4 +62,4 @@ def test_scores_of_a_run_of_the_hub_are_looked_for_where_scoring_puts_them(scrip
     status, _, err = script("report", f"runs=[{NAME},hf://owner/other]", "output=seeds.csv")
     assert status == 2
     assert f"{Path('outputs/owner--name/metrics.json')} is missing: score the run first" in err
-    assert f"scripts/score.py run={NAME}" in err
+    assert f"anaphora score run={NAME}" in err

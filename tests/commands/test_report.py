@@ -146,7 +146,7 @@ def test_controls_that_were_measured_on_other_items_or_on_unknown_ones_count_as_
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
     monkeypatch.setattr(pages_of_report, "write_pages", lambda evidence, settings: [])
     assert (
-        f"{path}: measured on other weights or items, or by other code; scripts/controls.py run={own_report} "
+        f"{path}: measured on other weights or items, or by other code; anaphora controls run={own_report} "
         "split=test 'controls=[shuffled_labels,no_positions,nearest]' measures again"
     ) in done("report", f"run={own_report}", *SMALL)
     after = metrics(own_report)

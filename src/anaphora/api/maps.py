@@ -205,7 +205,7 @@ class SentenceAttention:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the attention rows of all words to a Parquet file with the columns of scripts/extract.py.
+        """Write the attention rows of all words to a Parquet file with the columns of `anaphora extract`.
 
         The text is item 0; it is written as JSON lines to a second file next to the first, `<stem>_items.jsonl`.
         Special tokens are columns but have no rows of their own.

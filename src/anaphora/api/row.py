@@ -196,7 +196,7 @@ def requested_head(
     if chosen is None and (layer is None or head is None):
         raise UserError(
             f"{model}: no head has been chosen on a development split; give layer= and head= (rank() orders heads by "
-            "their weight on an edge, scripts/score.py chooses the head of a run)"
+            "their weight on an edge, anaphora score chooses the head of a run)"
         )
     requested = Head(
         chosen.layer if layer is None and chosen is not None else whole_number("layer", layer),

@@ -204,7 +204,7 @@ class OpenRun:
         head: int | None = None,
         language: str | None = None,
     ) -> Walkthrough:
-        """Return a walk-through of the computation of one head, step by step, as shown by scripts/explain.py.
+        """Return a walk-through of the computation of one head, step by step, as shown by `anaphora explain`.
 
         The steps hold all values: after `walk = run.explain(text)`, the attention weights are
         `walk.step("weights").result.values`.

@@ -39,7 +39,7 @@ def demo(config: Config) -> float | None:
 
     if isinstance(config.data, TextCorpus):
         raise UserError(
-            f"data={config.data.kind} has no pronoun questions, and the demo measures them; train with scripts/train.py"
+            f"data={config.data.kind} has no pronoun questions, and the demo measures them; train with anaphora train"
         )
     if isinstance(config.model.attention, Recurrent):
         raise UserError(NO_MAPS)

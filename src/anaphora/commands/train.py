@@ -30,7 +30,7 @@ def train(config: Config) -> float | None:
         say(
             _(
                 "data.folds with validation.keep=best: the weights are chosen on the held-out fold, so "
-                "scripts/cross_validate.py will not take this run; with validation.keep=last it does"
+                "anaphora cross_validate will not take this run; with validation.keep=last it does"
             )
         )
     if not is_sweep_job():

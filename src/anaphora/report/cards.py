@@ -97,7 +97,7 @@ def corpus_card(
     parts = [
         _front_matter(fields),
         f"# {settings['data']}",
-        f"Made with Anaphora, `scripts/corpus.py {' '.join(f'{name}={value}' for name, value in settings.items())}`.",
+        f"Made with Anaphora, `anaphora corpus {' '.join(f'{name}={value}' for name, value in settings.items())}`.",
         "## Columns",
         _bullets({f"`{name}`": meaning for name, meaning in columns.items()}),
         "## Counts",

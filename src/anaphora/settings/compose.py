@@ -176,7 +176,7 @@ def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig
 
 
 def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
-    """Return the checked settings of a training run, as `scripts/train.py` would compose them.
+    """Return the checked settings of a training run, as `anaphora train` would compose them.
 
     Args:
         folder: folder of the YAML configuration.

@@ -103,7 +103,7 @@ class StudyPlan:
     prediction_zh: str | None = None  # the prediction in Chinese; by default the English one
     names: dict[str, str] = field(default_factory=dict)  # cell, pool or factor -> its name on pages and in figures
     names_zh: dict[str, str] = field(default_factory=dict)  # cell, pool or factor -> its Chinese name
-    base: list[str] = field(default_factory=list)  # overrides of scripts/train.py that all cells share
+    base: list[str] = field(default_factory=list)  # overrides of anaphora train that all cells share
     factors: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # factor -> cell -> overrides
     pairs: list[list[str]] = field(default_factory=list)  # cells whose changes are combined, to measure interactions
     pools: dict[str, list[str]] = field(default_factory=dict)  # pool -> cells whose runs are also summarised together

@@ -216,7 +216,7 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
         UserError: the file is damaged.
     """
     path = controls_path(directory, split)
-    way_out = f"delete the file, and scripts/controls.py run={directory} writes it again from the controls beside it"
+    way_out = f"delete the file, and anaphora controls run={directory} writes it again from the controls beside it"
     try:
         stored = read_json(path, {str: (None, dict)}, way_out)
     except FileNotFoundError:
@@ -247,7 +247,7 @@ def current(
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
         notice = _(
-            "{path}: measured on other weights or items, or by other code; scripts/controls.py run={run} split={split} "
+            "{path}: measured on other weights or items, or by other code; anaphora controls run={run} split={split} "
             "'controls=[{controls}]' measures again"
         )
         path = controls_path(directory, split)

@@ -88,7 +88,7 @@ def answer_temperatures(run: Run) -> dict[str, float]:
         UserError: the file with the temperatures is damaged.
     """
     for path in (place / _CALIBRATION for place in (run.directory, run.origin) if place is not None):
-        way_out = f"delete it, or write it again with scripts/evaluate.py run={run.directory} calibrate=dev"
+        way_out = f"delete it, or write it again with anaphora evaluate run={run.directory} calibrate=dev"
         try:
             temperatures = read_json(path, {"temperatures": {str: float}}, way_out)["temperatures"]
         except FileNotFoundError:
@@ -123,7 +123,7 @@ def stored_head(run: Run, language: str | None = None) -> Head:
     if head is None:
         raise UserError(
             f"{metrics_path(run.directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
-            f"or choose it with scripts/score.py run={run.directory}"
+            f"or choose it with anaphora score run={run.directory}"
         )
     try:
         return existing_head(head, range(run.config.model.layers), heads_of(run.config.model.attention))
@@ -236,7 +236,7 @@ def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
 
 
 def _way_out(directory: Path) -> str:
-    return f"delete the file, or write it again with scripts/score.py run={directory}"
+    return f"delete the file, or write it again with anaphora score run={directory}"
 
 
 def _read(path: Path) -> Evidence | None:

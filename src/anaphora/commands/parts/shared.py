@@ -63,7 +63,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
     if stored is None:
         raise UserError(
             f"{metrics_path(folder, split)} is missing: score the run first with "
-            f"scripts/score.py run={run}" + (f" split={split}" if split != "test" else "")
+            f"anaphora score run={run}" + (f" split={split}" if split != "test" else "")
         )
     return stored
 
