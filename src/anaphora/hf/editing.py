@@ -163,6 +163,11 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         return weights
 
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """Compute the product with edited weights, and edit its result.
+
+        Raises:
+            UserError: a factor has another shape than in the probe, or is not the output of the block's softmax.
+        """
         block = self._block_of.get(place)
         if block is None:
             return compute(left, right)

@@ -203,7 +203,11 @@ class TransformersModel:
     def _records_of_batch(
         self, items: Sequence[tuple[int, Example]], tokens: Sequence[TokenizedText], head: Head | None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index and the record of each item of a batch; `tokens` are those of its texts in order."""
+        """Yield the index and the record of each item of a batch; `tokens` are those of its texts in order.
+
+        Raises:
+            UserError: a pronoun covers no token, or as in `run`.
+        """
         row_of = {text: row for row, text in enumerate(dict.fromkeys(example.text for _, example in items))}
         mention, row, token = [], [], []
         for number, (_, example) in enumerate(items):

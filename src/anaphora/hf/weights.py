@@ -205,7 +205,7 @@ def check_weights(
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
-    """Return the names of missing weights that influence the maps, and set all missing weights of the part to zero."""
+    """Return the names of missing weights that influence the maps, and set missing weights of the text part to zero."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
         key: parameters[key]

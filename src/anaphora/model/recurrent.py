@@ -31,7 +31,11 @@ class Recurrent(Mixer):
         return read, read, read
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Run the network on each sentence separately: three (B, 1, T, W) -> (B, T, W), zeros at padding."""
+        """Run the network on each sentence separately: three (B, 1, T, W) -> (B, T, W), zeros at padding.
+
+        Raises:
+            UserError: there are edits, which need attention.
+        """
         if self.edits:
             raise UserError(NO_MAPS)
         rows = value.squeeze(1)

@@ -28,7 +28,11 @@ class CheckpointFile(TorchCheckpointIO):
     def load_checkpoint(
         self, path: str | Path, map_location: Any = None, weights_only: bool | None = None
     ) -> dict[str, Any]:
-        """Read a checkpoint of tensors and primitive values."""
+        """Read a checkpoint of tensors and primitive values.
+
+        Raises:
+            UserError: the file is damaged, or not a checkpoint of a run.
+        """
         return read_checkpoint(Path(path))
 
 

@@ -186,7 +186,11 @@ class _ValidationBatches:
 
 
 def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:
-    """Return the examples of a split, evenly subsampled to `trainer.limit_items`."""
+    """Return the examples of a split, evenly subsampled to `trainer.limit_items`.
+
+    Raises:
+        UserError: the split is empty.
+    """
     examples = corpus.examples(split)
     if not examples:
         raise _empty_split(config.data, split)

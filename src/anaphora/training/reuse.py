@@ -18,7 +18,11 @@ from anaphora.settings.stored import read
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
-    """Load the finished run with these settings, after `finish_training`."""
+    """Load the finished run with these settings, after `finish_training`.
+
+    Raises:
+        UserError: as in `finish_training`.
+    """
     return load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
 
 

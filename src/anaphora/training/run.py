@@ -124,6 +124,8 @@ class _Claim(NamedTuple):
     def check_directory(self) -> None:
         """Check that a resumed run is unfinished, or that the directory of a new run holds no run.
 
+        Leftovers of a killed process are removed from a finished run.
+
         Raises:
             UserError: the resumed run has finished, or the directory holds a run.
         """
@@ -151,7 +153,11 @@ class _Claim(NamedTuple):
 
 
 def _claim_of(config: Config) -> _Claim:
-    """Return the run directory and the settings that a configuration names."""
+    """Return the run directory and the settings that a configuration names.
+
+    Raises:
+        UserError: the settings of a resumed run are damaged, or do not fit the present trainer or `resume_data`.
+    """
     if config.resume is None:
         layout = RunFiles(Path(config.output) / (config.name or default_run_name()))
         return _Claim(config, layout, resumed=False, checkpoint=None)

@@ -97,7 +97,7 @@ class CausalTests:
         return rounded(values[chosen].mean()), rounded_interval(ends)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the loss of task accuracy over the selected items and its interval."""
+        """Return the loss of task accuracy over the selected items and its interval; None without items."""
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut | None]]:
@@ -106,7 +106,7 @@ class CausalTests:
         For the head under test, a further test zeroes the values along all other edges of the pronoun.
 
         Returns:
-            Outcomes by scope, then by kind of edge.
+            Outcomes by scope, then by kind of edge; None for "matched_heads" if too few heads are outside the scope.
         """
         layer = self.head.layer
         scopes = {

@@ -193,7 +193,11 @@ class _EdgeEdit(_HeadEdit):
         self.key = torch.cat([key for _, key in edges])
 
     def fill(self, table: Tensor, value: float) -> Tensor:
-        """Return `table` (B, H, T, T) with the entries of the edges set to `value`."""
+        """Return `table` (B, H, T, T) with the entries of the edges set to `value`.
+
+        Raises:
+            UserError: an edge joins two rows of the batch, or a flat position is out of range.
+        """
         row, query = _row_and_token(self.query, table)
         other, key = _row_and_token(self.key, table)
         if not torch.equal(row, other):

@@ -110,7 +110,7 @@ def _removed_mass(tests: CausalTests, dose: Dose, items: Bools) -> RemovedMass:
 
 
 def _points(tests: CausalTests, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-    """Return the loss of task accuracy over the selected items in percentage points, and its interval."""
+    """Return the loss of task accuracy in percentage points and its interval; None without selected items."""
     return tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
 
 

@@ -36,10 +36,10 @@ class SentenceEdges:
         free: indices of attended words and punctuation marks other than the pronoun, the candidates and the cue.
         rows: attention rows of the pronoun's tokens, (L, H, Q, T).
         attended: indices of the tokens that the pronoun attends to in any head.
-        elsewhere: the query other than the pronoun with the most weight on its strongest keys, (L, H); K keys, as
-            many as `antecedents` has.
+        elsewhere: index of the query, other than the pronoun, with the largest total weight on its K strongest keys,
+            (L, H), where K is the number of tokens in `antecedents`.
         elsewhere_keys: token indices of these keys, (L, H, K), padded with -1.
-        elsewhere_mass: the weight on these keys, (L, H).
+        elsewhere_mass: total weight on these keys, (L, H).
     """
 
     pronoun: list[int]
@@ -102,7 +102,7 @@ class SentenceEdges:
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """Return the pronoun's edges to the given tokens in each head; keys that no head attends to are left out."""
+        """Return the pronoun's edges to the given tokens in each head, without tokens that no row attends to."""
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 

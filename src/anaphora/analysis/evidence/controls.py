@@ -183,6 +183,9 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
     Returns:
         The scores, under "all" for items without a kind of cue. `as_expected` is None if no item has a kind that the
         expectation covers; if it is False, `observed` also states the conclusion.
+
+    Raises:
+        UserError: no main item can be scored.
     """
     head = choose_head(score_records(capture_run(run, development).records))
     languages = _cells(capture_run(run, measured), head)
@@ -266,7 +269,11 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
 
 
 def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
-    """Write the controls of a run directory, as measured on a split."""
+    """Write the controls of a run directory, as measured on a split.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     write_json(controls_path(directory, split), to_json(measured))
 
 

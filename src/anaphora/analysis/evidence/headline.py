@@ -225,7 +225,13 @@ def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Ans
 def score_split(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> tuple[HeadScores, Answers | None]:
-    """Return the scores of all heads on a split and the model's answers; each batch's rows are freed after scoring."""
+    """Return the scores of all heads on a split, and the model's answers or None without pronoun answers.
+
+    Each batch's rows are freed after scoring.
+
+    Raises:
+        UserError: the split is empty, or the factor `focal` of an item excludes its antecedents.
+    """
     numbers: list[int] = []
     answers: list[tuple[NDArray[np.int64], Answers]] = []
 

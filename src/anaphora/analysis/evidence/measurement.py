@@ -58,7 +58,7 @@ class RunEvidence:
 
 
 def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder: Path | None = None) -> RunEvidence:
-    """Measure the evidence on a run, or read it from `metrics.json` if weights, items, code and settings are the same.
+    """Measure the evidence on a run, or read it from `metrics.json` if weights, items, code and settings are unchanged.
 
     The scores of the heads are always measured, the verdict is always recomputed from the stored controls, and
     `metrics.json` and its tables are written again.
@@ -191,6 +191,9 @@ def measure_evidence(
 
     Returns:
         The evidence of `row_evidence`, with the protocol and every measure that needs the model.
+
+    Raises:
+        UserError: no main item could be scored.
     """
     run, scores = headline.run, headline.measured
     progress(_("the other direction"))

@@ -128,7 +128,11 @@ def _check_tested_model(subject: Subject, shape: tuple[int, int]) -> None:
 
 
 def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | None) -> Capture:
-    """Return the records and the model's answers as the capture of a run."""
+    """Return the records and the model's answers as the capture of a run.
+
+    Raises:
+        UserError: the numbers of answers and records differ, or an answer is not a candidate of its record.
+    """
     if answers is None:
         return Capture(list(records), None)
     if len(answers) != len(records):

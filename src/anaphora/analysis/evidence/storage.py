@@ -107,6 +107,9 @@ def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mappin
         run: the run.
         temperatures: softmax temperature by language.
         about: further keys of the file, on the fit and the evaluation of the temperatures.
+
+    Raises:
+        UserError: the file cannot be written.
     """
     path = run.directory / _CALIBRATION
     write_json(path, {"temperatures": temperatures, **about})
@@ -177,6 +180,9 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
     """Write the tables of heads, templates and single items, then `metrics.json`; the caller locks the folder.
 
     `metrics.json` is written last, so that its tables exist if it does.
+
+    Raises:
+        UserError: a file cannot be written.
     """
     tables, split = folder / "tables", measurement.split
     write_csv(

@@ -48,7 +48,7 @@ def maps_of_layers(
 
 
 def _map_of_layer(number: int, layer: Any, sentence: int, tokens: int | None) -> NDArray[np.float32]:
-    """Return one layer's maps of one sentence, (H, T, T)."""
+    """Return one layer's maps of one sentence, (H, T, T); errors are those of `maps_of_layers`."""
     if not isinstance(layer, Tensor | np.ndarray) or not _is_floating(layer):
         kind = layer.dtype if isinstance(layer, Tensor | np.ndarray) else type(layer).__name__
         raise UserError(

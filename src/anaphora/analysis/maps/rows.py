@@ -90,7 +90,7 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
 
     Args:
         path: path of the rows. They are written last, so that the items exist if the rows do.
-        about: description of the rows, which `data.parquet.parquet_about` returns.
+        about: description stored with the rows, which `data.parquet.parquet_about` reads.
 
     Raises:
         UserError: a file with the items' name exists without a file of rows, and may be the user's.
@@ -112,7 +112,11 @@ def items_path(path: Path) -> Path:
 
 
 def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None:
-    """Write the pronouns' rows as a Parquet file and the items as JSON lines, each atomically (`attention_file`)."""
+    """Write the pronouns' rows as a Parquet file and the items as JSON lines, each atomically (`attention_file`).
+
+    Raises:
+        UserError: as in `attention_file`.
+    """
     numbered = enumerate(records)
     with attention_file(path) as file:
         while part := list(islice(numbered, _PART)):

@@ -98,8 +98,11 @@ class PatternPatching:
     """Results of patching the pronoun's rows with those of the minimal pair's other sentence.
 
     Attributes:
-        pairs: number of items whose minimal pair has equal lengths and differs in one word.
-        skipped: number of items whose minimal pair is of another form.
+        pairs: number of items whose minimal pair has equal lengths, differs in one word and is answered correctly.
+        skipped: number of items in other minimal pairs.
+        head: results with the head under test patched.
+        layer, all_layers: results with all heads of its layer patched, or of all layers.
+        cumulative: results with the best k heads patched.
         aligned: results for minimal pairs of any lengths.
     """
 
@@ -113,17 +116,17 @@ class PatternPatching:
 
     @property
     def of_layer(self) -> Flipped:
-        """Return the flips when the layer is patched, on pairs that differ in one word or else on all pairs."""
+        """Return `layer`, or `aligned.layer` if no pair differs in one word."""
         return self.aligned.layer if self.uses_aligned and self.aligned else self.layer
 
     @property
     def of_head(self) -> Flipped:
-        """Return the flips when the head alone is patched, on the pairs of `of_layer`."""
+        """Return `head`, or `aligned.head` if no pair differs in one word."""
         return self.aligned.head if self.uses_aligned and self.aligned else self.head
 
     @property
     def pairs_used(self) -> int:
-        """Return the number of items behind `of_layer` and `of_head`."""
+        """Return the number of items over which `of_layer` and `of_head` are means."""
         return self.aligned.pairs if self.uses_aligned and self.aligned else self.pairs
 
     @property

@@ -111,6 +111,9 @@ def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> F
     Antecedents of main items are relabelled within groups, with the same draw for all heads. A head's p-value is the
     share of draws in which the best of all heads is at least as accurate as this head was. The statistic is that of
     `choose_head`, so the chosen head has the smallest p-value. NaN in layers without attention.
+
+    Raises:
+        ValueError: there are no main items.
     """
     main, layers = scores.select(is_main(scores.examples)), list(scores.attending_layers)
     strongest = strongest_candidates(main)[:, layers].reshape(len(main.examples), -1, main.gold.shape[1])
@@ -124,6 +127,9 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
     """Return the one-sided p-value of the candidate accuracy of a head that was chosen on other items.
 
     Antecedents are relabelled as in `permutation_p_max`; all items of `scores` are used.
+
+    Raises:
+        ValueError: there are no items.
     """
     chosen = strongest_candidates(scores)[:, head.layer, head.head : head.head + 1]
     observed, null = _permutation_null(scores, chosen, draws, seed)

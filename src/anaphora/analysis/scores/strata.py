@@ -188,7 +188,11 @@ def scores_schema() -> pyarrow.Schema:
 
 
 class _ItemValues:
-    """Values of items, minimal pairs and quads, which are averaged in cells."""
+    """Values of items, minimal pairs and quads, which are averaged in cells.
+
+    Raises:
+        ValueError: the shape of an array does not match the items.
+    """
 
     def __init__(
         self,

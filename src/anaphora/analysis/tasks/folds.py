@@ -119,7 +119,10 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return a key for the settings of the run that another run started from, equal for all folds and seeds."""
+    """Return a key for the settings of the run that another run started from, equal for all folds and seeds.
+
+    Without a stored run at `start`, the key is `start` itself.
+    """
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start
     return repr(_without_fold_and_seed(stored.read(written)))

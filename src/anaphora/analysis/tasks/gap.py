@@ -97,7 +97,11 @@ def score_columns(score: GapScore) -> dict[str, float]:
 
 
 def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:
-    """Return the scores of random choices and of three rules, each of which picks one of two names per item."""
+    """Return the scores of random choices and of three rules, each of which picks one of two names per item.
+
+    Raises:
+        ValueError: an item has no gender.
+    """
     policies: dict[str, Callable[[Example], Floats]] = {
         "nearest": nearest,
         "first": first,

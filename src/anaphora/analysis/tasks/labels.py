@@ -37,7 +37,11 @@ def label_names(run: Run) -> list[str]:
 
 
 def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
-    """Return a run's predicted labels as indices into `label_names`: (N,)."""
+    """Return a run's predicted labels as indices into `label_names`: (N,).
+
+    Raises:
+        UserError: a text is too long for the model, or has none of the labels.
+    """
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
     device = run.model.device
@@ -70,6 +74,9 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
     """Return the labels predicted by a logistic regression on the set of each text's tokens, with the run's tokenizer.
 
     Texts are truncated as for the run. The penalty is chosen as in `bag_of_words`.
+
+    Raises:
+        UserError: a text is too long for the model, or has none of the labels.
     """
     from scipy import sparse
 
@@ -203,6 +210,9 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 
     The masked share is that of training, and the masked words are the same in every call. The perplexity is 1 if no
     token is masked.
+
+    Raises:
+        UserError: a text is too long for the model.
     """
     data = encode_texts(run, texts, ())
     total, masked = 0.0, 0

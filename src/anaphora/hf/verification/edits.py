@@ -135,7 +135,11 @@ def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[l
 
 
 def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
-    """Locate the edit point of a block by its map."""
+    """Locate the edit point of a block by its map.
+
+    Raises:
+        UserError: no softmax or product has these weights, or two products have them.
+    """
     sizes = (maps.shape[0], maps.shape[1], maps.shape[2])
     product, order = _nearest(maps, [(one, one.factor) for one in record.products], sizes, number)
     factor = order.to_maps(product.factor, sizes)

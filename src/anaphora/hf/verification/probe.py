@@ -128,7 +128,13 @@ class Probe:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
 
     def _own_mixings(self) -> list[Mixing]:
-        """Return the mixtures of the model's own implementation, or those of sdpa if a fused kernel hides them."""
+        """Return the mixtures of the model's own implementation, or those of sdpa if a fused kernel hides them.
+
+        The list is empty if the two implementations give different states.
+
+        Raises:
+            UserError: the model cannot process the text, or a forward pass changes its weights.
+        """
         try:
             observation, states = self._observe(None, self.alone)
             if observation.mixings or self.model.config._attn_implementation in (EAGER, "sdpa"):
@@ -141,7 +147,11 @@ class Probe:
         return in_steps.mixings if torch.allclose(states, other_states, relative, absolute * scale) else []
 
     def _observe(self, implementation: str | None, inputs: Inputs) -> tuple[Observation, Tensor]:
-        """Return the observation of one text and its last hidden states."""
+        """Return the observation of one text and its last hidden states.
+
+        Raises:
+            UserError: the model cannot process the text, or the forward pass changes its weights.
+        """
         with reading_mode(self.model, implementation) as before:
             with observed(self.model, self.tokens) as observation:
                 states = run_model(self.model, inputs)[0]

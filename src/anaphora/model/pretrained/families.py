@@ -208,12 +208,16 @@ def encoder_settings(folder: Path) -> model_settings.Model:
 
 
 def is_tied(config: Mapping[str, Any]) -> bool:
-    """Return whether the vocabulary output shares the embedding's weights, according to config.json."""
+    """Return whether the vocabulary output shares the embedding's weights, as it does unless config.json denies it."""
     return bool(config.get("tie_word_embeddings", True))
 
 
 def has_vocabulary_output(folder: Path) -> bool:
-    """Return whether a folder of pretrained weights includes a vocabulary output that our model supports."""
+    """Return whether a folder of pretrained weights includes a vocabulary output that our model supports.
+
+    Raises:
+        UserError: config.json is missing or damaged, or its `model_type` is not supported.
+    """
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
     activation = family.fields["activation"]

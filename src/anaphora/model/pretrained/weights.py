@@ -65,7 +65,11 @@ def _load_state(module: nn.Module, state: Mapping[str, Tensor], folder: Path) ->
 
 
 def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
-    """Read the tensors of a file as float32, under the names of `current_tensor_name`."""
+    """Read the tensors of a file as float32, under the names of `current_tensor_name`.
+
+    Raises:
+        UserError: the file is missing or broken, or a tensor has integers or values that are not finite.
+    """
     try:
         loaded = load_file(path)
     except (SafetensorError, OSError) as error:

@@ -55,7 +55,7 @@ _NO_BREAK_SPACE = "\u00a0"
 
 
 def tensorboard_tag(measure: str) -> str:
-    """Return the tag of a metric of a step or a validation.
+    """Return the tag of a metric: the groups "train" and "validation" become "curves", and "attention" becomes "heads".
 
     TensorBoard sorts groups by name and opens the first two, which therefore hold the most important curves.
     """

@@ -53,6 +53,9 @@ def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRow
         development: rows of each map on development items.
         measured: rows of each map on the items to report.
         head: head for the raw weights, chosen on the whole development split.
+
+    Raises:
+        UserError: no main item of a map can be scored.
     """
     by_map: dict[str, MapScores] = {}
     for name, rows in measured.items():

@@ -32,7 +32,10 @@ _TIED = -1
 
 @dataclass(frozen=True, kw_only=True)
 class PositionalShare:
-    """Most frequent offset, in tokens, from the pronoun to its most attended token, and the share of items with it."""
+    """Most frequent offset, in tokens, from the pronoun to its most attended token, and the share of items with it.
+
+    The offset is None if every item has a tie.
+    """
 
     offset: int | None
     share: float | None
