@@ -71,7 +71,7 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingR
     """Generate the corpus; return the examples by split and the report, whose rows are the examples.
 
     Raises:
-        UserError: the content is too small for the number of items.
+        UserError: the content is invalid, or too small for the number of items.
     """
     examples = generate(settings)
     return examples, ReadingReport(rows=sum(map(len, examples.values())))

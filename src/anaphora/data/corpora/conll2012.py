@@ -66,8 +66,8 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 def files(settings: Conll2012) -> dict[str, Path]:
     """Return the files to read, by path relative to `data.path`.
 
-    In a folder these are the CoNLL files whose path names no other language (english, chinese, arabic); if gold files
-    are among them, only those.
+    A single file may have any name. Of a folder, these are the files _conll and .conll, also .gz, whose path names no
+    other language (english, chinese, arabic); if gold files are among them, only those.
 
     Raises:
         UserError: the path does not exist, or the folder has no such file.

@@ -102,8 +102,8 @@ def read_documents(
     """Return the examples of files by split and the report, whose rows are mentions; groups stay in one split.
 
     Of documents with the same name and words, only the first is used. If the settings have a language, each document is
-    checked against it. The reasons for dropped mentions are those of
-    this module and of the reader.
+    checked against it. The report counts lost mentions too, and a mention without an antecedent in its passage, or
+    whose passage has placeholders, is dropped.
 
     Args:
         settings: length of the passages, shares and seed.

@@ -253,7 +253,7 @@ def _unbalanced(brackets: Brackets, place: int) -> int:
 
 
 def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:
-    """Return the index of the part, 0 or 1, that stands next to one of `ENTITY_TYPES` in every bracket, else None."""
+    """Return the index, 0 or 1, of the part next to an entity type in every bracket; None for neither or both."""
     pairs = [bracket.parts[:2] for bracket in opening if len(bracket.parts) > 1]
     if not pairs or len(pairs) < len(opening):
         return None

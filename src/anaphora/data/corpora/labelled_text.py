@@ -119,7 +119,8 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
 def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
     """Return (path, split, label) of each file; the label is that of all rows if the file's name implies it, else None.
 
-    A single file has the split "train". In a folder, one file per split is used.
+    A single file, and both files of rotten_tomatoes, have the split "train". Of another folder, the first file of each
+    split is used, in the order of `_SPLIT_NAMES` and `_SUFFIXES`.
     """
     path = existing_path(settings.path, _origin(settings).files)
     if not path.is_dir():

@@ -169,6 +169,8 @@ def rows_below_header(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield ("file, line 3", cells by column) for every row below the header of a table; empty lines are skipped.
 
+    If a row has several lines, the last one is given.
+
     Args:
         path: path of the file, for error messages.
         rows: reader of the table.
@@ -226,7 +228,7 @@ def check_words(text: str) -> None:
     """Check that a text has no placeholders for its words.
 
     Raises:
-        DroppedRowError: the text contains [WORD], or more than half of its words are "_".
+        DroppedRowError: the text has placeholders, by the rule of `lacks_words`.
     """
     if lacks_words(text):
         raise DroppedRowError(WITHOUT_WORDS)

@@ -32,7 +32,7 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     If the folder has examples in both .dev and .test files, these are the splits, and train is empty; one part alone is
     divided by the shares. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. Those of type 1
     with the same gender of the pronoun, one of each file, are a minimal pair, which differs only in the ending. Lines
-    without exactly one other occupation before the pronoun are dropped.
+    without exactly one other occupation before the pronoun, or with unpaired brackets, are dropped.
 
     Raises:
         UserError: the path is not a folder, a list of occupations is missing, there is no line, or a line is invalid;

@@ -193,9 +193,9 @@ def _person_page(document: Text) -> tuple[str, str] | None:
 
 
 def gender_of(text: str) -> str | None:
-    """Return the gender of at least 85 % of a text's pronouns he and she in all forms; None if there is none.
+    """Return the gender of at least 85 % of the forms of he and she in a text.
 
-    None also if there are fewer than five such pronouns.
+    None if neither gender reaches this share, or there are fewer than five such pronouns.
     """
     counted = Counter(_WORDS.findall(text.lower()))
     counts = {"male": sum(counted[form] for form in MALE), "female": sum(counted[form] for form in FEMALE)}

@@ -121,8 +121,8 @@ class _Passage:
 def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
     """Build at most two items by the gender rule: one with the antecedent before the other candidate, one after it.
 
-    None if a person's gender is unknown, the people are of one gender, a pronoun's gender has several people, or the
-    page's subject may be meant without being named. Reflexive pronouns are not used.
+    There is no item if a person's gender is unknown, all people have one gender, a pronoun's gender has several people,
+    or the page's subject may be meant without being named. Reflexive pronouns are not used.
     """
     text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))
@@ -197,9 +197,9 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, for a repeated mention of a person.
 
-    None if no one of known gender is mentioned twice, a pronoun has the other gender, no other candidate is left, or
-    the case of the pronoun is unclear. With three people, the candidates are sometimes the two others, so that neither
-    is an antecedent.
+    There is no item if no person of known gender is mentioned twice, a pronoun has the other gender, no other candidate
+    is left, or the case of the new pronoun is unclear. With three people, the candidates are sometimes the two others,
+    so that neither is an antecedent.
     """
     text, people = source.text, source.people
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
