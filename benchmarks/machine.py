@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from anaphora.model.kernels.linear import has_faster_kernel, linear
+from anaphora.model.linear import has_faster_kernel, linear
 from anaphora.runs.machine import Machine, free_memory
 
 SIZES = ((1400, 128, 256), (2048, 256, 1024))

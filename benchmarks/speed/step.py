@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anaphora.base.batch import Batch
 from anaphora.data.batches.batching import TrainingBatches
-from anaphora.model.kernels.linear import has_faster_kernel
+from anaphora.model.linear import has_faster_kernel
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import randomly_initialised
 from anaphora.settings.model.prediction import slots_of

@@ -16,8 +16,8 @@ from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.hf.reader import open_model
 from anaphora.hf.verification import forward
-from anaphora.model.kernels import linear as kernels
-from anaphora.model.kernels.linear import faster_products
+from anaphora.model import linear as kernels
+from anaphora.model.linear import faster_products
 
 EXAMPLES = [
     example_from_query(TEXTS[0], "she", ["Anna", "Emma"]),

@@ -18,7 +18,7 @@ from torch import Tensor
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
-from anaphora.model.kernels.linear import has_faster_kernel
+from anaphora.model.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, load
 from anaphora.runs.machine import Machine
 from anaphora.settings import stored

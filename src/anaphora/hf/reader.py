@@ -50,7 +50,7 @@ from anaphora.hf.verification.forward import (
 from anaphora.hf.verification.probe import Probe
 from anaphora.hf.verification.reading import MapReading, placed, tokens_with_sink, with_sink
 from anaphora.model.attention import Queries
-from anaphora.model.kernels.linear import faster_products
+from anaphora.model.linear import faster_products
 from anaphora.model.prediction import group_mean
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anaphora.model.kernels.linear import Linear
+from anaphora.model.linear import Linear
 from anaphora.model.mixer import AttentionContext, Mixer
 
 Queries = tuple[Tensor, Tensor]

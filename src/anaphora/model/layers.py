@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from anaphora.base.errors import UserError
 from anaphora.model.attention import Attention, Queries
-from anaphora.model.kernels.linear import Linear
+from anaphora.model.linear import Linear
 from anaphora.model.mixer import AttentionContext, Mixer
 from anaphora.model.recurrent import NO_MAPS
 from anaphora.settings.model import encoder as model_settings

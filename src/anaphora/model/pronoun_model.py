@@ -11,7 +11,7 @@ from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.model.encoder import Encoder, initialiser
-from anaphora.model.kernels.linear import Linear
+from anaphora.model.linear import Linear
 from anaphora.model.prediction import EncoderOutput
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings

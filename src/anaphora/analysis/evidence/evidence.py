@@ -85,7 +85,10 @@ class ChosenHead:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedProtocol:
-    """The preregistered main measure, with a hash of it, of the verdict's rules and of the run's settings."""
+    """The preregistered main measure, with a hash of it, of the verdict's rules and of the run's settings.
+
+    `alpha` is the largest corrected p-value that counts as significant.
+    """
 
     metric: str
     map: str
@@ -106,7 +109,13 @@ class MeasuredOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Amount of evidence, and digests of the weights, the items and the measuring code."""
+    """Amount of evidence, and digests of the weights, the items and the measuring code.
+
+    Attributes:
+        items: approximate number of main items for causal tests and further maps.
+        untrained: number of untrained models.
+        weights, data, code: digests, as in `MeasuredOn`.
+    """
 
     items: int
     untrained: int
@@ -124,7 +133,12 @@ class Provenance:
 class Control:
     """Accuracies of a trained control, with the expected and the observed result.
 
-    `measured_on` is None in files of earlier versions, which did not record it; such a control counts as not trained.
+    Attributes:
+        run, seed: name and seed of the trained control.
+        languages: accuracies by language and kind of cue.
+        as_expected: whether the result is the expected one; None if no measured item can show it.
+        expected, observed: both results in words.
+        measured_on: None in files of earlier versions; such a control counts as not trained.
     """
 
     run: str
@@ -138,7 +152,14 @@ class Control:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """Outcome of one rule of the verdict; `passed` is None if the rule could not be checked."""
+    """Outcome of one rule of the verdict.
+
+    Attributes:
+        rule, question: name of the rule, and the question that it answers.
+        value, interval: measured value in the rule's unit (`verdict.UNITS`), and its 95 % interval; None if unknown.
+        needed: the threshold in words.
+        passed: whether the rule passes; None if it could not be checked.
+    """
 
     rule: str
     question: str
@@ -161,6 +182,14 @@ class Evidence:
     """Scores of a run, and the evidence for and against the head that it reports.
 
     Attributes:
+        seed: seed of the run; None for a model from another library, as for `encoder`, `train_seconds`,
+            `reads_candidates` and `head_is_supervised`.
+        split: name of the scored split.
+        languages, strata: scores of main items, and of other items by language and stratum.
+        untrained_models: number of untrained models that were measured.
+        train_seconds: duration of the training in seconds.
+        reads_candidates: whether answers are read from the candidates' states, without attention to them.
+        verdict, verdict_at_head: verdicts by the rules on the head's layer, and on the head alone.
         dropped: number of items left out of the scores, by reason.
         undecided: number of scored items whose best answer is a tie between right and wrong candidates; such an item
             counts as the share of tied candidates that are right. None in files of earlier versions.

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anaphora.model.kernels import linear as module
-from anaphora.model.kernels.linear import Linear, has_faster_kernel, linear
+from anaphora.model import linear as module
+from anaphora.model.linear import Linear, has_faster_kernel, linear
 
 
 def has_operator() -> bool:

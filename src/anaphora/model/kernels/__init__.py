@@ -1,1 +1,0 @@
-"""Operations that have a faster kernel on some processors."""
