@@ -99,8 +99,7 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
     named = {name: path for name, path in files_below(there).items() if name.endswith(SUFFIXES) or not there.is_dir()}
     if not named:
         raise UserError(f"data.path ({there}): this folder has no {' or '.join(SUFFIXES[:2])} file")
-    splits = {path: official_split(name) for name, path in named.items() if there.is_dir()}
-    official = {path: split for path, split in splits.items() if split}
+    official = {path: split for name, path in named.items() if there.is_dir() and (split := official_split(name))}
     return read_documents(settings, list(named.values()), official, documents)
 
 

@@ -58,8 +58,7 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
     """
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
-    splits = {path: official_split(name) for name, path in named.items() if is_folder}
-    official = {path: split for path, split in splits.items() if split}
+    official = {path: split for name, path in named.items() if is_folder and (split := official_split(name))}
     return read_documents(settings, list(named.values()), official, lambda path: _documents(path, settings.language))
 
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.locale.translation import N_
-from anaphora.data.corpora.coreference import NO_LAYER, Document, Mention, examples_of
+from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, Mention, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
-from anaphora.data.corpora.reading import split_examples
 from anaphora.data.corpora.word_classes import head_word, placeholders
 from anaphora.data.example import Example
 from anaphora.settings.data import LitBank
@@ -33,8 +32,8 @@ _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report, whose rows are mentions; a book stays in one split.
 
-    Mentions without an entity are dropped; a book without mentions counts as one dropped row. If `seen_in` is set, the
-    factor `seen` is "yes" or "no".
+    The shares divide the books. Mentions without an entity are dropped, and a book without mentions counts as a dropped
+    row. If `seen_in` is set, the factor `seen` is "yes" or "no".
 
     Raises:
         UserError: a file is missing, or a row is invalid or does not fit the text; the message names file, line, field
@@ -43,17 +42,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     seen = None
     if settings.seen_in is not None:
         seen = _titles(existing_path(settings.seen_in, BOOK_LIST_FORMATS, "data.seen_in"))
-    examples: list[Example] = []
-    dropped: list[tuple[str, str]] = []
-    rows = 0
-    for path in _annotations(settings):
-        document, count = _document(path, seen, dropped)
-        rows += max(count, 1)
-        if not count:
-            dropped.append((document.name, NO_LAYER))
-        examples += examples_of(document, settings.words, dropped)
-    splits = split_examples(examples, None, settings)
-    return splits, ReadingReport(rows, tuple(dropped))
+    return read_documents(settings, _annotations(settings), {}, lambda path: iter([_document(path, seen)]))
 
 
 def files(settings: LitBank) -> dict[str, Path]:
@@ -77,7 +66,7 @@ def _annotations(settings: LitBank) -> list[Path]:
     return annotations
 
 
-def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, str]]) -> tuple[Document, int]:
+def _document(path: Path, seen: frozenset[str] | None) -> tuple[Document, Lost]:
     sentences = [line.split() for line in read_lines(path.with_suffix(".txt"))]
     starts, total = [], 0
     for sentence in sentences:
@@ -121,7 +110,7 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
         raise UserError(f"{path}: COREF names mentions that have no MENTION row: {', '.join(sorted(unknown)[:3])}")
     book = path.stem.removesuffix("_brat")
     loose = [name for name in mentions if name not in entities]
-    dropped += [(f"{path}, {name}", NO_CHAIN if name in described else NO_COREF) for name in loose]
+    lost = [(f"{path}, {name}", NO_CHAIN if name in described else NO_COREF) for name in loose]
     factors = {"corpus": "litbank", "genre": "novel"}
     if seen is not None:
         identity, _, title = book.partition("_")
@@ -139,7 +128,7 @@ def _document(path: Path, seen: frozenset[str] | None, dropped: list[tuple[str, 
         factors=factors,
         placeholders=placeholders(words, [()] * len(words)),
     )
-    return document, len(mentions)
+    return document, lost if mentions else [(document.name, NO_LAYER)]
 
 
 def _word_range(
