@@ -246,7 +246,7 @@ def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
 
 
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
-    """Return what determines the rounding of a run besides its settings.
+    """Return the software and hardware facts that, besides a run's settings, determine its rounding.
 
     Returns:
         The version of torch, the device, the precision, whether the model is compiled, the numbers of threads and

@@ -68,7 +68,7 @@ def _loss(tests: CausalTests, done: KnockedOut | None, items: Bools) -> Knockout
 
 
 def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items: Bools) -> SingleAblation:
-    """Return the task accuracy lost with one head ablated."""
+    """Return the task accuracy lost with one head ablated, from the correctness `right` of the answers, (N,)."""
     drop, interval = tests.drop(right, items)
     return SingleAblation(layer=head.layer, head=head.head, mode=mode, drop=drop, interval=interval)
 

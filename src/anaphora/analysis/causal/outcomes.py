@@ -57,7 +57,7 @@ class PatternPatch(NamedTuple):
 
     pairs: Bools
     skipped: Bools
-    by_count: dict[int, Bools]  # the best 1, 2, ... heads, up to all
+    by_count: dict[int, Bools]  # by number of best heads
     head: Bools
     layer: Bools  # all heads of that head's layer
     aligned: AlignedPatch

@@ -112,7 +112,7 @@ class SentenceEdges:
         Args:
             kind: "gold", "distractor" (the one with the most weight), "cue", "other_keys" (all but the antecedents) or
                 one of `MATCHED_EDGES`. "matched_heads" and "matched_distance" need as many free tokens as the
-                antecedents have tokens, or else there are no edges.
+                antecedents have tokens, "matched_heads" also as many other heads; otherwise there are no edges.
             heads: heads of the scope.
             others: all other heads, for "matched_heads".
         """

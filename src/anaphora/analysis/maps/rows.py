@@ -60,7 +60,7 @@ class QueryRow:
 
     @classmethod
     def of_record(cls, item: int, record: AttentionRecord) -> QueryRow:
-        """Return the pronoun's row."""
+        """Return the pronoun's attention of an item as a row of the table."""
         return cls(item, record.example.pronoun, record.spans, record.weights)
 
 
