@@ -80,7 +80,7 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, for each language and kind of cue of the first run."""
+    """Return the spread of every measure over the runs, for each language of the first run and each kind of cue."""
     spreads = []
     for language in runs[0].languages:
         for kind in (ALL, *KINDS):

@@ -281,9 +281,10 @@ def parallelism(example: Example) -> Floats:
     """Score candidates by parallel roles, after the parallelism baseline of Webster et al. 2018: (M,).
 
     Roles come from neighbouring words. A mention is possessive before 's or ', a subject at the start of the text or
-    after punctuation or a conjunction, else an object. "he" and "she" are subjects, "his" and "hers" are possessive; "her" is
-    an object at the end of the text or before punctuation, a preposition, a conjunction or an article, else possessive;
-    any other pronoun is an object. Candidates with a mention in the pronoun's role come first, then the nearest.
+    after punctuation or a conjunction, else an object. "he" and "she" are subjects, "his" and "hers" are possessive;
+    "her" is an object at the end of the text or before punctuation, a preposition, a conjunction or an article, else
+    possessive; any other pronoun is an object. Candidates with a mention in the pronoun's role come first, then the
+    nearest.
     """
     role = _pronoun_role(example.text, example.pronoun)
     near = nearest(example)

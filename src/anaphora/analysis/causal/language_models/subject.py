@@ -45,7 +45,7 @@ class LanguageModelSubject(EditedSubject):
         examples: items; those that the model cannot answer are left out (`questions.answerable_questions`).
 
     Raises:
-        UserError: the model can answer none of the items.
+        UserError: the model can answer none of the items, or does not accept the text of one.
     """
 
     def __init__(self, model: LanguageModel, examples: Sequence[Example]) -> None:
