@@ -194,7 +194,7 @@ class ValidationCheckpoint(lightning.Callback):
         write_json(self.layout.training, record)
 
     def keep_best_weights(self) -> None:
-        """Make the best weights the run's weights and remove the checkpoints.
+        """Make the best weights the run's weights and remove the checkpoints, on rank 0.
 
         Call it last: a run with weights counts as finished and is not resumed, so its curves must be complete.
         """

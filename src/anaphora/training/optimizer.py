@@ -24,7 +24,7 @@ NEWTON_SCHULZ_STEPS = 3
 def build_optimizer(
     model: nn.Module, settings: Optimizer, products: torch.dtype = torch.float32
 ) -> torch.optim.Optimizer:
-    """Build AdamW, or `Muon` with `settings.matrices`, over all trainable weights; those with one axis do not decay.
+    """Build AdamW, or `Muon` for `matrices=muon`, over all trainable weights; those with one axis do not decay.
 
     Args:
         model: model to be trained.

@@ -57,7 +57,7 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
 
     Args:
         run: the trained run.
-        language: language of the text; by default the first language with a chosen head.
+        language: language whose folder is searched first; then come the run's own scores, and those of any language.
 
     Raises:
         UserError: a file of scores is damaged.

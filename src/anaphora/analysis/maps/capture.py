@@ -231,7 +231,7 @@ def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[Tok
     """Return the tokens and the attention maps of a text without a pronoun question, (L, H, queries, keys).
 
     Raises:
-        UserError: the model takes the pronoun as a second sequence.
+        UserError: the model takes the pronoun as a second sequence, or has no attention maps.
     """
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)

@@ -109,7 +109,8 @@ def pronoun_maps(
         Rows by name of the map, in the order of the split.
 
     Raises:
-        UserError: a name is unknown, or integrated gradients are requested for a model without a prediction head.
+        UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
+            without a prediction head.
     """
     _check_map_names(names)
     weights: dict[str, list[NDArray[np.float32] | None]] = {name: [None] * len(data) for name in names}
@@ -214,6 +215,9 @@ def sentence_maps(
     Returns:
         The tokens; "raw" and "norm" (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each
         row sums to 1.
+
+    Raises:
+        UserError: the model has no attention maps.
     """
     batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
     batch = batch.to(model.device)
@@ -243,6 +247,9 @@ def candidates_to_pronoun(
 
     Returns:
         (N, L, H, M), 0 for absent candidates.
+
+    Raises:
+        UserError: the model has no attention maps.
     """
     weights_by_item: list[NDArray[np.float32] | None] = [None] * len(data)
     device = model.device

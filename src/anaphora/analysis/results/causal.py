@@ -78,7 +78,7 @@ class Flipped:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedByCount:
-    """Share of correct answers that flip when the best k heads are patched."""
+    """Share of correct answers that flip when the best k heads are patched; None without pairs."""
 
     k: int
     flipped: float | None

@@ -129,7 +129,7 @@ class PolicyAccuracy:
         lowest, highest: range of accuracies over runs or fits; None for a single run or fit.
         minimal_pair_accuracy: share of minimal pairs with every item right; None without minimal pairs.
         decision_accuracy: share of correct decisions, one per candidate.
-        silent: share of answers "none of them"; 0 for shortcuts.
+        silent: share of answers "none of them"; 0 for shortcuts, 1 for `NONE_OF_THEM`.
         model_minus: the model's accuracy minus the policy's accuracy on the same items.
     """
 

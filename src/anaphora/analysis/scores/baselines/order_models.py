@@ -176,7 +176,7 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """Return the correctness of answers that are positive for the second name and negative for the first; (N,)."""
+    """Return the correctness of answers, positive for the second name, negative for the first: (N,); 0.5 for a 0."""
     right = np.where(second, says_second > 0, says_second < 0).astype(np.float64)
     return np.where(says_second == 0, 0.5, right)
 
