@@ -187,7 +187,8 @@ class OpenRun:
             by: "word" sums the values of the subwords of a word; "token" does not.
 
         Raises:
-            UserError: a word is not in the text, or the run does not answer such questions.
+            UserError: a word is not in the text, a pronoun is given to a run that predicts labels, the pronoun or its
+                candidates are missing for a run that answers pronoun questions, or the run does neither.
         """
         from anaphora.api.attribution import attribution
 

@@ -232,7 +232,8 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
         items: approximate number of items per split, in whole quads (or whole passages of documents); None for all.
 
     Raises:
-        UserError: the data have no pronoun questions, or a split has no items.
+        UserError: the data have no pronoun questions, a split has no items, or every development sentence is also in
+            the measured split.
     """
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
@@ -308,7 +309,7 @@ def _untrained_records(
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about `most` examples in whole quads, or in whole passages of documents; None for all."""
+    """Sample about `most` examples in whole quads, or in whole passages of documents; return all if `most` is None."""
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

@@ -76,7 +76,7 @@ def file_ending(name: str, path: str | Path, *endings: str) -> None:
 
 
 def thread_count(name: str, value: int) -> None:
-    """Check that a number of threads is from 1 to 1024; many thousands kill the process without a message."""
+    """Check that a number of threads is from 1 to 1024; with many thousands, the process dies without a message."""
     between(name, value, 1, 1025)
 
 

@@ -15,7 +15,7 @@ _WIDEST_TABLE = 200  # characters
 
 
 def print_table(table: Table) -> None:
-    """Print a table at full width; a narrower terminal wraps its lines."""
+    """Print a table up to 200 characters wide; a narrower terminal wraps its lines."""
     width = console.width
     console.width = max(width, _WIDEST_TABLE)
     try:
@@ -37,7 +37,7 @@ def working(stage: str) -> Iterator[Callable[[str], None]]:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration in seconds, minutes or hours."""
+    """Format a duration in seconds below 90 s, in minutes below 90 min, otherwise in hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
@@ -45,7 +45,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """Format a number of bytes in GB or MB if it is at least 1.5 of them, otherwise in kB."""
+    """Format a number of bytes in GB from 1.5 GB on, in MB from 1.5 MB on, otherwise in kB."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if count >= 1.5 * size:
             return f"{count / size:.1f} {unit}" if count < 10 * size else f"{count / size:,.0f} {unit}"

@@ -247,7 +247,7 @@ def locked_directory(directory: Path) -> Iterator[None]:
     """
     with _os_errors_as_user_errors(directory):
         _nearest_folder(directory)
-        fresh = _missing_folders(directory)
+        fresh = [folder for folder in (directory, *directory.parents) if not folder.exists()]  # innermost first
         handle = _locked_file(directory)
     try:
         with _os_errors_as_user_errors(directory):
@@ -374,11 +374,6 @@ def _nearest_folder(folder: Path) -> Path:
     if not there.is_dir():
         raise UserError(f"{folder}: cannot be written ({there} is {_kind(there)}); name a folder")
     return there
-
-
-def _missing_folders(folder: Path) -> list[Path]:
-    """Return the folder and its parents that do not exist yet, innermost first."""
-    return [one for one in (folder, *folder.parents) if not one.exists()]
 
 
 def _kind(path: Path) -> str:

@@ -42,6 +42,8 @@ class TrainedControls:
 def controls(settings: TrainedControls) -> dict[str, Control | None]:
     """Train the requested controls if necessary, measure them, and write `controls/controls.json` in the run directory.
 
+    For a split other than `test`, the file is `controls_<split>.json`. Earlier results of other controls are kept.
+
     Returns:
         The controls in the file by name; None for a control that has never been trained.
 

@@ -144,7 +144,10 @@ def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
 
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
-    """Print the languages in which no verdict can be supported, and how user items without `kind` are treated."""
+    """Print what the test items lack for a supported verdict: quads, minimal pairs, enough templates or groups.
+
+    For a user's own items, a note explains how items without the label `kind` are treated.
+    """
     from anaphora.analysis.scores.cells import claim_cells, clusters
     from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
     from anaphora.analysis.scores.statistics import fewest_clusters
@@ -275,7 +278,10 @@ def _terms(data: Data) -> str:
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
-    """Yield the name and value of each given setting of a corpus, `kind` first; a path is cut to its last part."""
+    """Yield the name and value of each setting of a corpus, `kind` first, as text; a path is cut to its last part.
+
+    Settings that are None or an empty list are left out.
+    """
     yield "kind", data.kind
     for one in fields(data):
         value = getattr(data, one.name)

@@ -181,7 +181,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Score the decisions of S runs, (S, W, N, M), with a row of the table for each of the W ways."""
+    """Return the scores of the decisions of S runs, (S, W, N, M), with a row of the table for each of the W ways."""
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {

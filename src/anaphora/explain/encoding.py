@@ -56,7 +56,7 @@ class SentenceQuery:
 
 @dataclass(frozen=True)
 class _EncodedSentence:
-    """Encoded text.
+    """Text encoded for the model.
 
     Attributes:
         row: input of the encoder, with B = 1.

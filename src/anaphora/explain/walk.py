@@ -108,7 +108,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Walkthrough:
-    """Complete walk-through.
+    """Walk-through of an attention computation, step by step.
 
     Attributes:
         name: name for files.

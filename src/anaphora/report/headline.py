@@ -32,7 +32,7 @@ _LONGEST_NAME = 14
 
 
 def headline_table(evidence: Evidence) -> Table:
-    """Return the scores by language and kind of cue, in a table of at most 100 columns without wrapped cells."""
+    """Return the scores by language and kind of cue, in a table of at most 100 characters without wrapped cells."""
     from rich import box
     from rich.table import Table
 

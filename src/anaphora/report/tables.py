@@ -57,7 +57,7 @@ def _lost(knockout: Knockout, edge: str) -> str:
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
-    """Return a table of the chosen head's effects alone, one row per language and kind of cue with such tests."""
+    """Return a table of the causal tests of the single chosen head, one row per language and kind of cue with tests."""
     columns = [
         _("language, cue"),
         _("antecedent’s edge\nvalue-zeroed, points"),

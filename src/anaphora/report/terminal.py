@@ -192,7 +192,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
 
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
-    """Return median (lowest to highest) of each measure over runs in %; the table fits 100 columns."""
+    """Return a table of the median (lowest to highest) of each measure over runs, in %, at most 100 characters wide."""
     from rich import box
     from rich.table import Table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
@@ -173,8 +172,7 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write the tokenizer and the settings of a run."""
-    # The settings come last: once they exist, the run can be resumed.
+    """Write the tokenizer and then the settings of a run: once the settings exist, the run can be resumed."""
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, stored.dumps(config))
 
@@ -255,8 +253,10 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
         raise UserError(f"{layout.tokenizer}: not the tokenizer that {path.name} was trained with; restore the file")
     state = model.state_dict()
     tied = {"output.linear.weight"} if tied_output else set()
-    if (state.keys() - tied) - arrays.keys() or arrays.keys() - state.keys() or _other_shape(state, arrays):
-        raise UserError(f"{path}: the weights do not match {_config_file(layout)}; {way_out}")
+    of_other_shape = [name for name in state.keys() & arrays.keys() if tuple(state[name].shape) != arrays[name].shape]
+    if (state.keys() - tied) - arrays.keys() or arrays.keys() - state.keys() or of_other_shape:
+        config = layout.config if layout.config.exists() else layout.directory / CONFIG
+        raise UserError(f"{path}: the weights do not match {config}; {way_out}")
     for name, values in arrays.items():
         if values.dtype not in _WEIGHT_TYPES:
             raise UserError(f"{path}: {name} holds numbers of type {values.dtype}, not float32 or float16; {way_out}")
@@ -264,10 +264,6 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
             raise UserError(f"{path}: {name} holds numbers that are not finite; {way_out}")
     weights = {name: torch.from_numpy(values.astype(np.float32, copy=False)) for name, values in arrays.items()}
     model.load_state_dict(weights, strict=False)
-
-
-def _config_file(layout: RunFiles) -> Path:
-    return layout.config if layout.config.exists() else layout.directory / CONFIG
 
 
 def pretrained_run(folder: Path) -> Run:
@@ -289,10 +285,6 @@ def pretrained_run(folder: Path) -> Run:
     model = randomly_initialised(config, imported.tokenizer.size, config.seed)
     load_pretrained(model, folder, imported.rows)
     return Run(results_folder(str(folder)), config, imported.tokenizer, model)
-
-
-def _other_shape(state: Mapping[str, torch.Tensor], arrays: Mapping[str, NDArray[Any]]) -> bool:
-    return any(tuple(state[name].shape) != values.shape for name, values in arrays.items() if name in state)
 
 
 def training_record(directory: Path) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def say_which_run(settings: Any) -> None:
     """Print which run a command opens, since the default differs between commands.
 
     Raises:
-        UserError: the command opens the run inside the package, and this is missing or damaged.
+        UserError: the command opens the run inside the package, which is missing or damaged.
     """
     from anaphora.base.console import say
 

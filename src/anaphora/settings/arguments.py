@@ -40,7 +40,8 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     for slot in dataclasses.fields(typing.cast(Any, schema)):
         if inner_type(schema, slot.name) in VARIANTS and slot.default_factory is not dataclasses.MISSING:
             plain[slot.name] = {"kind": slot.default_factory().kind}
-    for argument in sorted(arguments, key=_depth):  # a variant is chosen before its settings are read
+    # Fewer dots first: a variant is chosen before its settings are read.
+    for argument in sorted(arguments, key=lambda argument: argument.partition("=")[0].count(".")):
         key, equals, value = argument.partition("=")
         if not equals or not key:
             hint = "; only train, demo and study have options of Hydra" if argument.startswith("-") else ""
@@ -73,15 +74,11 @@ def default_groups(command: str) -> dict[str, str | None]:
     return groups
 
 
-def _depth(argument: str) -> int:
-    return argument.partition("=")[0].count(".")
-
-
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
     """Parse a value by the type of its setting: None, a string, a list of strings, or the settings of a variant."""
     hint = inner_type(kind, name)
     if value == "null" and hint is not None:
-        if _is_optional(kind, name):
+        if type(None) in typing.get_args(_type_hints(kind)[name]):
             return None
         raise UserError(f"{key} cannot be null; leave it out to keep its default")
     if hint in VARIANTS or dataclasses.is_dataclass(hint):
@@ -119,10 +116,6 @@ def inner_type(kind: Any, name: str) -> Any:
 @functools.cache
 def _type_hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
-
-
-def _is_optional(kind: Any, name: str) -> bool:
-    return type(None) in typing.get_args(_type_hints(kind)[name])
 
 
 def _chosen(hint: Any, group: dict[str, Any]) -> Any:

@@ -94,7 +94,7 @@ class Task:
 
     @property
     def learns_labels(self) -> bool:
-        """Return whether a loss depends on the labels; that of masked tokens does not."""
+        """Return whether a loss depends on the labels, which the loss on masked tokens does not."""
         return self.prediction.kind != "none" or self.supervision.weight > 0
 
 

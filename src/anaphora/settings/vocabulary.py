@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Vocabulary:
-    """Vocabulary learned from the training split, into whose tokens text is split; the variants are the subclasses."""
+    """Tokens learned from the training split, into which text is split; the variants are the subclasses."""
 
     kind: str = MISSING
 

@@ -92,7 +92,7 @@ _Cuts = dict[str, tuple[str, Sequence[int] | None]]
 
 
 def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
-    """Return whether a run's answers are correct without the edges of each cut, (N,) by name."""
+    """Return the correctness of a run's answers without the edges of each cut, (N,) from 0 to 1, by name of the cut."""
     data = EncodedSplit(examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
     edges, (layers, heads) = token_edges(data), subject.shape

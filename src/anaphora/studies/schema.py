@@ -171,7 +171,7 @@ class Study:
         return list(dict.fromkeys(language for cell in self.cells for language in cell.groups))
 
     def groups_in(self, language: str) -> Iterator[GroupSummary]:
-        """Yield the summaries of all groups of all cells in one language."""
+        """Yield the summaries of all groups of all cells in one language, without pools."""
         for cell in self.cells:
             yield from cell.groups.get(language, {}).values()
 

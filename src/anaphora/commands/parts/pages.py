@@ -210,7 +210,7 @@ def report_run(
     recipe: str | None = None,
     argument: str = "",
 ) -> ReportRun:
-    """Return the data of one run on the page.
+    """Return the content of the report on one run.
 
     Args:
         name: name of the run.

@@ -163,7 +163,7 @@ def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None
 
 @in_language_of_messages
 def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
-    """Print scores of the GAP task, whether the pronoun means each name; names of `runs` are not translated."""
+    """Print a table of scores on GAP, one row per policy; names of `runs` are not translated."""
     table = _empty_table(title, rows[0], ("policy",), padding=(0, 0), pad_edge=False)
     for row in rows:
         cells = [
@@ -215,7 +215,7 @@ _VALUES_OF_COLUMNS = {
 
 
 def value_cell(column: str, value: Any) -> str:
-    """Return a value of a result file as a command's table shows it."""
+    """Return a value of a result file as text for a table; a dash for values that were not measured."""
     if value is None or value != value:  # NaN: not measured
         return NOT_MEASURED
     if isinstance(value, float):

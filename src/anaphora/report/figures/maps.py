@@ -109,7 +109,8 @@ def heat_map_figure(
     axes.set_yticks(centres, labels, fontsize=size)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.set_xticks(centres, [_column_label(label) for label in labels], fontsize=size)
+    upright = ["\n".join(label) if is_chinese(label) else label for label in labels]
+    axes.set_xticks(centres, upright, fontsize=size)
     for index, (row, column) in enumerate(zip(axes.get_yticklabels(), axes.get_xticklabels(), strict=True)):
         column.set(rotation=0 if is_chinese(labels[index]) else 90, linespacing=1.0)
         for tick in (row, column):
@@ -348,10 +349,6 @@ def _draw_verdict_mark(canvas: Axes, left: float, middle: float, right: bool) ->
             [left + x for x in xs], [middle + y for y in ys], linewidth=1.6, solid_capstyle="round",
             color=style.ANTECEDENT if right else style.DISTRACTOR,
         )  # fmt: skip
-
-
-def _column_label(label: str) -> str:
-    return "\n".join(label) if is_chinese(label) else label
 
 
 def _column_label_height(label: str, size: float) -> float:

@@ -138,7 +138,7 @@ class VerdictElement:
     )
 
     def count_of(self, row: GroupVerdict) -> str:
-        """Return how many of a row's rules hold and, if there are any, how many were not checked."""
+        """Return as text how many of a row's rules hold and, if there are any, how many were not checked."""
         results = [rule.passed for rule in row.rules]
         text = {
             ("rules", False): _("{count} of {all} rules hold"),

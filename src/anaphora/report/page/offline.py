@@ -198,7 +198,11 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return the file name suffix of each language: ".zh" for Chinese next to English, otherwise empty."""
+    """Return the file name suffix of each page by language: ".zh" for Chinese if there are both, otherwise empty.
+
+    Args:
+        interface_language: language of the pages, "en" or "zh", or "both".
+    """
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 

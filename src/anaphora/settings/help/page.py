@@ -187,7 +187,7 @@ def default_text(one: dataclasses.Field[Any]) -> str:
 
 
 def comment_on(settings: type[Any], name: str) -> str:
-    """Return the comment that explains a setting, after or above its field in the class that declares it; may be ""."""
+    """Return the comment after or above a setting's field in the class that declares it; "" if there is none."""
     for declaring in settings.__mro__:
         if name in inspect.get_annotations(declaring):
             return _comments(declaring).get(name, "")

@@ -38,7 +38,7 @@ class FeedForward:
         raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
 
     def hidden_features(self, width: int) -> int:
-        """Return the number of hidden features for an encoder of this width."""
+        """Return the number of hidden features for an encoder of this width: `expansion` times as many, at least 1."""
         return max(1, round(width * self.expansion))
 
 

@@ -27,7 +27,7 @@ class StartedRun(Protocol):
     """Interface of a started run, a process or a job on a cluster."""
 
     def is_running(self) -> bool:
-        """Return whether the run has started, not just been queued."""
+        """Return whether the run is at work; False while it is queued and after its end."""
 
     def has_ended(self) -> bool:
         """Return whether the run has ended."""

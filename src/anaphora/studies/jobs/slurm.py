@@ -64,7 +64,7 @@ class ClusterRun:
     train: bool
 
     def is_running(self) -> bool:
-        """Return whether the run has started, not just been queued."""
+        """Return whether the run is at work; False while it is queued and after its end."""
         return bool(self.job.state == "RUNNING")
 
     def has_ended(self) -> bool:

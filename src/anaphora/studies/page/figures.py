@@ -260,7 +260,10 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
 
 
 def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
-    """Set the scale of the x axis: logarithmic for wide ranges, else whole numbers; `panel_width` is in inches."""
+    """Set the scale of the x axis: logarithmic if the positions span a factor of 8, otherwise linear.
+
+    `panel_width` is in inches.
+    """
     if min(positions) > 0 and max(positions) / min(positions) >= 8:
         axes.set_xscale("log", base=2)
         ticks = sorted(set(positions))
@@ -271,7 +274,7 @@ def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) ->
 
 
 def _scale_up(axes: Axes, measure: str, spreads: Sequence[Spread]) -> None:
-    """Set the scale of the y axis: shares from 0 to at least 100 %, other ranges above a factor of 30 logarithmic."""
+    """Set the scale of the y axis: 0 to at least 100 % for shares, logarithmic for other values over a factor of 30."""
     share = is_share(measure)
     low, high = min(spread.lowest for spread in spreads), max(spread.highest for spread in spreads)
     if not share and low > 0 and high / low > 30:

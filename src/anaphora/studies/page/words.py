@@ -201,7 +201,7 @@ def status_text(status: str, error: str) -> str:
 
 
 def value_in(language: str, value: str) -> str:
-    """Return a value with its language; measures of settings have no language."""
+    """Return a value after the name of its language; unchanged for measures of settings, which have no language."""
     if language not in language_names():
         return value
     return _("{spoken} {value}").format(spoken=language_name(language), value=value)
@@ -263,5 +263,5 @@ def axis_names() -> dict[str, str]:
 
 
 def verdict_counts() -> dict[str, str]:
-    """Return the display names of verdicts in a count or a line, by key."""
+    """Return the display names of verdicts within a line of text, by key."""
     return {"holds": _("holds"), "not so": _("not so"), "open": _("open")}

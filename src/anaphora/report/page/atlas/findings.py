@@ -137,7 +137,7 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Return whether the whole interval is above all accuracies of `_others`; False if one is unknown."""
+    """Return whether the 95 % interval is entirely above all accuracies of `_others`; False if one is unknown."""
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 

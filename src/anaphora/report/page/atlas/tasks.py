@@ -29,7 +29,7 @@ _HEAD_SELECTORS = {
 
 
 def mention_type(rows: Rows) -> str:
-    """Return the mention type that sentences report, "pronoun" if the rows have it, otherwise "all"."""
+    """Return the mention type for the sentences of the atlas: "pronoun" if the rows have it, otherwise "all"."""
     return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
 
 

@@ -63,7 +63,7 @@ def verdict_section(run: ReportRun) -> Section:
         ).format(
             metric=label(measure_names(), protocol.metric),
             map=label(map_names(), protocol.map),
-            direction=label(_direction_names(), protocol.direction),
+            direction=label({"pronoun_to_candidate": _("pronoun to candidate")}, protocol.direction),
             split=label(split_names(), protocol.split),
             alpha=protocol.alpha,
             hash=protocol.hash,
@@ -130,11 +130,6 @@ def _head_numbers(cell: CausalCell | None) -> tuple[str, str]:
         format_points(alone.antecedent_points, alone.antecedent_interval),
         format_percent(alone.patch_flips, alone.patch_interval),
     )
-
-
-def _direction_names() -> dict[str, str]:
-    """Return the names of directions of attention, by key."""
-    return {"pronoun_to_candidate": _("pronoun to candidate")}
 
 
 SECTIONS: PlacedSections = {10: verdict_section}
