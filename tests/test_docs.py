@@ -238,7 +238,7 @@ def maker(name: str) -> ModuleType:
 
 
 SETTINGS_OF_RUNS = (
-    *("data", "vocabulary", "batching", "training"),
+    *("data", "vocabulary", "training"),
     *("model.encoder", "model.position", "model.attention", "model.prediction"),
 )
 
