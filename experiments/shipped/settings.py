@@ -47,7 +47,7 @@ class SentenceScores:
     """What the run inside the package makes of the sentences, beside what was released with it."""
 
     run: str = "shipped"  # a run; of another one than `shipped` the scores are only printed and written
-    sentences: str = SENTENCES  # folder with both sets of sentences
+    sentences: str = SENTENCES  # folder with the sets of sentences
     output: str = "outputs/shipped"  # folder for the scores
 
     def __post_init__(self) -> None:
@@ -69,4 +69,4 @@ class Packaging:
     run: str = MISSING  # the run directory
     output: str = "src/anaphora/shipped"  # folder to write, which must not exist yet
     facts: str = "experiments/shipped/release.toml"  # texts, licences and limits, which no run directory holds
-    sentences: str = SENTENCES  # folder with both sets: dev of the first for choices, the second for the scores
+    sentences: str = SENTENCES  # folder with the sets: dev of the first for choices, the third for the scores

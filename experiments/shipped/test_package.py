@@ -26,18 +26,18 @@ texts = [{ name = "Sixty sentences", licence = "CC0" }]
 """
 
 
-def is_in(line: str, language: str, is_second: bool) -> bool:
+def is_in(line: str, language: str, is_test: bool) -> bool:
     row = json.loads(line)
-    return bool(row["language"] == language and (row["split"] == "test") == is_second)
+    return bool(row["language"] == language and (row["split"] == "test") == is_test)
 
 
 @pytest.fixture
 def sentences(table: Path, tmp_path: Path) -> Path:
-    """The table as two sets for each language: the test split, which is all that is measured, is the second set."""
+    """The table as two sets for each language: the test split, which is all that is measured, is the third set."""
     lines = table.read_text(encoding="utf-8").splitlines()
     for language in ("en", "zh"):
-        for name, is_second in ((language, False), (f"second.{language}", True)):
-            chosen = [line for line in lines if is_in(line, language, is_second)]
+        for name, is_test in ((language, False), (f"third.{language}", True)):
+            chosen = [line for line in lines if is_in(line, language, is_test)]
             (tmp_path / f"{name}.jsonl").write_text("\n".join(chosen) + "\n", encoding="utf-8")
     return tmp_path
 
