@@ -116,7 +116,7 @@ def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[
         ({"pronoun": "they"}, "pronoun（'they'）不在文本 'Anna met Emma before she went to the park.' 里"),
         ({"candidates": ["she"]}, "candidates[0]：[21, 24] 与代词 [21, 24] 重叠"),
         ({"cuts": [[0, 0, 1]]}, "cuts：[0, 0, 1] 必须是 4 个整数"),
-        ({"off": [[9, 0]]}, "第 9 层第 0 个头不在 2 层、每层 2 个头之内"),
+        ({"off": [[9, 0]]}, "没有第 9 层第 0 头：模型有 2 层，每层 2 个头"),
         ({"model": "bert", "text": "a " * 1500, "pronoun": None, "candidates": []}, "而 BertModel 最多容纳 64 个"),
     ],
 )
