@@ -10,11 +10,12 @@ from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Spread
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal, measures
+from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_range
 from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
 from anaphora.report.stored import observed_text, stored_sentence
 from anaphora.report.tables import dose_table, freed_table, one_head_table, specificity_table
-from anaphora.report.wording import clauses, control_names, edge_names, kind_groups, label, map_names, scope_names
+from anaphora.report.wording import clauses, control_names, edge_names, label, map_names, scope_names
 
 
 def knockout_section(run: ReportRun) -> Section:

@@ -11,17 +11,16 @@ from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
+from anaphora.report.groups import all_groups, kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_p_value, format_percent
 from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
 from anaphora.report.tables import level_table
 from anaphora.report.wording import (
-    all_groups,
     baseline_names,
     clauses,
     effect_names,
     factor_names,
     head_name,
-    kind_groups,
     label,
     language_name,
     level_names,
