@@ -47,7 +47,8 @@ PACKAGE = ROOT / "src" / "anaphora"
 BESIDE = ("README.md", "README.zh.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PAGES = [ROOT / name for name in BESIDE] + sorted((ROOT / "docs").rglob("*.md"))
 COMMAND = re.compile(r"\.venv/bin/(?:python|torchrun(?: --[\w-]+=\S+)+) ((?:scripts/\w+\.py|-m \w+\.\w+)[^`\n]*)")
-INSTALLED = re.compile(r"(?:^ *|`)anaphora (\w+)( [^`\n]*=[^`\n]*)", re.MULTILINE)
+# A line of its own, or code within a line that sets something; `anaphora gap` alone only names the command.
+INSTALLED = re.compile(r"(?:^ *(?=[^`\n]*$)|`(?=[^`\n]*=))anaphora (\w+)([^`\n]*)", re.MULTILINE)
 TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 
 
