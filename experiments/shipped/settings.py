@@ -63,6 +63,15 @@ class IntroductionSentences:
 
 
 @dataclass(kw_only=True)
+class RunDifference:
+    """Two runs side by side on all test sets of sentences."""
+
+    other: str = MISSING  # the run whose accuracy is subtracted
+    run: str = "shipped"  # the run from which it is subtracted
+    sentences: str = SENTENCES  # folder with the sets of sentences
+
+
+@dataclass(kw_only=True)
 class Packaging:
     """A run as the folder that comes with the package."""
 
