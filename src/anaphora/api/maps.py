@@ -146,7 +146,10 @@ class SentenceAttention:
         return self._ranked(self._positions(attending), self._positions(attended))
 
     def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
-        """Sort all heads by the weight from the words `rows` to the words `columns`, given as indices."""
+        """Sort the heads of attending layers by the weight from words `rows` to words `columns`, largest first.
+
+        Words are given by index. The weight is averaged over the rows and summed over the columns.
+        """
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
         order = np.argsort(-mass.reshape(-1), kind="stable")
@@ -217,7 +220,7 @@ class SentenceAttention:
             Path of the Parquet file.
 
         Raises:
-            UserError: the path does not end in .parquet.
+            UserError: the path does not end in .parquet, or there is a file of items but no Parquet file.
         """
         from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of

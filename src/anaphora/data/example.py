@@ -23,10 +23,10 @@ _LONGEST_NUMBER = 9  # digits of a distance or a place in a text
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Example:
-    """A text with one pronoun, the entities that it may refer to (candidates), and those that it does (antecedents).
+    """A text with one pronoun, the entities to which it may refer (candidates), and the antecedents among them.
 
     Raises:
-        UserError: a field does not fit the text; the message names field, value and what is allowed.
+        UserError: a field is invalid or does not fit the text; the message names field, value and what is allowed.
     """
 
     text: str

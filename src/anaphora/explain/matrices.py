@@ -53,8 +53,8 @@ class Calculation:
         row: index of the row that the steps follow.
         notes: further remarks.
         slips: errata of the published calculation, by step.
-        sentence: sentence of a built-in example for a trained run: text with pronoun and candidates, or with the word
-            to follow.
+        sentence: sentence of a built-in example for a trained run: its text, with pronoun and candidates or with the
+            `word` whose row the steps follow; empty without a sentence.
     """
 
     name: str
@@ -185,7 +185,7 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the index of a row, given its label, in any case, or its index.
+    """Return the index of a row, given its index or its label, whose case is ignored.
 
     Raises:
         UserError: no row has that label or index.

@@ -32,9 +32,10 @@ _BAR_WIDTH = 30
 
 
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
-    """Print the model's answer, if any, and the words and candidates to which the current row attends most.
+    """Print the heading, any answer of the model, and the words and candidates to which the current row attends most.
 
-    Each list has at most `_MAX_WEIGHTS` entries.
+    Each list has at most `_MAX_WEIGHTS` entries, with `digits` decimals. Below an answer stands a remark that the
+    weights do not explain it.
     """
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]

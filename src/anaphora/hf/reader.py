@@ -1,7 +1,7 @@
 """Model of `transformers` for analysis: its tokens, its attention maps, and the attention rows of pronouns.
 
-Models that take their attention from a registered function record the weights there, next to fused kernels. Other
-models run in eager mode if it returns the true weights; otherwise the weights are recorded where they mix values.
+Models that take their attention function from a registry get one that records the weights (`interface`). Other models
+run in eager mode if it returns the true weights; otherwise the weights are recorded where they mix values.
 Interventions edit the operations of the forward pass in all cases. L layers, H heads, T tokens, Q queries.
 """
 
@@ -357,11 +357,12 @@ def open_model(
 
     Args:
         model: path of a folder, name on the hub as "hf://owner/name", or a loaded model.
-        tokenizer: tokenizer of a loaded model; by default, a folder or a model on the hub has its own.
+        tokenizer: tokenizer, which a loaded model needs; by default that of the folder or of the model on the hub.
 
     Raises:
-        UserError: the folder or model does not exist or cannot be loaded (`load_named`), is an adapter of peft, its
-            tokenizer is missing or not a fast one, or its attention maps cannot be read.
+        UserError: the folder or model does not exist or cannot be loaded (`load_named`), is not a model of
+            `transformers`, has an adapter of peft or no encoder of its own, its tokenizer is missing or not a fast one,
+            or its attention maps cannot be read.
     """
     transformers = import_transformers()
     if isinstance(model, str | Path):

@@ -287,7 +287,7 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 
 
 def _bar_name(name: str) -> str:
-    """Return the name of a threshold in a sentence."""
+    """Return the display name of a threshold, for use in a sentence."""
     bars = {
         "all_candidates": _("chance"),
         "random_init": _("the mean of untrained models"),

@@ -67,9 +67,10 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
 
     Information may reach the pronoun directly, by its edges to the candidates in some layer, or by other tokens that
     attend to the candidates. `without_layer_0_accuracy` is the task accuracy if the pronoun cannot attend to the
-    candidates in layer 0, `without_relay_accuracy` if only the pronoun can attend to the candidates, in all layers.
-    `layer_0_candidate_accuracy` is the candidate accuracy of the head in layer 0 that is best on the development split.
-    Every layer has its two measures; `task_accuracy` and `chance` are added for comparison. Only main items count.
+    candidates in layer 0, `without_relay_accuracy` if only the pronoun and the candidates' own tokens can attend to the
+    candidates, in all layers. `layer_0_candidate_accuracy` is the candidate accuracy of the head in layer 0 that is
+    best on the development split. Every layer has its two measures; `task_accuracy` and `chance` are added for
+    comparison. Only main items count.
     """
     main = np.flatnonzero(is_main(headline.measured.examples))
     examples = [headline.measured.examples[item] for item in main]

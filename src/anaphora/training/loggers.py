@@ -109,8 +109,8 @@ def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
 class RunCSVLogger(Logger):
     """Logger that writes every metric to the run's `curves/metrics.csv`, under the TensorBoard tags.
 
-    Unlike Lightning's logger, it writes the file atomically. The file grows by a row every ten steps. A resumed run
-    keeps the rows up to its checkpoint, without the final metrics.
+    Unlike Lightning's logger, it writes the file atomically. The file gets a row every ten steps, and one for
+    each validation. A resumed run keeps the rows up to its checkpoint, without the final metrics.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:

@@ -121,7 +121,7 @@ def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
 
 
 def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision) -> Tensor:
-    """Compute KL(target || row) of the chosen layers and heads in nats, averaged over the items with an antecedent.
+    """Compute KL(target || row) in nats, averaged over the chosen layers and heads and the items with an antecedent.
 
     The target is uniform over the antecedent's tokens; the row is averaged over the pronoun's tokens. The loss is 0 if
     no item has an antecedent.

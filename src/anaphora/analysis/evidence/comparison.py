@@ -102,7 +102,10 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Return whether all runs were scored on the same items of a language; None if a run has no `items_digest`."""
+    """Return whether all runs that have a language were scored on the same items; None if one has no `items_digest`.
+
+    The items differ if the fewest and the most items of a run, `items`, do.
+    """
     if items[0] < items[1]:
         return False
     digests = {run.languages[language].items_digest for run in runs if language in run.languages}

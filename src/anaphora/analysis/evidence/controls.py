@@ -238,8 +238,8 @@ def current(
 ) -> dict[str, Control | None]:
     """Return the stored controls, with None for a control of other weights, items or code than the present ones.
 
-    A printed notice names the outdated controls; those of `FURTHER_CONTROLS` are left out. Files of earlier versions do
-    not record the digests and count as outdated.
+    A printed notice names the outdated controls; of these, the result leaves out those of `FURTHER_CONTROLS`. Controls
+    in files of earlier versions, which do not record the digests, count as outdated.
 
     Args:
         directory: the run directory.

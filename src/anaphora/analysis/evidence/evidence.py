@@ -60,7 +60,10 @@ def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | No
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderFacts:
-    """Kind of values that the encoder's attention mixes, "hidden" or "token"; it limits claims about the heads."""
+    """Values that the encoder's attention mixes: each layer's input ("hidden") or the tokens' embeddings ("token").
+
+    They limit claims about the heads.
+    """
 
     values: str
 

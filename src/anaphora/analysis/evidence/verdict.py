@@ -145,7 +145,10 @@ def _lift(cell: Cell) -> VerdictRow:
 
 
 def _quads(cell: Cell) -> VerdictRow:
-    """Return the rule on quad accuracy, against the baselines' accuracy on single items, an upper limit of theirs."""
+    """Return the rule that quad accuracy must exceed every baseline's accuracy on single items.
+
+    That accuracy is an upper limit of the baseline's own quad accuracy.
+    """
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
     known = {name: value for name, value in listed.items() if value is not None}

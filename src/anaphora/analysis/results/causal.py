@@ -70,7 +70,7 @@ class HeadAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flipped:
-    """Share of correct answers that flip to the answer of the minimal pair's other sentence, with its interval."""
+    """Share of correct answers that flip to the answer of the minimal pair's other sentence; None without pairs."""
 
     flipped: float | None
     interval: Interval | None

@@ -157,7 +157,7 @@ SCORE_COLUMNS = {
 
 
 def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
-    """Return a table with a row per item, layer with attention and head, in this order; columns `SCORE_COLUMNS`.
+    """Return a table with columns `SCORE_COLUMNS`, one row per item, attending layer and head, sorted in this order.
 
     Args:
         scores: scores of N items.

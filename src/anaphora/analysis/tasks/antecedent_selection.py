@@ -94,7 +94,13 @@ class Selections:
         return accuracy
 
     def best(self, field: str, column: str) -> Head:
-        """Return the head with the highest accuracy; in a tie, that of the lowest layer, then the lowest head."""
+        """Return the head with the highest accuracy in a choice set, on the items in one of `FORM_COLUMNS`.
+
+        In a tie, it is the head of the lowest layer, then the lowest head.
+
+        Raises:
+            ValueError: there are no items in the column, or no layer has attention.
+        """
         accuracy = self.accuracy(field, column)
         layer, head = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
         return Head(int(layer), int(head))

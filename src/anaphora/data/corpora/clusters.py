@@ -252,10 +252,11 @@ def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
 
 
 def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return clusters with exclusive ends.
+    """Return the clusters with exclusive ends, from spans with "inclusive" or "exclusive" `ends`.
 
     Raises:
-        UserError: a span is empty or not within the `count` words of its document, or a mention is listed twice.
+        UserError: the clusters are not lists of [start, end], a cluster or span is empty, a span is not within the
+            `count` words of its document, or a mention is listed twice.
     """
     beyond = int(ends == "inclusive")
     allowed = f"0 <= start <= end < {count}" if beyond else f"0 <= start < end <= {count}"

@@ -65,8 +65,8 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 def files(settings: Conll2012) -> dict[str, Path]:
     """Return the files to read, by path relative to `data.path`.
 
-    A single file may have any name. Of a folder, these are the files _conll and .conll, also .gz, whose path names no
-    other language (english, chinese, arabic); if gold files are among them, only those.
+    A single file may have any name. Of a folder, these are the files that end in _conll or .conll, also with .gz, and
+    whose path names no other language (english, chinese, arabic); if gold files are among them, only those.
 
     Raises:
         UserError: the path does not exist, or the folder has no such file.

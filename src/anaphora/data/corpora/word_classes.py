@@ -84,7 +84,7 @@ def word_form(word: str, tags: Sequence[str], language: str) -> str:
 
 
 def is_noun(tags: Sequence[str]) -> bool:
-    """Return whether any of a word's tags is that of a noun, a name or a pronoun."""
+    """Return whether any tag of a Chinese word is that of a noun, name or pronoun; -SHORT tags do not count."""
     return not _NOUN_TAGS.isdisjoint(tags)
 
 

@@ -198,8 +198,8 @@ def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, for a repeated mention of a person.
 
     There is no item if no person of known gender is mentioned twice, a pronoun has the other gender, no other candidate
-    is left, or the case of the new pronoun is unclear. With three people, the candidates are sometimes the two others,
-    so that neither is an antecedent.
+    is left, or the case of the new pronoun is unclear. If there are two or more other candidates, two of them are
+    sometimes offered instead, so that neither is an antecedent.
     """
     text, people = source.text, source.people
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]

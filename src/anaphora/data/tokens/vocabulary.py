@@ -1,7 +1,7 @@
 """Vocabularies of words, characters or subwords, learned from the training split.
 
-All of them split text into the same words, have the special tokens at ids 0 to 4, and report spans in code points of
-the original text.
+All of them split text into the same words, except that WordPiece also separates Chinese characters. They have the
+special tokens at ids 0 to 4, and report spans in code points of the original text.
 """
 
 from __future__ import annotations

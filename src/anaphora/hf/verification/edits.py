@@ -42,12 +42,13 @@ _MOST_WEIGHT = 0.9
 
 @dataclass(frozen=True)
 class _Product:
-    """Matrix product in which one factor may be attention weights, (N, R, K), and the other one values, (N, K, D).
+    """Matrix product that may apply attention weights, (N, R, K), to values, (N, K, D).
 
     Attributes:
         place: location of the product.
-        factor, values: the two factors.
-        turned: whether the weights are the second factor, transposed.
+        factor: the factor that may be weights.
+        values: the other factor.
+        turned: whether the model computes the transposed product, with the weights second; both are stored as above.
     """
 
     place: Place

@@ -1,7 +1,7 @@
-"""Style of all figures: fonts, sizes in inches, and colours.
+"""Style of all figures: fonts with sizes in points, widths in inches, and colours.
 
-Each role has one colour and one marker in all figures; the colours can be told apart with any colour vision deficiency.
-Both colour maps have even steps in OKLab (Ottosson 2020), from near white to dark.
+Each role has one colour in all figures; these colours can be told apart with protanopia, deuteranopia and tritanopia.
+Both colour maps have even steps of lightness in OKLab (Ottosson 2020), from near white to dark.
 """
 
 from __future__ import annotations
@@ -37,7 +37,13 @@ TINY = 6.5
 
 
 def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
-    """Return (steps, 3) sRGB colours in [0, 1], from near white to dark; `hue` is an OKLab hue in degrees."""
+    """Return (steps, 3) sRGB colours in [0, 1], from near white to dark.
+
+    Args:
+        hue: OKLab hue in degrees.
+        chroma: largest OKLab chroma.
+        steps: number of colours.
+    """
     way = np.linspace(0.0, 1.0, steps)
     lightness = 0.985 - 0.63 * way
     colour = chroma * np.sin(np.pi * (0.02 + 0.78 * way))

@@ -57,6 +57,7 @@ _NO_BREAK_SPACE = "\u00a0"
 def tensorboard_tag(measure: str) -> str:
     """Return the tag of a metric: the groups "train" and "validation" become "curves", and "attention" becomes "heads".
 
+    Training losses and all validation metrics keep the group before their name: "train/loss" is "curves/train_loss".
     TensorBoard sorts groups by name and opens the first two, which therefore hold the most important curves.
     """
     group, _, name = measure.partition("/")

@@ -66,9 +66,9 @@ def further_measures(
         - "mas": share of items in which the antecedent has the highest maximum attention score
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
-        - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates: 1 for perfect
-          agreement, 0 for chance. None without a prediction head, or if head and model give one same answer to all
-          items.
+        - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates, with its
+          interval: 1 for perfect agreement, 0 for chance. None without a prediction head, or if all picks and answers
+          are the same candidate.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           most weight in the head; None without `reverse`.
 
