@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from torch.nn import functional
 
-from anaphora.analysis.maps.flow import flow_of_states, rollout_of_states
+from anaphora.analysis.maps.rollout_and_flow import flow_of_states, rollout_of_states
 from anaphora.base.batch import EncoderInput
 from anaphora.base.special_tokens import MASK
 from anaphora.data.batches.batching import evaluation_batches

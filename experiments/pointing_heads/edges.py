@@ -12,16 +12,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.battery import CausalTests
+from anaphora.analysis.causal.battery import CausalTests, knockout_cell
 from anaphora.analysis.causal.causal_tests import testable_items
-from anaphora.analysis.causal.cells import knockout_cell
 from anaphora.analysis.causal.interventions import knockout_edges
-from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
-from anaphora.analysis.causal.outcomes import MATCHED_EDGES
+from anaphora.analysis.causal.language_models import LanguageModelSubject
+from anaphora.analysis.causal.sentence import MATCHED_EDGES
 from anaphora.analysis.evidence.headline import no_progress
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import ranked_heads, score_records
-from anaphora.analysis.tasks.probe import INVERSE_PENALTIES
+from anaphora.analysis.tasks.gap import INVERSE_PENALTIES
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf.language_model import TransformersLanguageModel

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.baselines.accuracy import shortcut_correctness, unfitted_correctness
+from anaphora.analysis.scores.baselines.shortcuts import fit_shortcuts, unfitted_correctness
 from anaphora.analysis.scores.heads import HeadScores, head_accuracy, ranked_heads, score_records, strongest_candidates
 from anaphora.analysis.scores.statistics import permutation_p
 from anaphora.data.example import Example
@@ -86,7 +86,7 @@ def everyday_part(model: TransformersModel, heads: Sequence[Head], examples: Seq
 
 def shortcuts_part(training: Sequence[Example], examples: Sequence[Example]) -> Part:
     """Measure rules of position and shortcuts that are fitted on training items."""
-    shortcuts = shortcut_correctness(training, examples)
+    shortcuts = fit_shortcuts(training, examples)
     left_out = ("chance", "subject", "most_mentioned")  # everyday sentences do not tell candidates apart by these
     return {
         "fitted_on": len(training),

@@ -18,7 +18,7 @@ import numpy as np
 
 import anaphora
 from anaphora.analysis.evidence.storage import read_evidence
-from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
+from anaphora.analysis.scores.baselines.shortcuts import unfitted_correctness
 from anaphora.api import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.corpora.tables import rows

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM
-from anaphora.analysis.tasks.folds import answer_folds, require_same_recipe
+from anaphora.analysis.tasks.cross_validation import answer_folds, require_same_recipe
+from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM
 from anaphora.base.errors import UserError
 from anaphora.commands import train as train_command
 from anaphora.commands.cross_validate import CrossValidation, cross_validate
@@ -106,7 +106,7 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
 def test_a_factor_that_the_items_lack_is_refused_before_the_runs_answer(
     folds: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anaphora.analysis.tasks.folds.predict_for_run", None)
+    monkeypatch.setattr("anaphora.analysis.tasks.cross_validation.predict_for_run", None)
     with pytest.raises(UserError, match=r"by \('colour'\) must be one of the factors"):
         cross_validate(CrossValidation(runs=[str(one) for one in folds], by=["colour"]))
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anaphora.analysis.tasks.answered import MODEL
-from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX, answer_transfer
+from anaphora.analysis.tasks.task_accuracy import MODEL, OWN_FOLDS_SUFFIX, answer_transfer
 from anaphora.base.errors import UserError
 from anaphora.commands.evaluate import Evaluation, evaluate_runs
 from anaphora.data.example import Example
@@ -47,7 +46,7 @@ def test_items_that_the_runs_have_seen_are_left_out(
 def test_a_factor_that_the_items_lack_is_refused_before_the_runs_answer(
     finished: Path, other: OwnExamples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anaphora.analysis.tasks.transfer.answer_transfer", None)
+    monkeypatch.setattr("anaphora.analysis.tasks.task_accuracy.answer_transfer", None)
     for wrong in ({"by": ["colour"]}, {"contrast": "colour"}):
         with pytest.raises(UserError, match=r"\('colour'\) must be one of the factors"):
             evaluate_runs(Evaluation(runs=[str(finished)], data=other, **wrong))

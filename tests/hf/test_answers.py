@@ -5,7 +5,7 @@ import pytest
 from tiny import tiny, tiny_language_model, tokenizer
 
 import anaphora
-from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.causal.language_models import LanguageModelSubject
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.hf.language_model import TransformersLanguageModel

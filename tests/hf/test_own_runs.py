@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import anaphora
-from anaphora.analysis.causal.language_models.of_run import MaskedRun
-from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.causal.language_models import LanguageModelSubject, MaskedRun
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges
 from anaphora.analysis.results.scores import Head
 from anaphora.data.own_sentence import example_from_query

@@ -9,8 +9,8 @@ import pytest
 import torch
 from tiny import tiny, tiny_language_model, tokenizer
 
-from anaphora.analysis.causal.language_models.questions import answerable_questions
-from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.causal.candidate_scoring import answerable_questions
+from anaphora.analysis.causal.language_models import LanguageModelSubject
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError

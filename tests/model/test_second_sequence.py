@@ -11,7 +11,7 @@ from torch import Tensor
 
 from anaphora.analysis.maps.capture import text_maps, whole_maps
 from anaphora.analysis.maps.kinds import pronoun_maps
-from anaphora.analysis.tasks.passages import Passages
+from anaphora.analysis.tasks.antecedent_selection import Passages
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit

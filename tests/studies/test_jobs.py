@@ -30,8 +30,7 @@ from anaphora.settings.vocabulary import WordPiece
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs import runner, slurm
 from anaphora.studies.jobs.progress import StudyProgress, weights_bytes
-from anaphora.studies.jobs.runner import run_with
-from anaphora.studies.jobs.worker import encode_job
+from anaphora.studies.jobs.runner import encode_job, run_with
 from anaphora.studies.plan import Slurm, StudyPlan
 from anaphora.studies.records import MEASURED_FILE, Query, RunRecord, read_record
 from anaphora.studies.summary import summarise

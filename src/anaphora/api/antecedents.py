@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from anaphora.analysis.evidence.headline import Progress, no_progress
 from anaphora.analysis.results.typed_json import table_row
 from anaphora.analysis.tasks.antecedent_selection import (
+    Passages,
     Selections,
     collect_selections,
     has_preceding_antecedent,
     selection_table,
 )
-from anaphora.analysis.tasks.passages import Passages
 from anaphora.api.models import untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import at_least, whole_number

@@ -94,7 +94,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
         UserError: a pronoun is given to a run that predicts labels, the pronoun or its candidates are missing for
             another run, the run does neither, or `by` is unknown.
     """
-    from anaphora.analysis.maps.gradients import integrated_gradients
+    from anaphora.analysis.maps.attribution import integrated_gradients
 
     batch, names = _question(run, text, example)
     measured = integrated_gradients(run.model, batch.to(run.model.device), _STEPS)

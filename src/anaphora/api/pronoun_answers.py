@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.causal.candidate_scoring import LanguageModel, answerable_questions
 from anaphora.analysis.causal.causal_tests import why_unanswered
-from anaphora.analysis.causal.language_models.of_run import MaskedRun, answers_by_masks
-from anaphora.analysis.causal.language_models.questions import LanguageModel, answerable_questions
-from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.causal.language_models import LanguageModelSubject, MaskedRun, answers_by_masks
 from anaphora.analysis.evidence.storage import answer_temperatures
 from anaphora.analysis.maps.capture import log_probabilities
 from anaphora.analysis.scores.calibration import shares_at

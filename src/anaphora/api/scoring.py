@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.causal.causal_tests import NOTHING_TO_ASK, run_subject, testable_items, why_unanswered
-from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.causal.language_models import LanguageModelSubject
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.evidence import Evidence, every_group
 from anaphora.analysis.evidence.exhibits import development_accuracy

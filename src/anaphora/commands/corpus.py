@@ -29,7 +29,7 @@ from anaphora.settings.data import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.analysis.scores.baselines.accuracy import ShortcutAccuracy
+    from anaphora.analysis.scores.baselines.shortcuts import ShortcutAccuracy
     from anaphora.data.corpora.division import ReadingReport
     from anaphora.data.example import Example
     from anaphora.data.store import Corpus
@@ -65,9 +65,8 @@ def corpus(settings: CorpusDescription) -> None:
 def _describe(settings: CorpusDescription) -> None:
     import numpy as np
 
-    from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind
     from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
-    from anaphora.analysis.scores.baselines.stored import shortcut_correctness
+    from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
     from anaphora.base.console import working
     from anaphora.commands.parts.tables import print_shared_items, print_table_of
     from anaphora.data.controlled.describe import corpus_table as describe_table

@@ -37,8 +37,8 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         UserError: the runs are not the folds of one corpus, or a run was trained on items that it would answer.
     """
     from anaphora.analysis.results.typed_json import table_row
-    from anaphora.analysis.tasks.answered import accuracy_table
-    from anaphora.analysis.tasks.folds import answer_folds, check_folds, fold_count
+    from anaphora.analysis.tasks.cross_validation import answer_folds, check_folds, fold_count
+    from anaphora.analysis.tasks.task_accuracy import accuracy_table
     from anaphora.base.console import working
     from anaphora.commands.parts.shared import TableFile, load_runs
     from anaphora.commands.parts.tables import print_answers

@@ -100,7 +100,7 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
     Raises:
         UserError: the runs differ in more than fold and seed, have different tasks, or were trained on all items.
     """
-    from anaphora.analysis.tasks.folds import require_same_recipe
+    from anaphora.analysis.tasks.cross_validation import require_same_recipe
     from anaphora.commands.parts.shared import TableFile, load_runs
 
     table = TableFile.checked(settings.output)
@@ -287,8 +287,12 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
         UserError: a run does not answer pronoun questions, the data are texts, no item is left, or a factor is unknown.
     """
     from anaphora.analysis.results.typed_json import table_row
-    from anaphora.analysis.tasks.answered import accuracy_table, check_factors, require_pronoun_head
-    from anaphora.analysis.tasks.transfer import answer_transfer
+    from anaphora.analysis.tasks.task_accuracy import (
+        accuracy_table,
+        answer_transfer,
+        check_factors,
+        require_pronoun_head,
+    )
     from anaphora.base.console import working
     from anaphora.commands.parts.tables import print_answers
     from anaphora.data.store import load as load_corpus

@@ -156,7 +156,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
     """
     import numpy as np
 
-    from anaphora.analysis.tasks.folds import check_folds, fold_of
+    from anaphora.analysis.tasks.cross_validation import check_folds, fold_of
     from anaphora.analysis.tasks.gap import require_two_names
     from anaphora.data.store import load as load_corpus
     from anaphora.runs.items import corpus_of
@@ -214,7 +214,7 @@ def _require_pronoun_head(run: Run) -> None:
     Raises:
         UserError: it has no prediction head for them.
     """
-    from anaphora.analysis.tasks.answered import require_pronoun_head
+    from anaphora.analysis.tasks.task_accuracy import require_pronoun_head
 
     if isinstance(run.config.task.prediction, NoPrediction):
         raise UserError(
@@ -294,8 +294,13 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
     from anaphora.analysis.maps.capture import capture
     from anaphora.analysis.maps.kinds import candidates_to_pronoun
     from anaphora.analysis.maps.words import mention_mass
-    from anaphora.analysis.tasks.gap import gap_score, gold_decisions, rule_scores
-    from anaphora.analysis.tasks.probe import head_features, out_of_fold_probabilities
+    from anaphora.analysis.tasks.gap import (
+        gap_score,
+        gold_decisions,
+        head_features,
+        out_of_fold_probabilities,
+        rule_scores,
+    )
     from anaphora.data.batches.encoded import EncodedSplit
     from anaphora.data.corpora.division import fold_numbers
 

@@ -19,9 +19,8 @@ from anaphora.settings.run import same_settings
 from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs.progress import StudyProgress
-from anaphora.studies.jobs.runner import LocalProcesses, run_with
+from anaphora.studies.jobs.runner import LocalProcesses, run_with, train_and_measure
 from anaphora.studies.jobs.slurm import Cluster, check_cluster
-from anaphora.studies.jobs.worker import train_and_measure
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
 from anaphora.studies.page.terminal import terminal_report

@@ -11,11 +11,9 @@ import pytest
 from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, silent, tokens_of
 
 from anaphora.analysis.causal import battery
-from anaphora.analysis.causal.battery import CausalTests
+from anaphora.analysis.causal.battery import CausalTests, KnockedOut, knockout_cell
 from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run
-from anaphora.analysis.causal.cells import knockout_cell
-from anaphora.analysis.causal.outcomes import MATCHED_EDGES, KnockedOut
-from anaphora.analysis.causal.sentence import SentenceEdges
+from anaphora.analysis.causal.sentence import MATCHED_EDGES, SentenceEdges
 from anaphora.analysis.causal.subjects import PackedSubject
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord

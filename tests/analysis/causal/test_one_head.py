@@ -70,6 +70,8 @@ def test_points_have_an_interval_in_points_where_templates_are_few() -> None:
     few = [replace(one, factors={**one.factors, "template": f"t{number % 3}"}) for number, one in enumerate(PAIRS)]
     tests = CausalTests(Copier(few, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
     lost = np.arange(len(few)) % 6 < 4
-    points, interval = one_head._points(tests, tests.right * ~lost, np.ones(len(few), dtype=bool))
+    right = tests.right * ~lost
+    by_side = one_head._points_by_side(tests, right, right, np.ones(len(few), dtype=bool))
+    points, interval = by_side["antecedent_points"], by_side["antecedent_interval"]
     assert points == pytest.approx(70)
     assert interval is not None and interval.low < 70 < interval.high <= 100

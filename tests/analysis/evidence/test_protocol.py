@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anaphora.analysis.evidence import verdict
 from anaphora.analysis.evidence.plan import Protocol
-from anaphora.analysis.evidence.protocol import protocol
+from anaphora.analysis.evidence.verdict import protocol
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import HeadScores, score_records

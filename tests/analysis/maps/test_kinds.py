@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.profiler import profile
 
+from anaphora.analysis.maps.attribution import integrated_gradients, value_norms, value_zeroing, weighted_norms
 from anaphora.analysis.maps.capture import capture
-from anaphora.analysis.maps.flow import flow_of_states, flow_of_tokens, rollout_of_states, rollout_of_tokens
-from anaphora.analysis.maps.gradients import integrated_gradients
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, candidates_to_pronoun, pronoun_maps, sentence_maps
-from anaphora.analysis.maps.norms import value_norms, value_zeroing, weighted_norms
+from anaphora.analysis.maps.rollout_and_flow import flow_of_states, flow_of_tokens, rollout_of_states, rollout_of_tokens
 from anaphora.analysis.scores.heads import score_records, strongest_candidates
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
@@ -152,7 +151,7 @@ def test_value_zeroing_is_what_zeroing_the_value_does(
 def test_value_zeroing_does_not_depend_on_how_many_pairs_are_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (layer, _) = working()
     whole = value_zeroing(layer, layer.maps()[0].transpose(0, 1), every_token(9))
-    monkeypatch.setattr("anaphora.analysis.maps.norms.PAIRS", 3)
+    monkeypatch.setattr("anaphora.analysis.maps.attribution.PAIRS", 3)
     torch.testing.assert_close(value_zeroing(layer, layer.maps()[0].transpose(0, 1), every_token(9)), whole)
 
 
@@ -212,7 +211,8 @@ def test_flow_is_the_least_cut_of_the_papers_graph() -> None:
 def test_flow_is_the_same_however_many_problems_are_solved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     maps = random_maps(5, 6)
     together = flow_of_states(maps, 2)
-    monkeypatch.setattr("anaphora.analysis.maps.flow._EDGES_AT_ONCE", 2 * 2 * 6**2)  # two of the fourth layer
+    two_of_the_fourth_layer = 2 * 2 * 6**2
+    monkeypatch.setattr("anaphora.analysis.maps.rollout_and_flow._EDGES_AT_ONCE", two_of_the_fourth_layer)
     np.testing.assert_array_equal(flow_of_states(maps, 2), together)
 
 

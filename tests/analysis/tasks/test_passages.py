@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.maps.capture import whole_maps
-from anaphora.analysis.tasks.passages import Passages
+from anaphora.analysis.tasks.antecedent_selection import Passages
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load

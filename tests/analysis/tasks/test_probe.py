@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anaphora.analysis.tasks.probe import MIN_WEIGHT, head_features, out_of_fold_probabilities
+from anaphora.analysis.tasks.gap import MIN_WEIGHT, head_features, out_of_fold_probabilities
 
 
 def test_features_are_log_weights_of_a_candidate_and_of_the_others() -> None:

@@ -1,41 +1,45 @@
-"""Causal tests of one model: knockout, ablation, patching and dose-response."""
+"""Causal tests of one model: attention knockout, head ablation and dose-response.
+
+N items, L layers, H heads, up to M candidates.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.outcomes import (
-    MATCHED_EDGES,
-    RANDOM_SETS,
-    AblatedTogether,
-    AlignedPatch,
-    Bools,
-    DoseResponse,
-    Floats,
-    KnockedOut,
-    PatternPatch,
-    Progress,
-)
-from anaphora.analysis.causal.sentence import HeadEdges, SentenceEdges
+from anaphora.analysis.causal.sentence import MATCHED_EDGES, HeadEdges, SentenceEdges
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, Subject
 from anaphora.analysis.maps.answers import right_answers, shares_right
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import mention_mass
-from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.causal import (
+    Correlation,
+    CumulativeAblation,
+    Difference,
+    Knockout,
+    KnockoutLoss,
+    SingleAblation,
+)
+from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import clusters, rounded, rounded_interval
 from anaphora.analysis.scores.measures.roles import cue_tokens
-from anaphora.analysis.scores.quads import next_in_minimal_pair
-from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.analysis.scores.statistics import cluster_interval, median_and_spread
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _
 from anaphora.data.example import Example
 
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Progress = Callable[[str], None]
+
+RANDOM_SETS = 5
+"""Number of random sets of heads that each set of best heads is compared with."""
 EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
 """Up to 64 heads, each head is ablated alone and sets of the best heads grow by one. In larger models only the best 16
 are ablated alone, and the sets double in size, because each ablation is a pass over all items."""
@@ -48,8 +52,50 @@ _KNOCKOUT_STAGES = {
 """Progress message for each scope of knockout."""
 
 
+class KnockedOut(NamedTuple):
+    """Outcome of a knockout, by item.
+
+    Attributes:
+        right: correctness of the answers, (N,).
+        mass: removed attention weight, (N,).
+        has_edge: mask of the items with an edge of the kind, (N,).
+    """
+
+    right: Floats
+    mass: Floats
+    has_edge: Bools
+
+
+class AblatedTogether(NamedTuple):
+    """Outcome of ablating a set of heads together.
+
+    Attributes:
+        heads: the ablated heads.
+        right: correctness of the answers, (N,).
+        random: correctness with each random set of equally many heads ablated, (N,).
+    """
+
+    heads: list[Head]
+    right: Floats
+    random: list[Floats]
+
+
+class DoseResponse(NamedTuple):
+    """Scores and knockout costs of E edges, each from a pronoun to a candidate.
+
+    Attributes:
+        item: index of the edge's item, (E,).
+        score: score of the edge in one map, (E,).
+        loss: loss in score of the model's answer when the edge is knocked out, (E,).
+    """
+
+    item: NDArray[np.int64]
+    score: Floats
+    loss: Floats
+
+
 class CausalTests:
-    """The causal tests of one model, with the unedited answers and attention maps that they share.
+    """Causal tests of one model, with the unedited answers and attention maps that all tests need.
 
     Args:
         subject: the model and its N items.
@@ -83,18 +129,17 @@ class CausalTests:
         self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Return each item's correctness: 1 if an antecedent has the highest score, a fraction for ties; (N,)."""
+        """Return the correctness of the answers with the highest scores: (N,), fractions for ties."""
         return shares_right(scores, self.gold)
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
         """Return the mean over the selected items and its interval, clipped to `bounds`; None without items."""
-        chosen = np.flatnonzero(items)
-        if not len(chosen):
+        if not items.any():
             return None, None
-        ends = cluster_interval(values[chosen], [self.clusters[item] for item in chosen], bounds=bounds)
-        return rounded(values[chosen].mean()), rounded_interval(ends)
+        ends = cluster_interval(values[items], self.clusters[items], bounds=bounds)
+        return rounded(values[items].mean()), rounded_interval(ends)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
         """Return the loss of task accuracy over the selected items and its interval; None without items."""
@@ -164,7 +209,7 @@ class CausalTests:
         """
         random = np.random.default_rng(0)
         ablations = []
-        for count in self._counts():
+        for count in self.counts():
             stage = _("causal tests: the best {count} of {heads} heads")
             self.progress(stage.format(count=count, heads=len(self.order)))
             heads = self.order[:count]
@@ -179,55 +224,11 @@ class CausalTests:
             )
         return ablations
 
-    def patch(self) -> PatternPatch:
-        """Patch the pronoun's rows with those of the minimal pair's other sentence, and keep the values.
-
-        The patched heads are sets of the best heads, the head under test, and all heads of its layer.
-        """
-        minimal_pairs = next_in_minimal_pair(self.subject.examples)
-        fit = {item: other for item, other in minimal_pairs.items() if self._fits(item, other)}
-        pairs, skipped = self._mask(fit), self._mask(minimal_pairs.keys() - fit.keys())
-        rows = {item: self.sentences[other].rows for item, other in fit.items()}
-        self.progress(_("causal tests: pattern patch"))
-        siblings = [other for other in self.order if other.layer == self.head.layer]
-        by_count, head, layer = dict[int, Bools](), pairs, pairs
-        if fit:
-            by_count = {count: self._flipped(fit, rows, self.order[:count]) for count in self._counts()}
-            head = by_count[1] if self.order[0] == self.head else self._flipped(fit, rows, [self.head])
-            layer = self._flipped(fit, rows, siblings)
-        return PatternPatch(pairs, skipped, by_count, head, layer, self._aligned_patch(minimal_pairs, siblings))
-
-    def _aligned_patch(self, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
-        """Patch the head and its whole layer between sentences of any lengths, with rows aligned by `lay_over`."""
-        fit = {
-            item: other
-            for item, other in minimal_pairs.items()
-            if self.right[item] == self.right[other] == 1 and self.answers[item] != self.answers[other]
-        }
-        pairs = self._mask(fit)
-        if not fit:
-            return AlignedPatch(pairs, pairs, pairs)
-        tokens = self.subject.tokens
-        rows = {}
-        for item, other in fit.items():
-            lent, queries = self.sentences[other].rows, len(self.sentences[item].pronoun)
-            if lent.shape[2] != queries:  # the pronouns differ in token count: every token gets the mean row
-                lent = lent.mean(axis=2, keepdims=True).repeat(queries, axis=2)
-            rows[item] = lay_over(lent, tokens[other].ids, tokens[item].ids)
-        head, layer = (self._flipped(fit, rows, heads) for heads in ([self.head], siblings))
-        return AlignedPatch(pairs, head, layer)
-
-    def _mask(self, items: Iterable[int]) -> Bools:
+    def mask(self, items: Iterable[int]) -> Bools:
+        """Return a mask of the items with the given indices: (N,)."""
         mask = np.zeros(len(self.right), dtype=bool)
         mask[list(items)] = True
         return mask
-
-    def _flipped(self, fit: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]) -> Bools:
-        """Return a mask of the items in `fit` whose answer becomes that of their partner with patched rows: (N,)."""
-        expected = np.full(len(self.right), -1)
-        expected[list(fit)] = self.answers[list(fit.values())]
-        flipped: Bools = self.subject.patched(heads, rows).argmax(axis=1) == expected
-        return flipped
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
         """Return, for each map, the score of the pronoun's edge to each candidate and the cost of its knockout.
@@ -257,8 +258,8 @@ class CausalTests:
             losses[has_edge, candidate] = (best - after)[has_edge]
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
-    def _counts(self) -> list[int]:
-        """Return the sizes of the sets of best heads: 1 to all, or powers of two and all if there are many heads."""
+    def counts(self) -> list[int]:
+        """Return the sizes of the sets of best heads: from 1 to all heads, or powers of two and all for many heads."""
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
             return list(range(1, every + 1))
@@ -289,23 +290,13 @@ class CausalTests:
         return self._ablated[key]
 
     def _as_many(self, heads: Sequence[Head], random: np.random.Generator) -> list[Head]:
-        """Sample as many heads from each layer as `heads` has there, heads outside `heads` first."""
+        """Return a random set with as many heads in each layer as `heads` has; heads outside `heads` are preferred."""
         chosen: list[Head] = []
         for layer, count in Counter(head.layer for head in heads).items():
             candidates = [head for head in self.all_heads if head.layer == layer]
             shuffled = [candidates[number] for number in random.permutation(len(candidates))]
             chosen += sorted(shuffled, key=lambda head: head in heads)[:count]
         return chosen
-
-    def _fits(self, item: int, other: int) -> bool:
-        """Return True if two sentences have different, correct answers and differ only in one word, token by token."""
-        one, two = self.subject.tokens[item], self.subject.tokens[other]
-        if len(one.ids) != len(two.ids) or self.sentences[item].pronoun != self.sentences[other].pronoun:
-            return False
-        changed = [token for token, (left, right) in enumerate(zip(one.ids, two.ids, strict=True)) if left != right]
-        words = {(one.words[token], two.words[token]) for token in changed}
-        both = self.right[item] == self.right[other] == 1
-        return len(words) == 1 and both and self.answers[item] != self.answers[other]
 
     def _doses(self, losses: Floats, records: Sequence[AttentionRecord]) -> DoseResponse:
         by_example = {record.example: record for record in records}
@@ -328,31 +319,68 @@ def has_antecedent_and_distractor(example: Example) -> bool:
     return 0 < len(example.antecedents) < len(example.candidates)
 
 
-def lay_over(rows: NDArray[np.float32], source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32]:
-    """Map attention rows from the tokens of one sentence to those of another, which may differ in length.
+def knockout_cell(
+    tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut | None]], items: Bools
+) -> dict[str, Knockout]:
+    """Return the accuracy lost by each knockout, by scope and kind of edge, with intervals.
 
-    Common tokens keep their weight. Weight on a span of the source that the target replaces is distributed equally
-    over the replacement; weight on a deleted span is distributed over the common tokens in proportion.
-
-    Args:
-        rows: (..., T), each row sums to 1.
-        source, target: token ids of the two sentences, of length T and S.
-
-    Returns:
-        (..., S), each row sums to 1, unless it has weight on deleted tokens but none on common tokens.
+    Each loss is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
+    The edge to the antecedent is compared with the most costly matched edge, on the items that have the latter.
     """
-    laid = np.zeros((*rows.shape[:-1], len(target)), dtype=np.float64)
-    kept = np.zeros(len(target), dtype=bool)
-    deleted = np.zeros(rows.shape[:-1], dtype=np.float64)
-    for kind, start, end, first, last in SequenceMatcher(None, source, target, autojunk=False).get_opcodes():
-        if kind == "equal":
-            laid[..., first:last] = rows[..., start:end]
-            kept[first:last] = True
-        elif last > first:
-            laid[..., first:last] = rows[..., start:end].sum(axis=-1, keepdims=True, dtype=np.float64) / (last - first)
-        else:
-            deleted += rows[..., start:end].sum(axis=-1, dtype=np.float64)
-    common = laid[..., kept].sum(axis=-1)
-    share = np.divide(deleted, common, out=np.zeros_like(deleted), where=common > 0)
-    laid[..., kept] *= 1 + share[..., None]
-    return laid.astype(np.float32)
+    cell: dict[str, Knockout] = {}
+    for scope, kinds in knocked.items():
+        gold = kinds["gold"]
+        matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
+        assert gold is not None
+        # Items without a matched edge are left out; otherwise they would count as zero loss.
+        compared = [(done, items & done.has_edge) for done in matched if (items & done.has_edge).any()]
+        differences = [tests.mean(done.right - gold.right, shared) for done, shared in compared]
+        losses = [float((tests.right - done.right)[shared].mean()) for done, shared in compared]
+        value, interval = differences[int(np.argmax(losses))] if losses else (None, None)
+        cell[scope] = Knockout(
+            gold_minus_matched=Difference(value=value, interval=interval),
+            edges={kind: _loss(tests, done, items) for kind, done in kinds.items()},
+        )
+    return cell
+
+
+def _loss(tests: CausalTests, done: KnockedOut | None, items: Bools) -> KnockoutLoss:
+    if done is None or not (cut := items & done.has_edge).any():
+        return KnockoutLoss(items=0, drop=None, interval=None, mass_removed=None)
+    drop, interval = tests.drop(done.right, cut)
+    mass_removed = rounded(done.mass[cut].mean())
+    return KnockoutLoss(items=int(cut.sum()), drop=drop, interval=interval, mass_removed=mass_removed)
+
+
+def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items: Bools) -> SingleAblation:
+    """Return the task accuracy lost with one head ablated, from the correctness `right` of the answers, (N,)."""
+    drop, interval = tests.drop(right, items)
+    return SingleAblation(layer=head.layer, head=head.head, mode=mode, drop=drop, interval=interval)
+
+
+def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
+    """Return the accuracy lost with the best heads ablated, and with each random set of as many heads, if any."""
+    before = tests.right[items].mean()
+    spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
+    return CumulativeAblation(
+        k=len(step.heads),
+        heads=tuple((head.layer, head.head) for head in step.heads),
+        drop=rounded(before - step.right[items].mean()),
+        random=spread and Spread(*(round(value, 6) for value in vars(spread).values())),
+    )
+
+
+def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
+    """Return Spearman's correlation of edge score and cost of knockout; None without edges or if one is constant."""
+    here = items[doses.item]
+    item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
+    if len(score) < 2 or score.min() == score.max() or loss.min() == loss.max():
+        return Correlation(rho=None, interval=None)
+    from scipy import stats  # the import takes a second
+
+    rho = float(stats.spearmanr(score, loss).statistic)
+    one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
+    # The influence values have the mean rho, and to first order rho varies as their mean does.
+    influence = one * two - rho * (one**2 + two**2) / 2 + rho
+    ends = cluster_interval(influence, tests.clusters[item], bounds=(-1, 1))
+    return Correlation(rho=rounded(rho), interval=rounded_interval(ends))

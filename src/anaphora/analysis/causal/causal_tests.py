@@ -1,4 +1,4 @@
-"""Causal tests: a model's answers with edges knocked out, heads ablated and attention rows patched.
+"""Causal tests of runs and other subjects: knockout of edges, ablation of heads, patching of attention rows.
 
 N items, L layers, H heads, up to M candidates, Q tokens of the pronoun, T tokens of a sentence. A *drop* is the loss
 of task accuracy: 0.3 is 30 percentage points. Intervals are 95 % bootstrap intervals over templates.
@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anaphora.analysis.causal.battery import CausalTests, has_antecedent_and_distractor
-from anaphora.analysis.causal.cells import cumulative_cell, dose_response_cell, knockout_cell, patch_cell, single_cell
-from anaphora.analysis.causal.language_models.of_run import MaskedRun, answers_by_masks
-from anaphora.analysis.causal.language_models.subject import LanguageModelSubject
+from anaphora.analysis.causal.battery import (
+    Bools,
+    CausalTests,
+    Progress,
+    cumulative_cell,
+    dose_response_cell,
+    has_antecedent_and_distractor,
+    knockout_cell,
+    single_cell,
+)
+from anaphora.analysis.causal.language_models import LanguageModelSubject, MaskedRun, answers_by_masks
 from anaphora.analysis.causal.one_head import head_level_cell, one_head
-from anaphora.analysis.causal.outcomes import Bools, Progress
+from anaphora.analysis.causal.patching import patch_cell, pattern_patch
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
 from anaphora.analysis.maps.capture import answers_pronouns, no_pronoun_answers
 from anaphora.analysis.maps.record import AttentionRecord
@@ -79,7 +86,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
     in_order = [Head(layer, number) for layer in range(layers) for number in range(heads)]
     tests = CausalTests(subject, head, in_order, lambda _: None)
     zeroed = {"value_zeroing": tests.zeroed("gold", [head]), "value_zeroing_others": tests.zeroed("other_keys", [head])}
-    patch, alone = tests.patch(), one_head(tests)
+    patch, alone = pattern_patch(tests), one_head(tests)
     return {
         language: {name: head_level_cell(tests, zeroed, patch, alone, items) for name, items in named.items()}
         for language, named in by_language_and_kind(by(subject.examples)).items()
@@ -141,7 +148,7 @@ def causal_tests(
     tests = CausalTests(subject, head, order, progress)
     knocked = tests.knockout()
     single, cumulative = tests.single(), tests.cumulative()
-    patch, alone = tests.patch(), one_head(tests)
+    patch, alone = pattern_patch(tests), one_head(tests)
     doses = tests.dose_response(records_by_map or {})
 
     def cell(items: Bools) -> CausalCell:

@@ -23,7 +23,7 @@ from anaphora.model.mixer import AttentionContext, Edit
 FlatEdges = tuple[Tensor, Tensor]
 """Flat positions of the queries and of the keys of E edges, (E,) each."""
 Intervention = Mapping[int, Edit]
-"""Edits by index of the layer."""
+"""Edits by layer index."""
 PROJECTIONS = ("query", "key", "value")
 
 
@@ -121,7 +121,7 @@ def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractCont
 
 
 class ActivationRecorder(Edit):
-    """An edit that changes nothing and records the last forward pass.
+    """Edit that records the activations of the last forward pass and changes nothing.
 
     Attributes:
         recorded_weights: attention weights, (B, H, T, T).
@@ -154,7 +154,7 @@ class _Permutation(Edit):
 
 
 def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Tensor:
-    """Return a random order of the tokens within each sentence: (B, T) segment numbers -> (B, T) column indices."""
+    """Return a random permutation of the tokens within each sentence: (B, T) segments -> (B, T) column indices."""
     keys = segments + 0.999 * torch.rand(segments.shape, generator=draw).to(segments.device)
     order = torch.empty_like(segments)
     return order.scatter(1, segments.argsort(dim=1, stable=True), keys.argsort(dim=1))

@@ -1,4 +1,4 @@
-"""Causal tests of a single head: removal of equal weights, exchange of two names, redistribution of freed weight.
+"""Causal tests of one head: removal of equal weights, exchange of two weights, redistribution of freed weight.
 
 N items, Q tokens of the pronoun, T tokens of a sentence.
 """
@@ -6,18 +6,16 @@ N items, Q tokens of the pronoun, T tokens of a sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.battery import CausalTests
-from anaphora.analysis.causal.cells import aligned_patch_cell
-from anaphora.analysis.causal.outcomes import Bools, Floats, KnockedOut, PatternPatch
+from anaphora.analysis.causal.battery import Bools, CausalTests, Floats, KnockedOut
+from anaphora.analysis.causal.patching import PatternPatch, aligned_patch_cell
 from anaphora.analysis.causal.sentence import SentenceEdges
 from anaphora.analysis.causal.subjects import Scores
 from anaphora.analysis.results.causal import HeadLevel, RemovedMass
-from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import rounded
 from anaphora.base.locale.translation import _
 
@@ -47,7 +45,7 @@ class Dose(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Outcome of exchanging the weights on two names: masks of tested items and of flipped answers, (N,) each."""
+    """Outcome of exchanging the weights on two names: mask of the tested items, and of the flipped answers, (N,)."""
 
     items: Bools
     flipped: Bools
@@ -58,7 +56,7 @@ class OneHead(NamedTuple):
 
     doses: list[Dose]
     exchange: Exchange
-    freed: dict[str, Floats]  # share of the freed weight that each of `KEYS` receives, (N,); NaN if no weight is left
+    freed: dict[str, Floats]  # share of the freed weight that each of `KEYS` gets, (N,); NaN if no other key has weight
 
 
 def one_head(tests: CausalTests) -> OneHead:
@@ -73,45 +71,44 @@ def head_level_cell(
     """Return the effects of one head's edge to the antecedent, of its other edges and of its whole row."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
     assert antecedent is not None and others is not None
-    antecedent_points, antecedent_interval = _points(tests, antecedent.right, items)
-    other_edges_points, other_edges_interval = _points(tests, others.right, items)
     patched = aligned_patch_cell(tests, patch.aligned, items)
     exchanged = items & alone.exchange.items
     exchange_flips, exchange_interval = tests.mean(alone.exchange.flipped.astype(np.float64), exchanged)
     left = items & np.isfinite(alone.freed["cue"])
     return HeadLevel(
         items=int(items.sum()),
-        antecedent_points=antecedent_points,
-        antecedent_interval=antecedent_interval,
-        other_edges_points=other_edges_points,
-        other_edges_interval=other_edges_interval,
+        **_points_by_side(tests, antecedent.right, others.right, items),
         pairs=patched.pairs,
         patch_flips=patched.head.flipped,
         patch_interval=patched.head.interval,
         exchange_items=int(exchanged.sum()),
         exchange_flips=exchange_flips,
         exchange_interval=exchange_interval,
-        doses=tuple(_removed_mass(tests, dose, items & dose.items) for dose in alone.doses),
+        doses=tuple(
+            RemovedMass(
+                mass=dose.mass,
+                items=int((items & dose.items).sum()),
+                **_points_by_side(tests, dose.antecedent, dose.other_edges, items & dose.items),
+            )
+            for dose in alone.doses
+        ),
         freed_mass={name: rounded(shares[left].mean()) if left.any() else None for name, shares in alone.freed.items()},
     )
 
 
-def _removed_mass(tests: CausalTests, dose: Dose, items: Bools) -> RemovedMass:
-    antecedent_points, antecedent_interval = _points(tests, dose.antecedent, items)
-    other_edges_points, other_edges_interval = _points(tests, dose.other_edges, items)
-    return RemovedMass(
-        mass=dose.mass,
-        items=int(items.sum()),
-        antecedent_points=antecedent_points,
-        antecedent_interval=antecedent_interval,
-        other_edges_points=other_edges_points,
-        other_edges_interval=other_edges_interval,
-    )
+def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
+    """Return the loss of task accuracy in percentage points and its interval, as fields of `HeadLevel`.
 
-
-def _points(tests: CausalTests, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-    """Return the loss of task accuracy in percentage points and its interval; None without selected items."""
-    return tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
+    Args:
+        tests: the causal tests.
+        antecedent, other_edges: correctness after an intervention on the antecedent's edge, or on all others, (N,).
+        items: mask of the items over which the losses are averaged, (N,).
+    """
+    points: dict[str, Any] = {}
+    for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
+        loss = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
+        points[f"{side}_points"], points[f"{side}_interval"] = loss
+    return points
 
 
 def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:
@@ -120,7 +117,7 @@ def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:
 
 
 def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
-    """Return the scores with the head's rows replaced by `rows`; items without an entry are not edited."""
+    """Return the scores with the head's rows of the items in `rows` replaced."""
     whole = {}
     for item, row in rows.items():
         whole[item] = tests.sentences[item].rows.copy()
@@ -129,7 +126,7 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
 
 
 def _dose(tests: CausalTests, mass: float) -> Dose:
-    """Remove weight from the antecedent's edge or from the other edges; as in value-zeroing, the rest does not grow."""
+    """Remove weight from the antecedent's edge or from all other edges; the remaining weights do not change."""
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
         row = _row(tests, sentence)
@@ -141,10 +138,8 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
             continue
         for name, keys in on_each.items():
             lighter[name][item] = np.where(keys, row * np.float32(1 - mass / on_side[name]), row)
-    items = np.zeros(len(tests.sentences), dtype=bool)
-    items[list(lighter["antecedent"])] = True
     right = {name: tests.is_right(_scores(tests, rows)) for name, rows in lighter.items()}
-    return Dose(mass, items, right["antecedent"], right["other_edges"])
+    return Dose(mass, tests.mask(lighter["antecedent"]), right["antecedent"], right["other_edges"])
 
 
 def _exchange(tests: CausalTests) -> Exchange:
@@ -175,7 +170,10 @@ def _exchange(tests: CausalTests) -> Exchange:
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
-    """Return each part's share of the weight freed by a knockout; softmax distributes it in proportion to the rest."""
+    """Return each part's share of the weight that a knockout of the antecedent's edge frees, by name: (N,).
+
+    Softmax distributes the freed weight in proportion to the remaining weights.
+    """
     shares = {name: np.full(len(tests.sentences), np.nan) for name in KEYS}
     for item, (sentence, tokens) in enumerate(zip(tests.sentences, tests.subject.tokens, strict=True)):
         weights = _row(tests, sentence).mean(axis=0).astype(np.float64)

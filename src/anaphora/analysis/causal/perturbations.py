@@ -1,4 +1,4 @@
-"""Test-time controls: accuracy of the trained model on sentences without the decisive words.
+"""Perturbed inputs: accuracy of a trained model on sentences without the words that decide the answer.
 
 Accuracy that remains when the cue is masked does not depend on the cue.
 """
@@ -83,7 +83,7 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
                 items=int(chosen.sum()),
                 task_accuracy=rounded(task[chosen].mean()),
                 candidate_accuracy=rounded(right[chosen].mean()),
-                interval=bootstrap_interval(right[chosen], [labels[item] for item in np.flatnonzero(chosen)], (0, 1)),
+                interval=bootstrap_interval(right[chosen], labels[chosen], (0, 1)),
                 chance=rounded(scores.chance[chosen].mean()),
             ),
         )
@@ -92,7 +92,7 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
 
 
 def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
-    """Return the items' token ids with [MASK] for the words that a perturbation hides: N lists of unchanged length."""
+    """Return the token ids of each item, with [MASK] for the words that a perturbation hides."""
     cues = cue_tokens(data.examples, [tokens.spans for tokens in data.tokens])
     ids = []
     for item, tokens in enumerate(data.tokens):
@@ -109,9 +109,9 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
 
 
 def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
-    """Return the items' token ids with other names for the candidates: N lists of unchanged length.
+    """Return the token ids of each item, with each candidate's name replaced by one with equally many tokens.
 
-    A name stays if the language has no unused name with as many tokens.
+    A name stays if the language has no unused name of this length.
     """
     mentions_of = [
         [[tokens.covering(span) for span in mentions] for mentions in example.candidates]
@@ -145,7 +145,7 @@ def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
 def _replacement_names(
     names: Sequence[tuple[int, ...]], language: str, pools: dict[tuple[str, int], set[tuple[int, ...]]], group: str
 ) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return a replacement with as many tokens for each name of a group, all different and none from the group."""
+    """Return a replacement with equally many tokens for each name of a group, unused by the group where possible."""
     draw = random.Random(f"{group}/names")
     taken = set(names)
     chosen = {}

@@ -13,9 +13,25 @@ from anaphora.analysis.results.scores import Head
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 
+MATCHED_EDGES = ("matched_query", "matched_heads", "matched_distance")
+"""Control edges for the pronoun's edge to its antecedent, with equally many keys. Special tokens and the query itself
+are never keys.
+
+matched_query: in each head, the strongest edge of another word of the sentence.
+matched_heads: the pronoun's strongest edge to words other than the candidates and the cue, in the heads outside the
+scope where this edge is strongest. As many heads are taken as the scope has.
+matched_distance: in the heads of the scope, the pronoun's edge to such words as far from it as the antecedent.
+"""
+
 
 class HeadEdges(NamedTuple):
-    """Edges of one item in one head, from every query to every key; `mass` is their weight per query, averaged."""
+    """Edges of one item in one head, from every query token to every key token.
+
+    Attributes:
+        head: the head.
+        queries, keys: token indices.
+        mass: weight on all keys, averaged over the queries.
+    """
 
     head: Head
     queries: Sequence[int]
@@ -25,7 +41,7 @@ class HeadEdges(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SentenceEdges:
-    """Token indices and attention weights from which an item's edges are selected.
+    """Token indices and attention weights of one item, from which its edges are selected.
 
     Attributes:
         pronoun: token indices of the pronoun.
@@ -33,7 +49,7 @@ class SentenceEdges:
         antecedents: token indices of all antecedents.
         distractors: token indices of each distractor.
         cue: token indices of the words that differ within the minimal pair; empty if the pronoun is the cue.
-        free: indices of attended words and punctuation marks other than the pronoun, the candidates and the cue.
+        free: token indices of attended words and punctuation marks outside the pronoun, the candidates and the cue.
         rows: attention rows of the pronoun's tokens, (L, H, Q, T).
         attended: indices of the tokens that the pronoun attends to in any head.
         elsewhere: index of the query, other than the pronoun, with the largest total weight on its K strongest keys,

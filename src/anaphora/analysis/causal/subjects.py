@@ -52,7 +52,7 @@ Scores = NDArray[np.float64]
 
 
 class Subject(Protocol):
-    """A model and the N items on which it is tested: the interface that the causal tests need.
+    """Interface of a model and the N items on which the causal tests run it.
 
     Implement these methods to test another model. Token indices count from 0 in each item's sentence. A method that
     returns scores runs the model on all items and leaves the model unchanged.
@@ -105,7 +105,7 @@ uniform: the mean of the values that it may attend to.
 
 
 class EditedSubject(ABC):
-    """Base class of subjects that edit the attention of one batch at a time; batches are numbered from 0."""
+    """Base class of subjects that edit attention batch by batch; batches are numbered from 0."""
 
     examples: Sequence[Example]
     tokens: Sequence[TokenizedText]
@@ -176,7 +176,7 @@ def stretched(outputs: Tensor, count: int) -> Tensor:
 
 
 class PackedSubject(EditedSubject):
-    """A `Subject` made of a `PronounModel`, with its items packed into batches once.
+    """`Subject` that wraps a `PronounModel`, with the items packed into batches.
 
     Args:
         model: the model, in evaluation mode.

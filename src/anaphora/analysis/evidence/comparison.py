@@ -48,7 +48,7 @@ class GroupSpread:
     measures: dict[str, Spread | None]
 
     def to_row(self) -> dict[str, Entry]:
-        """Return the spreads as a row of a CSV file: median, lowest and highest value of each measure."""
+        """Return the group and the median, lowest and highest value of each measure as a row of a table."""
         row: dict[str, Entry] = {"language": self.language, "kind": self.kind, "runs": self.runs}
         row |= {"fewest_items": self.items[0], "most_items": self.items[1], "same_items": self.same_items}
         for name, spread in self.measures.items():
@@ -102,9 +102,12 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Return whether all runs that have a language were scored on the same items; None if one has no `items_digest`.
+    """Return whether all runs with a language were scored on the same items; None if one has no `items_digest`.
 
-    The items differ if the fewest and the most items of a run, `items`, do.
+    Args:
+        runs: the compared runs.
+        language: language of the items.
+        items: smallest and largest number of items in a run.
     """
     if items[0] < items[1]:
         return False
@@ -118,13 +121,13 @@ def _measure(cell: Cell, name: str) -> float | None:
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:
-    """Return the spread over all runs; None if a run lacks the measure."""
+    """Return the spread of a measure over runs; None if the measure of a run is None."""
     known = [float(value) for value in values if value is not None]
     return median_and_spread(known) if len(known) == len(values) else None
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """Return the divergence between the pronoun's rows in the chosen heads of each two runs, by language.
+    """Return the divergence between the pronoun's rows in the chosen heads of each pair of runs, by language.
 
     Args:
         runs: two or more measurements on the same items, by name; only main items count.
@@ -154,14 +157,14 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
                     language=language,
                     items=len(items),
                     divergence=rounded(values.mean()),
-                    interval=bootstrap_interval(values, [labels[item] for item in items]),
+                    interval=bootstrap_interval(values, labels[items]),
                 )
             )
     return rows
 
 
 def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[Head]) -> NDArray[np.float64]:
-    """Return the Jensen-Shannon divergence between the chosen heads' word rows of each two runs, in bits (Lin 1991).
+    """Return the Jensen-Shannon divergence in bits (Lin 1991) between two runs' word rows, for each pair of runs.
 
     Head indices have no common meaning across seeds, so each run is compared in the head that it chose itself.
 

@@ -37,12 +37,19 @@ _NEAR_CHANCE = f"{100 * NEAR_CHANCE:g}"
 
 @dataclass(frozen=True)
 class Expectation:
-    """Expected result of a control: `measures` are near chance for `kinds` of cue."""
+    """Expected result of a control.
+
+    Attributes:
+        measures: measures that should be near chance.
+        kinds: kinds of cue for which they should be.
+        statement: the expectation in words.
+        if_not: conclusion in words if the expectation is not met.
+    """
 
     measures: tuple[str, ...]
     kinds: tuple[str, ...]
     statement: str
-    if_not: str = ""  # conclusion if the expectation is not met
+    if_not: str = ""
 
 
 EXPECTED = {
@@ -159,7 +166,7 @@ def control_config(config: Config, control: str) -> Config:
 
 
 def _masked_tokens_alone(task: Task) -> Task:
-    """Return a task with the masked-LM loss alone; without a masked share of its own it masks 15 %, as BERT does."""
+    """Return a task with only the masked-LM loss; if it masks no tokens, 15 % are masked, as in BERT."""
     return replace(
         task,
         prediction=NoPrediction(),
@@ -213,7 +220,7 @@ def controls_path(directory: Path, split: str) -> Path:
 
 
 def read(directory: Path, split: str) -> dict[str, Control | None]:
-    """Read the results of a run's controls by name; None for those of `CONTROLS` without a result, all without a file.
+    """Return the stored results of a run's controls by name; None for each of `CONTROLS` without a result.
 
     Raises:
         UserError: the file is damaged.
@@ -236,10 +243,10 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
 def current(
     directory: Path, split: str, stored: Mapping[str, Control | None], about: MeasuredOn
 ) -> dict[str, Control | None]:
-    """Return the stored controls, with None for a control of other weights, items or code than the present ones.
+    """Return the stored controls without outdated ones, which were measured on other weights or items or by other code.
 
-    A printed notice names the outdated controls; of these, the result leaves out those of `FURTHER_CONTROLS`. Controls
-    in files of earlier versions, which do not record the digests, count as outdated.
+    An outdated control of `CONTROLS` becomes None, one of `FURTHER_CONTROLS` is left out, and a printed notice names
+    all of them. Controls in files of earlier versions, which do not record the digests, count as outdated.
 
     Args:
         directory: the run directory.
@@ -260,7 +267,7 @@ def current(
 
 
 def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
-    """Read the controls like `read`, but print the error of a damaged file and return None for all of `CONTROLS`."""
+    """Return the result of `read`; if the file is damaged, print the error and return None for each of `CONTROLS`."""
     try:
         return read(directory, split)
     except UserError as error:
@@ -300,7 +307,7 @@ def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:
 
 
 class _Check(NamedTuple):
-    """An accuracy of a control that should be near chance."""
+    """Accuracy of a control that should be near chance, with a name for the report."""
 
     name: str
     accuracy: float

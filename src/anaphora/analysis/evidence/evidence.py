@@ -1,4 +1,4 @@
-"""The evidence on a run, as stored in metrics.json and shown in the report.
+"""Classes of the evidence on a run, as stored in metrics.json and shown in the report.
 
 docs/make_schema.py writes a JSON Schema of these classes. A field of `Evidence` that is None was not measured.
 """
@@ -44,7 +44,7 @@ other, so that knocking out an edge in one head may cost little although the ans
 
 
 def from_rows(compute: Callable[[Measurement], T]) -> T | None:
-    """Return the dataclass field of a measure that is computed from the pronoun's rows and the answers of any model."""
+    """Return the dataclass field of a measure that `compute` derives from a model's pronoun rows and answers."""
     return field(default=None, metadata={"from_rows": compute})
 
 
@@ -60,9 +60,10 @@ def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | No
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderFacts:
-    """Values that the encoder's attention mixes: each layer's input ("hidden") or the tokens' embeddings ("token").
+    """Facts about the encoder that limit claims about its heads.
 
-    They limit claims about the heads.
+    Attributes:
+        values: values that attention mixes: each layer's input ("hidden") or the tokens' embeddings ("token").
     """
 
     values: str
@@ -88,9 +89,12 @@ class ChosenHead:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedProtocol:
-    """The preregistered main measure, with a hash of it, of the verdict's rules and of the run's settings.
+    """Protocol that is fixed before anything is measured.
 
-    `alpha` is the largest corrected p-value that counts as significant.
+    Attributes:
+        metric, map, direction, split: main measure, the map and the direction of its rows, and the reported split.
+        alpha: largest corrected p-value that counts as significant.
+        hash: hash of the protocol, the verdict's rules and the run's settings.
     """
 
     metric: str

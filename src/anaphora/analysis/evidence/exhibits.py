@@ -86,7 +86,7 @@ def example_sentences(
 
 
 def development_accuracy(measurement: Measurement, languages: Collection[str]) -> dict[str, NDArray[np.float64]]:
-    """Return each head's candidate accuracy on the development split, (L, H) for each language with items there."""
+    """Return each head's candidate accuracy on the development split, (L, H), for each language with such items."""
     spoken = np.array([example.language for example in measurement.development.examples], dtype=object)
     return {
         language: head_accuracy(measurement.development.select(spoken == language))
@@ -115,9 +115,9 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """Return a language's first main item on which the head is right, as "right", and the first other, as "wrong".
+    """Return a language's first main item on which the head is right, and the first on which it is wrong.
 
-    A key is missing if there is no such item.
+    Their keys are "right" and "wrong"; a key is missing if there is no such item.
     """
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}

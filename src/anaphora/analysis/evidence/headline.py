@@ -1,4 +1,4 @@
-"""The main result: a head selected on the development split, evaluated on another split and compared with chance."""
+"""Headline result: a head chosen on the development split, measured on another split and compared with chance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anaphora.analysis.maps.answers import Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.baselines.stored import shortcut_correctness
+from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.scores.heads import DROP_REASONS, HeadScores, choose_head, is_main, score_records
 from anaphora.analysis.scores.measures.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
@@ -79,7 +79,7 @@ class Measurement:
         return None if answers is None else answers.candidates[self.measured.kept]
 
     def evidence(self) -> Evidence:
-        """Return the evidence with scores only, without further measures."""
+        """Return the evidence with the scores alone."""
         scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
@@ -127,7 +127,7 @@ class Headline(Measurement):
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
-        """Return the evidence with the scores and facts about the run."""
+        """Return the evidence with the scores and with facts about the run."""
         config = self.run.config
         return replace(
             super().evidence(),
@@ -253,7 +253,7 @@ def score_split(
 def untrained_items(
     development: Sequence[Example], measured: Sequence[Example]
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Return samples of the development and the measured items for untrained models, in whole quads."""
+    """Return samples of the development and the measured items for untrained models, each in whole quads."""
     return sample_quads(development, UNTRAINED_DEVELOPMENT), sample_quads(measured, UNTRAINED_MEASURED)
 
 
@@ -267,7 +267,7 @@ def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
 def untrained_correctness(
     control: Iterable[tuple[HeadScores, HeadScores]], examples: Sequence[Example]
 ) -> NDArray[np.float32]:
-    """Return the correctness of each untrained model's own head, chosen on its development scores.
+    """Return the correctness of the head that each untrained model chooses on its development scores.
 
     Args:
         control: scores of each of R models on development items and on a subset of `examples`.

@@ -1,4 +1,4 @@
-"""Measurement of the evidence on a run, or its reading from metrics.json."""
+"""Measurement of the evidence on a run, unless metrics.json has it already."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.evidence import Evidence, MeasuredOn, Provenance
 from anaphora.analysis.evidence.headline import Headline, Measurement, Progress, measure_headline, no_progress
 from anaphora.analysis.evidence.plan import EvidencePlan, Protocol
-from anaphora.analysis.evidence.protocol import protocol
 from anaphora.analysis.evidence.storage import evidence_to_replace, write_evidence
-from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
+from anaphora.analysis.evidence.verdict import protocol, verdict, verdict_at_head
 from anaphora.analysis.maps.capture import maps_of_each
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to_pronoun, pronoun_maps
 from anaphora.analysis.results.causal import Causal
@@ -44,7 +43,7 @@ because each token costs `INTEGRATION_STEPS` forward and backward passes."""
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """The evidence on a run and the scores behind it.
+    """Evidence on a run, with the scores of all heads.
 
     Attributes:
         headline: scores of all heads.
@@ -100,7 +99,7 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
 
 
 def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance: Provenance) -> Evidence | None:
-    """Return stored evidence with the same protocol and provenance; None without such evidence."""
+    """Return the stored evidence with the present protocol and provenance; None if there is none."""
     fixed = protocol(settings.protocol, settings.split, run.config)
     for place in dict.fromkeys((folder, run.directory, run.files.directory)):
         stored = evidence_to_replace(place, settings.split)
@@ -136,7 +135,7 @@ def _provenance(settings: EvidencePlan, run: Run, splits: EvaluationSplits) -> P
 
 @dataclass(frozen=True, eq=False)
 class MeasuredModel:
-    """A run's model and the items on which further measures run it.
+    """Model of a run, with the items for the measures that need forward passes.
 
     Attributes:
         headline: the head, its scores and the model's answers.

@@ -17,14 +17,12 @@ from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_correctness
 from anaphora.analysis.evidence.measurement import row_evidence
 from anaphora.analysis.evidence.plan import CONTROLS, Protocol
-from anaphora.analysis.evidence.protocol import protocol
-from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
+from anaphora.analysis.evidence.verdict import protocol, verdict, verdict_at_head
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head, existing_head
-from anaphora.analysis.scores.baselines.accuracy import unfitted_correctness
-from anaphora.analysis.scores.baselines.stored import shortcut_correctness
+from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness, unfitted_correctness
 from anaphora.analysis.scores.heads import choose_head, ranked_heads, score_records
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
@@ -128,7 +126,7 @@ def _check_tested_model(subject: Subject, shape: tuple[int, int]) -> None:
 
 
 def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | None) -> Capture:
-    """Return the records and the model's answers as the capture of a run.
+    """Return records and answers as a `Capture`.
 
     Raises:
         UserError: the numbers of answers and records differ, or an answer is not a candidate of its record.

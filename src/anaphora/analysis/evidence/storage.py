@@ -32,7 +32,7 @@ _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),
     *("train_seconds", "reads_candidates", "head_is_supervised", "levels", "encoder"),
 )
-"""Fields of `Evidence` that `Headline.evidence` recomputes each time; `_matches` decides whether other fields stay."""
+"""Fields of `Evidence` that `Headline.evidence` computes; other stored fields stay if `_matches` is true."""
 
 
 def find_head(directory: Path, split: str = "test") -> Head | None:
@@ -117,7 +117,7 @@ def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mappin
 
 
 def stored_head(run: Run, language: str | None = None) -> Head:
-    """Return the head of `chosen_head` after checking that it exists.
+    """Return the head of `chosen_head`, and check that the model has it.
 
     Raises:
         UserError: no head has been chosen yet, the model lacks the head, or the file of the scores is damaged.
@@ -140,7 +140,7 @@ def metrics_path(directory: Path, split: str) -> Path:
 
 
 def read_evidence(directory: Path, split: str) -> Evidence | None:
-    """Read the evidence on a split; None if there is no file.
+    """Return the stored evidence on a split; None if there is no file.
 
     Raises:
         UserError: the file is damaged or of another version.
@@ -152,7 +152,7 @@ def read_evidence(directory: Path, split: str) -> Evidence | None:
 
 
 def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
-    """Read the evidence like `read_evidence`, but print the error of a damaged file and return None."""
+    """Return the stored evidence on a split; None if there is no file, or, with a printed error, if it is damaged."""
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
@@ -235,7 +235,7 @@ def _digest(path: Path) -> str:
 
 
 def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
-    """Return True if stored evidence has the head, weights, items, code and untrained models of the new scores."""
+    """Return True if stored evidence has the same head, digests and number of untrained models as new scores."""
     if stored.provenance is None or stored.provenance.measured_on != headline.measured_on:
         return False
     return (stored.head, stored.untrained_models) == (scores.head, scores.untrained_models)

@@ -1,14 +1,20 @@
-"""The verdict on the claim about a run's head, by the same rules for every run."""
+"""Verdict on the claim about a run's head, by the same rules for every run, and the protocol with its hash."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from anaphora.analysis.evidence import plan as settings
 from anaphora.analysis.evidence.evidence import (
     VERDICT_SCOPE,
     Control,
     Evidence,
+    FixedProtocol,
     Verdict,
     VerdictRow,
     claim_groups,
@@ -20,6 +26,8 @@ from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
 from anaphora.analysis.scores.measures.significance import Significance
 from anaphora.analysis.scores.measures.specificity import Specificity
 from anaphora.base.locale.translation import N_
+from anaphora.settings.run import Config, MovedData
+from anaphora.settings.stored import to_plain
 
 RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
 """Thresholds of rules.toml by section."""
@@ -43,10 +51,10 @@ UNITS = {
     "uniform attention": "share",
     "trained controls": "count",
 }
-"""Unit of each rule's value, as `numbers.format_in_unit` takes it."""
+"""Unit of each rule's value, a unit of `report.numbers.format_in_unit`."""
 
 NONE_TRAINED: dict[str, Control | None] = dict.fromkeys(CONTROLS)
-"""Controls that the verdict requires, none of them trained."""
+"""Controls that the verdict requires, each without a result."""
 
 ALWAYS_FITTED = {"random_init_95", "best_offset"}
 """Baselines that every cell has if untrained models were measured and training items are available."""
@@ -145,9 +153,9 @@ def _lift(cell: Cell) -> VerdictRow:
 
 
 def _quads(cell: Cell) -> VerdictRow:
-    """Return the rule that quad accuracy must exceed every baseline's accuracy on single items.
+    """Return the outcome of the rule that quad accuracy exceeds every baseline's accuracy on single items.
 
-    That accuracy is an upper limit of the baseline's own quad accuracy.
+    The baseline's accuracy on single items is an upper limit of its quad accuracy.
     """
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
@@ -185,9 +193,9 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
 
 
 def _patching(patching: PatternPatching | None) -> VerdictRow:
-    """Return the patching rule on pairs that differ in one word or, without such pairs, on all pairs, aligned.
+    """Return the outcome of the patching rule on pairs that differ in one word or, without such pairs, on all pairs.
 
-    Pairs without an interval come from one template or all have the same outcome, and decide nothing.
+    Without an interval the rule is not decided: all pairs have one template or the same outcome.
     """
     layer = patching.of_layer if patching else None
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
@@ -297,3 +305,33 @@ def _controls(trained: int) -> VerdictRow:
 def near_chance(accuracy: float | None, chance: float | None) -> bool | None:
     """Return True if an accuracy is at most `NEAR_CHANCE` from chance; None if either value is unknown."""
     return None if accuracy is None or chance is None else abs(accuracy - chance) <= NEAR_CHANCE
+
+
+METRIC = "candidate_accuracy"
+"""Main measure: the share of items in which the antecedent is the strongest candidate."""
+MAP = "raw"
+"""Map of the main measure: raw attention weights. Other maps are reported separately."""
+DIRECTION = "pronoun_to_candidate"
+"""Direction of the main measure: the pronoun's row. The other direction is reported separately."""
+
+
+def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> FixedProtocol:
+    """Return the protocol of a report; metric, map and direction are constants.
+
+    The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the verdict's rules and the run's
+    settings as sorted JSON. Paths are left out, so that a copy of a run has the same hash.
+
+    Args:
+        fixed: settings of the protocol.
+        split: the reported split.
+        config: settings of the run, or the name of a model from another library.
+    """
+    unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")
+    parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}
+    run_settings: Any = config
+    if isinstance(config, Config):
+        run_settings = to_plain(replace(config, name=None, output="", resume=None, resume_data=MovedData()))
+    written = json.dumps(
+        {"protocol": parts, "rule": FIXED, "settings": run_settings}, sort_keys=True, ensure_ascii=False
+    )
+    return replace(unhashed, hash=hashlib.sha256(written.encode()).hexdigest()[:16])

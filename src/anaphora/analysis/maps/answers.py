@@ -37,7 +37,7 @@ class Answers:
 
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:
-        """Return answers with their correctness, from the predicted candidates of some examples."""
+        """Return the answers with the given predicted candidates, (N,), and their correctness."""
         right = [is_correct(answer, example) for answer, example in zip(candidates.tolist(), examples, strict=True)]
         return cls(candidates, np.array(right, dtype=np.float64))
 
@@ -50,7 +50,7 @@ class Answers:
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
-        """Concatenate the answers to parts of a split and sort them by item; each part comes with its item indices."""
+        """Concatenate the answers to parts of a split, each with the indices of its items, and sort them by item."""
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
         whole = cls.joined(answers)
@@ -58,7 +58,7 @@ class Answers:
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """Concatenate the answers to several lists of items."""
+        """Concatenate the answers to consecutive parts of the items."""
         return cls(
             np.concatenate([part.candidates for part in parts]), np.concatenate([part.correct for part in parts])
         )
@@ -70,7 +70,7 @@ class Answers:
 
 
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
-    """Return a mask of the right answers, "none of them" last: (N, scores)."""
+    """Return a mask of the right answers, (N, scores), whose last column is "none of them"."""
     right = np.zeros((len(examples), scores), dtype=np.bool_)
     for row, example in zip(right, examples, strict=True):
         row[list(example.antecedents) or [NO_CANDIDATE]] = True
@@ -78,7 +78,7 @@ def right_answers(examples: Sequence[Example], scores: int) -> Bools:
 
 
 def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
-    """Return the share of right answers among each item's highest scores: (N, K) and (N, K) -> (N,)."""
+    """Return the share of right answers among the answers with the highest score: (N, K), (N, K) -> (N,)."""
     highest = scores == scores.max(axis=1, keepdims=True)
     shares: Floats = (highest & right).sum(axis=1) / highest.sum(axis=1)
     return shares
@@ -90,5 +90,5 @@ def is_correct(answer: int, example: Example) -> bool:
 
 
 def correctness(answers: Answers | None, items: int) -> NDArray[np.float64]:
-    """Return `Answers.correct`, (N,); all NaN without answers."""
+    """Return `Answers.correct`, (N,); NaN for all items if there are no answers."""
     return np.full(items, np.nan) if answers is None else answers.correct

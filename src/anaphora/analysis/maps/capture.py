@@ -32,7 +32,7 @@ from anaphora.settings.training import Batching
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """A model's attention rows and answers on a split.
+    """Attention rows and answers of a model on a split.
 
     Attributes:
         records: the N items' attention rows, in the order of the split.
@@ -44,7 +44,7 @@ class Capture:
 
     @property
     def correct(self) -> NDArray[np.float64]:
-        """Return `Answers.correct`, (N,); all NaN without answers."""
+        """Return `Answers.correct`, (N,); NaN for all items if there are no answers."""
         return correctness(self.answers, len(self.records))
 
 
@@ -90,7 +90,7 @@ class CapturedBatch(NamedTuple):
 def captured_batches(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Iterator[CapturedBatch]:
-    """Yield the captured rows and answers batch by batch, items sorted by length.
+    """Yield the captured rows and answers of each batch, shortest items first.
 
     Raises:
         UserError: the model has no attention maps.
@@ -135,7 +135,7 @@ def captured_words(
 def predict_answers(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Answers | None:
-    """Return a model's answers to all items, or None if it answers no pronoun questions; it may lack attention."""
+    """Return a model's answers to all items; None if it answers no pronoun questions. Attention is not needed."""
     if not answers_pronouns(prediction):
         return None
     answers = []
@@ -188,7 +188,7 @@ def task_correctness(
 def _capture_batch(
     model: PronounModel, batch: Batch, prediction: Prediction
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """Return a batch's attention rows (N, L, H, T) and answer scores (N, M + 1), None without pronoun answers."""
+    """Return a batch's rows (N, L, H, T) and answer scores (N, M + 1), or None for the scores without such answers."""
     with torch.inference_mode():
         output = model.forward_with_rows(batch)
         assert output.rows is not None
@@ -205,7 +205,7 @@ def _answer_scores(model: PronounModel, output: EncoderOutput, batch: Batch) -> 
 def whole_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens and the attention maps of one sentence, (L, H, queries, keys).
+    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys).
 
     Raises:
         UserError: the model has no attention maps.
@@ -216,7 +216,7 @@ def whole_maps(
 def maps_of_each(
     model: PronounModel, tokenizer: Tokenizer, examples: list[Example], prediction: Prediction
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-    """Yield the tokens and the attention maps of each sentence, (L, H, queries, keys).
+    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys).
 
     Raises:
         UserError: the model has no attention maps.
@@ -228,7 +228,7 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens and the attention maps of a text without a pronoun question, (L, H, queries, keys).
+    """Return the tokens of a text without a pronoun question and its attention maps, (L, H, queries, keys).
 
     Raises:
         UserError: the model takes the pronoun as a second sequence, or has no attention maps.
@@ -240,7 +240,7 @@ def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[Tok
 
 
 def _first_maps(model: PronounModel, encoder_input: EncoderInput) -> NDArray[np.float32]:
-    """Return the attention maps of the first row of a batch: (L, H, T, T)."""
+    """Return the attention maps of the first sentence of a batch: (L, H, T, T)."""
     layers = model.encoder.maps(encoder_input)
     maps: NDArray[np.float32] = torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
     return maps

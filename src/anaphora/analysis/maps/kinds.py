@@ -1,7 +1,7 @@
 """All kinds of map for the items of a split or for one sentence, and the weights from candidates to the pronoun.
 
-N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. `norms`, `flow` and `gradients` define the
-maps.
+N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. The modules `rollout_and_flow` and
+`attribution` define the maps.
 """
 
 from __future__ import annotations
@@ -14,10 +14,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anaphora.analysis.maps.flow import flow_of_states, flow_of_tokens, rollout_of_states, rollout_of_tokens
-from anaphora.analysis.maps.gradients import INTEGRATION_STEPS, integrated_gradients
-from anaphora.analysis.maps.norms import normalise_rows, value_norms, value_zeroing, weighted_norms
+from anaphora.analysis.maps.attribution import (
+    INTEGRATION_STEPS,
+    integrated_gradients,
+    normalise_rows,
+    value_norms,
+    value_zeroing,
+    weighted_norms,
+)
 from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.maps.rollout_and_flow import flow_of_states, flow_of_tokens, rollout_of_states, rollout_of_tokens
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import evaluation_batches, single_batch
@@ -59,7 +65,7 @@ SINGLE_LAYER_MAPS: dict[str, Callable[[LayerPass, Tensor, Queries], Tensor]] = {
     "norm": _norm,
     "value_zeroing": _value_zeroing,
 }
-"""Maps computed from a single layer: its forward pass, its rows (Q, H, T) and the queries -> (Q, H or 1, T)."""
+"""Functions for the maps that need one layer: (forward pass, rows (Q, H, T), queries) -> rows (Q, H or 1, T)."""
 
 MAX_FLOW_TOKENS = 64
 """Maximum length in tokens for attention flow if it needs a solver (`model.values=hidden`)."""
@@ -101,7 +107,7 @@ def pronoun_maps(
         data: the encoded split.
         batching: settings of the batches, which affect rounding only.
         prediction: settings of the prediction head.
-        names: names of maps in `MAP_GRANULARITY`.
+        names: maps to compute, keys of `MAP_GRANULARITY`.
         longest: maximum length in tokens for flow if it needs a solver; longer texts count as skipped.
         steps: number of points on the path of integrated gradients.
 
@@ -112,7 +118,9 @@ def pronoun_maps(
         UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
             without a prediction head.
     """
-    _check_map_names(names)
+    for name in names:
+        if name not in MAP_GRANULARITY:
+            raise UserError(f"maps ({name!r}) must be one of {', '.join(MAP_GRANULARITY)}")
     weights: dict[str, list[NDArray[np.float32] | None]] = {name: [None] * len(data) for name in names}
     device = model.device
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
@@ -131,12 +139,6 @@ def pronoun_maps(
     return {name: _records(name, weights[name], data) for name in names}
 
 
-def _check_map_names(names: Collection[str]) -> None:
-    for name in names:
-        if name not in MAP_GRANULARITY:
-            raise UserError(f"maps ({name!r}) must be one of {', '.join(MAP_GRANULARITY)}")
-
-
 def _records(name: str, weights_by_item: list[NDArray[np.float32] | None], data: EncodedSplit) -> MapRows:
     rows = MapRows(MAP_GRANULARITY[name], skipped=sum(weights is None for weights in weights_by_item))
     for item, weights in enumerate(weights_by_item):
@@ -152,7 +154,7 @@ def _mixes_tokens(model: PronounModel) -> bool:
 
 
 def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str], longest: int) -> dict[str, Tensor]:
-    """Return a batch's rows in the named maps except integrated gradients, (N, L, H or 1, T) each."""
+    """Return the pronouns' rows of a batch in each named map except integrated gradients: (N, L, H or 1, T)."""
     queries = _query_indices(batch, batch.query_positions)
     tokens = _mixes_tokens(model)
     single_layer: dict[str, list[Tensor]] = {name: [] for name in SINGLE_LAYER_MAPS if name in names}

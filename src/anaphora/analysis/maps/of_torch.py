@@ -48,7 +48,7 @@ def maps_of_layers(
 
 
 def _map_of_layer(number: int, layer: Any, sentence: int, tokens: int | None) -> NDArray[np.float32]:
-    """Return one layer's maps of one sentence, (H, T, T); errors are those of `maps_of_layers`."""
+    """Return the attention maps of one sentence in one layer, (H, T, T); raise the errors of `maps_of_layers`."""
     if not isinstance(layer, Tensor | np.ndarray) or not _is_floating(layer):
         kind = layer.dtype if isinstance(layer, Tensor | np.ndarray) else type(layer).__name__
         raise UserError(
@@ -115,7 +115,10 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _asking_for_weights(encoder: nn.TransformerEncoder, kept: list[Tensor]) -> Iterator[None]:
-    """Make each layer's attention return the weights of every head, with the fused path disabled."""
+    """Append each layer's attention weights, (B, H, T, T), to `kept` inside the `with` block.
+
+    Torch's fused path, which returns no weights, is disabled meanwhile.
+    """
 
     def ask(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return arguments, {**named, "need_weights": True, "average_attn_weights": False}

@@ -31,7 +31,7 @@ class AttentionRecord:
         words: word indices of the T tokens, never decreasing; -1 marks a special token.
         weights: attention rows averaged over the pronoun's tokens, (L, H, T). Each row sums to 1, or is all 0 for an
             ablated head and for a layer without attention.
-        special: names of the special tokens in the vocabulary, in order; () if unknown.
+        special: names of the special tokens, such as [CLS], in the order of the tokens; () if unknown.
         tolerance: maximum distance of a row's sum from 1, which depends on the model's precision.
 
     Raises:
@@ -179,7 +179,7 @@ def _floating_array(weights: Any) -> NDArray[Any]:
 
 
 def _without_torch(weights: Any) -> Any:
-    """Replace torch tensors, also those with gradients or on a device, by arrays; half precision by float32."""
+    """Convert torch tensors on any device, with or without gradients, to arrays, and half precision to float32."""
     if isinstance(weights, list | tuple):
         return [_without_torch(one) for one in weights]
     if not hasattr(weights, "detach"):

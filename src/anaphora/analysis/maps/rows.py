@@ -44,7 +44,7 @@ _PART = 1024  # rows of a table that is written at once
 
 @dataclass(frozen=True, eq=False)
 class QueryRow:
-    """The attention of one query word in every layer and head.
+    """Attention rows of one query word, in every layer and head.
 
     Attributes:
         item: index of the word's text.
@@ -60,7 +60,7 @@ class QueryRow:
 
     @classmethod
     def of_record(cls, item: int, record: AttentionRecord) -> QueryRow:
-        """Return the pronoun's attention of an item as a row of the table."""
+        """Return the attention rows of an item's pronoun."""
         return cls(item, record.example.pronoun, record.spans, record.weights)
 
 
@@ -86,7 +86,7 @@ class RowWriter:
 
 @contextmanager
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[RowWriter]:
-    """Open a file of attention rows and a file of their items, `<stem>_items.jsonl`, which appear after the block.
+    """Open a file of attention rows and a file of their items, `<stem>_items.jsonl`; both appear when the block ends.
 
     Args:
         path: path of the rows. They are written last, so that the items exist if the rows do.
@@ -165,7 +165,7 @@ def attention_table(rows: Sequence[QueryRow]) -> pyarrow.Table:
 
 
 def _scaled(weights: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArray[np.float32]]:
-    """Return weights as shares of their row's largest weight, and that weight: (L, H, T) -> (L, H, T), (L, H)."""
+    """Return weights divided by their row's largest weight, and the largest weights: (L, H, T) -> (L, H, T), (L, H)."""
     scales = weights.max(axis=2).astype(np.float32)
     shares = np.divide(weights, scales[..., None], out=np.zeros_like(weights), where=scales[..., None] > 0)
     return shares.astype(np.float16), scales

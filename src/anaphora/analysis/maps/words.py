@@ -41,7 +41,7 @@ def attending_layers(weights: NDArray[np.float32]) -> list[int]:
 
 
 def word_weights(record: AttentionRecord) -> WordRow:
-    """Sum a record's weights over the tokens of each word; each special token keeps its own column."""
+    """Sum a record's weights over the tokens of each word; each special token has a column of its own."""
     columns = word_columns(record.words)
     spans: list[Span] = [(0, 0)] * (max(columns) + 1)
     for column, (start, end) in zip(columns, record.spans, strict=True):
@@ -53,7 +53,7 @@ def word_weights(record: AttentionRecord) -> WordRow:
 
 
 def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
-    """Return the words or tokens as written in the text, special tokens by name, or as `SPECIAL` without a name."""
+    """Return the text of each span; empty spans get the names in `special`, in order, and `SPECIAL` after the last."""
     names = iter(special)
     return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
 
@@ -138,7 +138,7 @@ def _share_matrix(record: AttentionRecord) -> NDArray[np.float64]:
 
 
 def word_columns(words: Sequence[int]) -> list[int]:
-    """Return each token's column: words and special tokens, numbered by first appearance."""
+    """Return each token's column in a word map; words and special tokens are numbered by first occurrence."""
     columns: dict[int, int] = {}
     # Each special token has a key of its own, so that special tokens do not merge.
     return [

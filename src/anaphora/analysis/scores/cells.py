@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -12,12 +12,12 @@ from anaphora.analysis.results.scores import ALL, KINDS, Groups
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.heads import is_main
 from anaphora.analysis.scores.statistics import cluster_interval
-from anaphora.data.example import Example
+from anaphora.data.example import Example, codes_of
 
 T = TypeVar("T")
 
 Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]]]]
-"""Function that divides items into cells: language, name of the cell, and a mask of its items (N,)."""
+"""Function from items to the language, the name and the item mask (N,) of each cell."""
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
@@ -45,16 +45,14 @@ def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.
     return [cell for cell in every if cell[1] != ALL or cell[0] not in with_kinds]
 
 
-def clusters(examples: Sequence[Example]) -> list[tuple[str, str]]:
-    """Return each item's bootstrap cluster: its template, else its group, else the item itself."""
-    return [
-        ("template", example.factors["template"])
-        if example.factors.get("template")
-        else ("group", example.group)
-        if example.group
-        else ("item", str(item))
-        for item, example in enumerate(examples)
+def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
+    """Return the number of each item's bootstrap cluster, its template, else its group, else the item alone: (N,)."""
+    templates = factor_values(examples, "template")
+    names: list[Hashable] = [
+        ("template", template) if template else ("group", example.group) if example.group else item
+        for item, (example, template) in enumerate(zip(examples, templates, strict=True))
     ]
+    return np.array(codes_of(names), dtype=np.int64)
 
 
 def rounded(value: float | np.floating | None) -> float | None:
@@ -63,7 +61,7 @@ def rounded(value: float | np.floating | None) -> float | None:
 
 
 def bootstrap_interval(
-    values: ArrayLike, labels: Sequence[tuple[str, str]], bounds: tuple[float, float] = (-1.0, 1.0)
+    values: ArrayLike, labels: Sequence[Hashable] | NDArray[np.int64], bounds: tuple[float, float] = (-1.0, 1.0)
 ) -> Interval | None:
     """Return the rounded 95 % cluster bootstrap interval of a mean.
 
@@ -85,7 +83,7 @@ def rounded_interval(ends: tuple[float, float] | None) -> Interval | None:
 
 
 def by_language_and_kind(rows: Iterator[tuple[str, str, T]]) -> Groups[T]:
-    """Return tuples (language, kind, content) as {language: {kind: content}}."""
+    """Collect tuples (language, kind, content) as {language: {kind: content}}."""
     groups: Groups[T] = {}
     for language, kind, content in rows:
         groups.setdefault(language, {})[kind] = content

@@ -221,7 +221,7 @@ def mean_chance(scores: HeadScores) -> float:
 
 
 def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[AttentionRecord]]]:
-    """Yield the index of the first record and the records of each batch, which ends at `_BATCH_WEIGHTS` weights."""
+    """Yield batches of about `_BATCH_WEIGHTS` weights: the index of the first record, and the records."""
     batch: list[AttentionRecord] = []
     held, first = 0, 0
     for record in records:

@@ -75,7 +75,7 @@ def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
 
 
 def cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Return an iterator over each item with its successor; the successor of the last item is the first."""
+    """Return pairs of each item and its successor; the successor of the last item is the first."""
     return pairwise([*items, items[0]])
 
 
@@ -123,5 +123,5 @@ def _is_quad_by_its_words(items: Sequence[Example]) -> bool:
 
 
 def _repetitions(example: Example) -> int:
-    """Return the number of items in a group with the same cue and order, one per pronoun and voice."""
+    """Return the number of items of a group that share a cue and an order, one for each pronoun and voice."""
     return int(example.factors.get("pronouns", "1")) * int(example.factors.get("voices", "1"))

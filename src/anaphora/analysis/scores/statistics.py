@@ -53,7 +53,7 @@ SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
 
 def cluster_interval(
     values: ArrayLike,
-    clusters: Sequence[Hashable],
+    clusters: Sequence[Hashable] | NDArray[np.int64],
     level: float = 0.95,
     draws: int = 2000,
     seed: int = 0,
@@ -164,7 +164,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield the sizes of chunks of `draws`, with `size` numbers a draw and at most `_MAX_RANDOM_NUMBERS` a chunk."""
+    """Divide `draws` of `size` random numbers into chunks of at most `_MAX_RANDOM_NUMBERS`; yield the draws of each."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -205,7 +205,7 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
 
 
 class _AntecedentPermutation:
-    """Sampler of relabelled antecedents for a permutation test."""
+    """Sampler of relabelled antecedents for a permutation test (`_permutation_null`)."""
 
     def __init__(self, scores: HeadScores) -> None:
         self.gold = scores.gold

@@ -188,7 +188,7 @@ def scores_schema() -> pyarrow.Schema:
 
 
 class _ItemValues:
-    """Values of items, minimal pairs and quads, which are averaged in cells.
+    """Values of items, minimal pairs and quads, from which the scores of cells are means.
 
     Raises:
         ValueError: the shape of an array does not match the items.
@@ -266,7 +266,7 @@ class _ItemValues:
     ) -> tuple[float | None, Interval | None]:
         if not len(values) or np.isnan(values).any():
             return None, None
-        ends = cluster_interval(values, [self.clusters[item] for item in items], bounds=bounds)
+        ends = cluster_interval(values, self.clusters[items], bounds=bounds)
         return rounded(values.mean()), rounded_interval(ends)
 
 

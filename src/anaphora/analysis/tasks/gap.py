@@ -1,5 +1,7 @@
 """GAP scores: F1 of the decisions on whether the pronoun refers to each name, as in Webster et al. 2018.
 
+Also a probe over all heads: a linear classifier on the attention between pronoun and candidates.
+
 S models, N items, up to M candidates, D bootstrap samples.
 """
 
@@ -18,7 +20,7 @@ from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval
 from anaphora.base.errors import UserError
-from anaphora.data.example import Example, Span, codes_of
+from anaphora.data.example import Example, Span
 
 Decisions = NDArray[np.bool_]
 
@@ -190,8 +192,8 @@ def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDAr
 
 
 def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
-    """Return the counts of each item in the bootstrap samples of texts: (D + 1, N), the original sample first."""
-    codes = np.array(codes_of(clusters(examples)))
+    """Return how often each item is in each bootstrap sample of texts: (D + 1, N), with the original sample first."""
+    codes = clusters(examples)
     texts = len(np.unique(codes))
     counts = np.random.default_rng(0).multinomial(texts, np.full(texts, 1 / texts), size=_BOOTSTRAP_SAMPLES)
     return np.concatenate([np.ones((1, len(examples))), counts[:, codes]])
@@ -312,3 +314,68 @@ def _role(text: str, span: Span) -> str:
         if not before or not before[-1][0].isalnum() or _BEFORE_SUBJECT.fullmatch(before[-1].lower())
         else "object"
     )
+
+
+MIN_WEIGHT = 1e-6
+"""Lower limit of weights before the logarithm."""
+INVERSE_PENALTIES = tuple(10.0**power for power in range(-4, 0))
+"""Inverse regularisation strengths, chosen by five-fold cross-validation on the training items."""
+
+
+def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
+    """Return each candidate's features: its log weights in every head, and their means over the other candidates.
+
+    Every item must have exactly M candidates, because the mean would include absent candidates.
+
+    Args:
+        forth: weight from the pronoun to each candidate, (N, L, H, M).
+        back: weight from each candidate to the pronoun, (N, L, H, M).
+
+    Returns:
+        (N, M, 4 * L * H).
+    """
+    items, _, _, most = forth.shape
+    own = np.stack([forth, back], axis=1).reshape(items, -1, most).transpose(0, 2, 1)
+    own = np.log(np.maximum(own, MIN_WEIGHT))
+    others = (own.sum(axis=1, keepdims=True) - own) / max(1, most - 1)
+    return np.concatenate([own, others], axis=2)
+
+
+def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: Sequence[int], seed: int = 0) -> Floats:
+    """Return each candidate's probability of being an antecedent, from a logistic regression fitted on other folds.
+
+    Args:
+        features: F features of each candidate, (N, M, F).
+        gold: mask of the antecedents, (N, M).
+        folds: fold of each item, (N,).
+        seed: seed of the solver.
+
+    Returns:
+        (N, M).
+    """
+    from sklearn.linear_model import LogisticRegressionCV
+    from sklearn.model_selection import GroupKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    numbers = np.asarray(folds)
+    items, most, _ = features.shape
+    probabilities = np.zeros((items, most))
+    for fold in np.unique(numbers):
+        training = np.flatnonzero(numbers != fold)
+        rows, answers = features[training].reshape(len(training) * most, -1), gold[training].ravel()
+        inner = list(GroupKFold(5).split(rows, answers, np.repeat(training, most)))
+        reader = LogisticRegressionCV(
+            Cs=list(INVERSE_PENALTIES),
+            cv=inner,
+            scoring="neg_log_loss",
+            max_iter=2000,
+            random_state=seed,
+            l1_ratios=(0,),
+            use_legacy_attributes=False,
+        )
+        model = make_pipeline(StandardScaler(), reader).fit(rows, answers)
+        held_out = np.flatnonzero(numbers == fold)
+        flat = features[held_out].reshape(len(held_out) * most, -1)
+        probabilities[held_out] = model.predict_proba(flat)[:, 1].reshape(-1, most)
+    return probabilities

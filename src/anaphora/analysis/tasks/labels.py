@@ -94,7 +94,10 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
 def _logistic_regression_labels(
     features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
 ) -> list[str]:
-    """Fit on the first feature matrix, choose the penalty on the second, and return predicted labels of the third."""
+    """Return the labels that a logistic regression predicts for the third of three feature matrices.
+
+    It is fitted on the first matrix, with the penalty that is most accurate on the second.
+    """
     from sklearn.linear_model import LogisticRegression
 
     known, held_out, evaluated = features
@@ -201,7 +204,7 @@ def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequen
 
 
 def _groups(texts: Sequence[Text]) -> list[str | int]:
-    """Return the bootstrap cluster of each text: its group, or the text itself."""
+    """Return the bootstrap cluster of each text: its group or, without a group, its index."""
     return [text.group or number for number, text in enumerate(texts)]
 
 

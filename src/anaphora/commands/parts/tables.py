@@ -9,9 +9,8 @@ from rich import box
 from rich.table import Table
 
 from anaphora.analysis.scores.calibration import LanguageCalibration
-from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM
 from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
-from anaphora.analysis.tasks.transfer import OWN_FOLDS_SUFFIX
+from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, OWN_FOLDS_SUFFIX
 from anaphora.base.console import console, print_table
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.data.example import Question, shared_questions

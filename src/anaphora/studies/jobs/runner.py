@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
+import threading
 import time
+import traceback
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from anaphora.base.console import say
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, one_line
+from anaphora.base.files import write_json
 from anaphora.base.locale.translation import _
+from anaphora.runs.directory import RunFiles, locked_run
+from anaphora.settings.run import Config
+from anaphora.settings.stored import from_plain
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs.progress import StudyProgress
-from anaphora.studies.jobs.worker import encode_job
+from anaphora.studies.measures import measure_run, measure_settings
 from anaphora.studies.plan import StudyPlan
-from anaphora.studies.records import Query
+from anaphora.studies.records import FAILURE_FILE, Query
+from anaphora.training.reuse import load_or_train
 
 _POLL_SECONDS = 0.5
 
@@ -76,7 +85,7 @@ class LocalProcesses:
         environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads)}
         with (self.logs / f"{job.cell}_seed_{job.seed}.log").open("w", encoding="utf-8") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "anaphora.studies.jobs.worker"],
+                [sys.executable, "-m", "anaphora.studies.jobs.runner"],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, text=True, env=environment,
             )  # fmt: skip
         # The input stays open: the worker exits when it closes.
@@ -136,3 +145,60 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
             notice = _("{jobs} jobs are still queued or running; the same command waits for them again")
             say(notice.format(jobs=len(started)))
         raise
+
+
+def train_and_measure(config: Config, query: Query, train: bool) -> None:
+    """Train a run if necessary and measure it; an error is stored in the run's `FAILURE_FILE` instead of raised.
+
+    Args:
+        config: settings of the run; `output` and `name` give its directory.
+        query: measures to take.
+        train: whether to train an unfinished run; if not, an unfinished run is skipped.
+    """
+    assert config.name is not None
+    directory = Path(config.output) / config.name
+    if not train and not RunFiles(directory).weights.exists():
+        return
+    failure = directory / FAILURE_FILE
+    failure.unlink(missing_ok=True)  # of the last attempt
+    try:
+        if query.of_runs:
+            run = load_or_train(config, "choose another output= or name=", report=lambda _: None)
+            with locked_run(directory):
+                measure_run(run, query)
+        else:
+            with locked_run(directory):
+                measure_settings(config, directory, query)
+    except Exception as error:  # a failed run does not stop the study
+        if not isinstance(error, UserError):
+            traceback.print_exc()
+        write_json(failure, {"error": one_line(error)})
+
+
+def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
+    """Encode a job for another process or machine as one line of JSON; progress bars are turned off."""
+    config = replace(config, trainer=replace(config.trainer, progress=False))
+    plain = {"settings": asdict(config), "query": asdict(query), "train": train, "threads": threads}
+    return json.dumps(plain) + "\n"
+
+
+def run_encoded(encoded: str) -> None:
+    """Run a job from `encode_job` in this process, with the job's number of threads."""
+    import torch
+
+    content = json.loads(encoded)
+    torch.set_num_threads(content["threads"])
+    query = content["query"]
+    measures = Query(tuple(query["measures"]), query["split"], query["items"])
+    train_and_measure(from_plain(content["settings"], "job"), measures, content["train"])
+
+
+def _exit_when_closed(stream: TextIO) -> None:
+    stream.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    job = sys.stdin.readline()
+    threading.Thread(target=_exit_when_closed, args=(sys.stdin,), daemon=True).start()
+    run_encoded(job)

@@ -7,10 +7,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from anaphora.analysis.scores.baselines import accuracy, learned, policies
-from anaphora.analysis.scores.baselines.accuracy import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
+from anaphora.analysis.scores.baselines import learned, policies, shortcuts
 from anaphora.analysis.scores.baselines.learned import LEARNED
 from anaphora.analysis.scores.baselines.policies import POLICIES, focal_correctness
+from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, fit_shortcuts
 from anaphora.data.controlled import corpus
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import ControlledCorpus
@@ -89,7 +89,7 @@ def test_policies_of_position_and_entity_score_exactly_chance_in_every_block(spl
 def test_no_learned_shortcut_without_interactions_beats_chance_on_the_controlled_corpus(
     splits: dict[str, list[Example]],
 ) -> None:
-    results = shortcut_correctness(splits["train"], splits["test"])
+    results = fit_shortcuts(splits["train"], splits["test"])
     assert results.keys() == {"chance", *POLICIES, *LEARNED}
     main = np.array([each.factors["stratum"] == "main" for each in splits["test"]])
     for name in ("most_frequent", "odd_one_out", "bag_of_words", "entity_cue", "best_offset"):
@@ -170,7 +170,7 @@ def test_found_text_is_measured_with_places_too_and_clustered_by_group() -> None
         return example(f"Al met Bo and he {verb} .", "he", [["Al"], ["Bo"]], antecedents=(answer,))
 
     train = [natural_text("ran", 0), natural_text("wept", 1)] * 30
-    rows = {row.name: row for row in accuracy_by_kind(shortcut_correctness(train, train[:10]), train[:10])}
+    rows = {row.name: row for row in accuracy_by_kind(fit_shortcuts(train, train[:10]), train[:10])}
     assert rows["bag_by_place"].accuracy == 1
     assert rows["words"].accuracy == rows["words_and_pairs"].accuracy == 1
     assert rows["bag_of_words"].accuracy == 0.5
@@ -206,10 +206,8 @@ def test_places_are_learned_where_candidates_are_few() -> None:
         text = f"{' met '.join(names)} and he {('ran', 'wept')[number % 2]} ."
         return example(text, "he", [[name] for name in names], antecedents=(number % 2,))
 
-    assert "words_and_pairs" in shortcut_correctness([natural_text(n, 10) for n in range(40)], [natural_text(0, 10)])
-    assert "words_and_pairs" not in shortcut_correctness(
-        [natural_text(n, 11) for n in range(40)], [natural_text(0, 11)]
-    )
+    assert "words_and_pairs" in fit_shortcuts([natural_text(n, 10) for n in range(40)], [natural_text(0, 10)])
+    assert "words_and_pairs" not in fit_shortcuts([natural_text(n, 11) for n in range(40)], [natural_text(0, 11)])
 
 
 def test_results_are_reported_by_factor_where_a_few_values_distinguish_items_of_found_text() -> None:
@@ -222,24 +220,24 @@ def test_results_are_reported_by_factor_where_a_few_values_distinguish_items_of_
     items_with_side = [
         replace(item, factors={**item.factors, "side": "ab"[number % 2]}) for number, item in enumerate(items)
     ]
-    rows = accuracy_by_factor(accuracy.unfitted_correctness(items_with_side), items_with_side)
+    rows = accuracy_by_factor(shortcuts.unfitted_correctness(items_with_side), items_with_side)
     assert [(row["factor"], row["value"], row["items"], row["first"], row["nearest"]) for row in rows] == [
         ("side", "a", 15, 1.0, 0.0),
         ("side", "b", 15, 0.0, 1.0),
     ]
     with_kind = [replace(item, factors={**item.factors, "kind": "set"}) for item in items_with_side]
-    assert accuracy_by_factor(accuracy.unfitted_correctness(with_kind), with_kind) == []
+    assert accuracy_by_factor(shortcuts.unfitted_correctness(with_kind), with_kind) == []
 
 
 def test_a_learned_shortcut_without_training_items_does_not_apply() -> None:
     items = [example("Al met Bo and he left .", "he", [["Al"], ["Bo"]], antecedents=(0,))]
-    results = shortcut_correctness([], items)
+    results = fit_shortcuts([], items)
     assert all(np.isnan(results[name]).all() for name in LEARNED)
     assert {row.name for row in accuracy_by_kind(results, items)} == {"chance", *POLICIES}
 
 
 def test_shortcuts_are_reported_by_language_and_kind(splits: dict[str, list[Example]]) -> None:
-    rows = accuracy_by_kind(shortcut_correctness(splits["train"][:800], splits["test"]), splits["test"])
+    rows = accuracy_by_kind(fit_shortcuts(splits["train"][:800], splits["test"]), splits["test"])
     cells = {(row.language, row.kind) for row in rows}
     assert cells == {("en", "set"), ("en", "role"), ("zh", "set"), ("zh", "role")}
     assert len(rows) == 4 * (1 + len(POLICIES) + len(LEARNED))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, is_of_two, order_shortcuts
+from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, fit_order_models, is_of_two
 from anaphora.data.example import Example
 from anaphora.data.tokens.vocabulary import word_vocabulary
 
@@ -52,7 +52,7 @@ def three_way(positive: bool, high: bool, passive: bool) -> bool:
 
 def accuracy(train: list[Example], test: list[Example]) -> dict[str, float]:
     tokenizer = word_vocabulary([example.text for example in train])
-    [shortcuts] = order_shortcuts([(train, test)], tokenizer)
+    [shortcuts] = fit_order_models([(train, test)], tokenizer)
     return {name: float(right.mean()) for name, right in shortcuts.items()}
 
 
@@ -99,7 +99,7 @@ def test_combinations_never_seen_are_beyond_every_shortcut_but_not_beyond_the_ru
 def test_the_same_items_give_the_same_numbers() -> None:
     examples = every_item(three_way)[::3]
     tokenizer = word_vocabulary([example.text for example in examples])
-    [one], [two] = (order_shortcuts([(examples, examples[:40])], tokenizer) for _ in range(2))
+    [one], [two] = (fit_order_models([(examples, examples[:40])], tokenizer) for _ in range(2))
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import SGDClassifier
 
 from anaphora.analysis.scores.baselines import order_models
-from anaphora.analysis.scores.baselines.word_sets import WordSets
+from anaphora.analysis.scores.baselines.order_models import WordSets
 
 BUCKETS = 2**22
 FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)

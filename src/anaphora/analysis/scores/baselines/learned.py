@@ -49,7 +49,7 @@ def most_frequent(train: Sequence[Example]) -> Policy:
 
 
 def entity_cue(train: Sequence[Example]) -> Policy:
-    """Return a memoriser, which scores a candidate by how often its words were the antecedent with this cue.
+    """Return a policy that scores a candidate by how often its words were the antecedent with this cue in training.
 
     The score is (hits + 0.5) / (candidates + 1) over training candidates with the same words and cue, so that unseen
     pairs get 0.5. Without a factor `cue` the pronoun is the cue.

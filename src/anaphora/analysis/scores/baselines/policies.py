@@ -27,7 +27,7 @@ _AT_ONCE = 50  # examples scored by one call of a `PolicyOfMany`
 
 @dataclass(frozen=True)
 class PolicyOfMany:
-    """A policy that is faster on many examples at once.
+    """Policy that scores many examples in one call, which is faster.
 
     Attributes:
         scores: function that returns the concatenated scores of the candidates of many examples.

@@ -61,13 +61,13 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
 
     def cell(items: NDArray[np.bool_]) -> Effects:
         inside = [quad for quad in quads if items[quad.first]]
-        quad_clusters = [labels[quad.first] for quad in inside]
+        quad_clusters = labels[[quad.first for quad in inside]]
         return Effects(**{name: _effect([getattr(quad, name) for quad in inside], quad_clusters) for name in EFFECTS})
 
     return by_language_and_kind((language, kind, cell(items)) for language, kind, items in cells(scores.examples))
 
 
-def _effect(values: list[float], quad_clusters: list[tuple[str, str]]) -> Effect:
+def _effect(values: list[float], quad_clusters: NDArray[np.int64]) -> Effect:
     return Effect(
         value=rounded(np.mean(values)) if values else None,
         interval=bootstrap_interval(values, quad_clusters) if values else None,
@@ -77,7 +77,7 @@ def _effect(values: list[float], quad_clusters: list[tuple[str, str]]) -> Effect
 
 @dataclass(frozen=True)
 class _QuadEffects:
-    """Effects in one quad, with the index of its first item."""
+    """Effects in one quad; `first` is the index of its first item."""
 
     first: int
     meaning: float

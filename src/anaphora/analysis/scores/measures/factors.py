@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.results.scores import AccuracyCell, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
-from anaphora.data.example import Example
+from anaphora.data.example import Example, codes_of
 
 DISTANCE_BINS = (0, 3, 6, 9, 12)
 """Lower ends of the distance bins, in words between antecedent and pronoun; the last bin is open."""
@@ -52,15 +52,15 @@ def factors(
     hits = main_scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
     mass = main_scores.antecedent_mass[:, head.layer, head.head].astype(np.float64)
     templates = clusters(examples)
-    groups = [("group", example.group or str(item)) for item, example in enumerate(examples)]
+    groups = np.array(codes_of(example.group or str(item) for item, example in enumerate(examples)), dtype=np.int64)
 
-    def row(value: str, items: list[int], labels: Sequence[tuple[str, str]]) -> FactorValue:
+    def row(value: str, items: list[int], labels: NDArray[np.int64]) -> FactorValue:
         return FactorValue(
             value=value,
             items=len(items),
             task_accuracy=rounded(task[items].mean()),
             candidate_accuracy=rounded(hits[items].mean()),
-            interval=bootstrap_interval(hits[items], [labels[item] for item in items], (0, 1)),
+            interval=bootstrap_interval(hits[items], labels[items], (0, 1)),
             antecedent_mass=rounded(mass[items].mean()),
             chance=rounded(main_scores.chance[items].mean()),
         )

@@ -96,8 +96,7 @@ def further_measures(
 
     def cell(items: NDArray[np.bool_]) -> FurtherScores:
         means = {name: rounded(values[items].mean()) for name, values in columns.items()}
-        item_clusters = [labels[item] for item in np.flatnonzero(items)]
-        agreement = _agreement(attended[items], None if answers is None else answers[items], item_clusters)
+        agreement = _agreement(attended[items], None if answers is None else answers[items], labels[items])
         return FurtherScores(agreement=agreement, **({"reverse_candidate_accuracy": None} | means))
 
     return by_language_and_kind((language, kind, cell(items)) for language, kind, items in cells(scores.examples))
@@ -125,7 +124,7 @@ def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Float
 
 
 def _agreement(
-    attended: NDArray[np.int64], answers: CandidateNumbers | None, item_clusters: Sequence[tuple[str, str]]
+    attended: NDArray[np.int64], answers: CandidateNumbers | None, item_clusters: NDArray[np.int64]
 ) -> Agreement:
     """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its interval.
 

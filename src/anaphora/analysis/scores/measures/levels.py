@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.results.scores import Head, Shortcut
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.baselines.order_models import RULE, RULE_MODEL, is_of_two
-from anaphora.analysis.scores.baselines.stored import order_shortcuts
+from anaphora.analysis.scores.baselines.shortcuts import order_shortcuts
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, factor_values, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
@@ -119,8 +119,6 @@ def level_scores(
     labels = clusters(test.examples)
     languages: dict[str, dict[str, Level]] = {}
     for language, name, items in level_cells(test.examples):
-        numbers = np.flatnonzero(items)
-        drawn = [labels[item] for item in numbers]
         groups = items[first]
         compared = baselines if name == "set" else shortcuts
         means = {each: float(right[items].mean()) for each, right in compared.items()}
@@ -135,7 +133,7 @@ def level_scores(
             "antecedent_mass": mass[items],
         }
         languages.setdefault(language, {})[name] = Level(
-            items=len(numbers),
+            items=int(items.sum()),
             **{each: rounded(values.mean()) for each, values in measured.items()},
             octad_accuracy=rounded(whole[groups].mean()) if groups.any() else None,
             best_shortcut=None if best is None else Shortcut(name=best, accuracy=listed[best]),
@@ -143,7 +141,7 @@ def level_scores(
             rule_model=rounded(rule),
             random_init=None if np.isnan(untrained).all() else rounded(float(np.nanmean(untrained))),
             intervals=LevelIntervals(
-                **{each: bootstrap_interval(values, drawn, (0, 1)) for each, values in measured.items()}
+                **{each: bootstrap_interval(values, labels[items], (0, 1)) for each, values in measured.items()}
             ),
         )
     return languages

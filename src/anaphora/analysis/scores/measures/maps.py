@@ -85,9 +85,7 @@ def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRow
                     MapCell(
                         candidate_accuracy=rounded(right[items].mean()),
                         antecedent_mass=rounded(mass[items].mean()),
-                        interval=bootstrap_interval(
-                            right[items], [labels[item] for item in np.flatnonzero(items)], (0, 1)
-                        ),
+                        interval=bootstrap_interval(right[items], labels[items], (0, 1)),
                     ),
                 )
                 for language, kind, items in cells(scores.examples)

@@ -94,12 +94,11 @@ def pronoun_specificity(
     ).reshape(-1, 2)
     labels = clusters(examples)
     return by_language_and_kind(
-        (language, kind, _cell(masses[items], [labels[item] for item in np.flatnonzero(items)]))
-        for language, kind, items in by(examples)
+        (language, kind, _cell(masses[items], labels[items])) for language, kind, items in by(examples)
     )
 
 
-def _cell(masses: NDArray[np.float64], labels: Sequence[tuple[str, str]]) -> Specificity:
+def _cell(masses: NDArray[np.float64], labels: NDArray[np.int64]) -> Specificity:
     pronoun, other = masses.mean(axis=0)
     difference = masses[:, 0] - masses[:, 1]
     return Specificity(

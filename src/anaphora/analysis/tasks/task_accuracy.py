@@ -1,4 +1,4 @@
-"""Accuracy of runs and shortcuts on the same items, with paired bootstrap intervals.
+"""Task accuracy of runs and shortcuts on the same items, also of another corpus, with paired bootstrap intervals.
 
 N items, S runs.
 """
@@ -9,22 +9,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from anaphora.analysis.evidence.headline import Progress, no_progress
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, Bools
 from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
 from anaphora.analysis.results.typed_json import Ends
+from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
 from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.quads import minimal_pair_accuracy
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
 from anaphora.base.errors import UserError
+from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.model.encoder import check_length
 
 MODEL = "model"
-"""Policy name of the runs."""
+"""Name of the policy that stands for the runs."""
 
 NONE_OF_THEM = "none_of_them"
 """Name of the policy that answers "none of them" to every item."""
@@ -32,7 +38,7 @@ NONE_OF_THEM = "none_of_them"
 
 @dataclass(frozen=True)
 class ItemAnswers:
-    """Items with the answers of runs and the correctness of shortcuts.
+    """Items, with the answers of runs and the correctness of shortcuts.
 
     Attributes:
         examples: the N items.
@@ -101,7 +107,7 @@ def require_pronoun_head(run: Run) -> None:
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Check that the factors `by` (crossed as "a+b") and `contrast` exist, and that `contrast` has two values.
+    """Check that all factors exist, "a+b" in `by` being two crossed factors, and that `contrast` has two values.
 
     Raises:
         UserError: a factor is unknown, or `contrast` does not have two values.
@@ -180,7 +186,7 @@ def accuracy_table(
     contrasted: list[ContrastedAccuracy] = []
     for (factor, value), numbers in cells.items():
         examples = [items.examples[number] for number in numbers]
-        labels = [" ".join(cluster) for cluster in clusters(examples)]
+        labels = clusters(examples)
         for name, correct, decided in policies:
             runs = correct[:, numbers]
             mean = runs.mean(axis=0)
@@ -199,9 +205,7 @@ def accuracy_table(
                 highest=float(runs.mean(axis=1).max()) if several else None,
                 minimal_pair_accuracy=None if np.isnan(pairs) else pairs,
                 decision_accuracy=float(decisions.mean()),
-                decision_accuracy_interval=cluster_interval(
-                    decisions, np.repeat(labels, sizes).tolist(), bounds=SHARES
-                ),
+                decision_accuracy_interval=cluster_interval(decisions, np.repeat(labels, sizes), bounds=SHARES),
                 silent=float(no_answer[:, numbers].mean() if name == MODEL else name == NONE_OF_THEM),
                 model_minus=float((model[numbers] - mean).mean()),
                 model_minus_interval=cluster_interval(model[numbers] - mean, labels, bounds=DIFFERENCES),
@@ -218,7 +222,7 @@ def _factor_values(example: Example, factor: str) -> str:
 
 
 def _factor_contrast(
-    correct: Floats, examples: Sequence[Example], labels: Sequence[str], factor: str
+    correct: Floats, examples: Sequence[Example], labels: NDArray[np.int64], factor: str
 ) -> tuple[float | None, Ends]:
     values = np.array([example.factors.get(factor, "") for example in examples])
     kinds = sorted(set(values.tolist()))
@@ -232,3 +236,56 @@ def _factor_contrast(
     for sign, kind, mean in zip((1, -1), kinds, means, strict=True):
         influence += sign * (values == kind) * (correct - mean) * len(values) / (values == kind).sum()
     return float(influence.mean()), cluster_interval(influence, labels, bounds=DIFFERENCES)
+
+
+OWN_FOLDS_SUFFIX = "_on_own_folds"
+"""Suffix of a shortcut fitted on other folds of the evaluated items."""
+
+
+def answer_transfer(
+    runs: Sequence[Run],
+    training: Sequence[Sequence[Example]],
+    examples: list[Example],
+    folds: int,
+    seed: int,
+    progress: Progress = no_progress,
+) -> ItemAnswers:
+    """Return the answers of all runs, and the correctness of shortcuts fitted on their training items and by folds.
+
+    Shortcuts fitted on other folds of `examples` have the suffix `OWN_FOLDS_SUFFIX`. A shortcut that was not
+    fitted on every training split is left out.
+
+    Args:
+        runs: the trained runs.
+        training: the distinct training splits of the runs, on each of which shortcuts are fitted.
+        examples: the items to answer.
+        folds: number of folds of `examples` by group, for shortcuts fitted on the other folds.
+        seed: seed of the folds.
+        progress: callback for progress messages.
+
+    Raises:
+        UserError: a run answers no pronoun questions, or a text is too long for its model.
+    """
+    answers = []
+    for number, run in enumerate(runs, 1):
+        progress(_("run {number} of {runs}").format(number=number, runs=len(runs)))
+        answers.append(predict_for_run(run, examples))
+    progress(_("fitting the shortcuts"))
+    fits = [shortcut_correctness(split, examples) for split in training]
+    everywhere = [name for name in fits[0] if all(name in fit for fit in fits)]
+    shortcuts: dict[str, Floats] = {name: _stack_fits([fit[name] for fit in fits]) for name in everywhere}
+    numbers = np.array(fold_numbers(examples, folds, seed))
+    own_folds: dict[str, Floats] = {}
+    for fold in np.unique(numbers):
+        fold_items = np.flatnonzero(numbers == fold)
+        others = [examples[item] for item in np.flatnonzero(numbers != fold)]
+        for name, right in shortcut_correctness(others, [examples[item] for item in fold_items]).items():
+            if name in LEARNED_FROM_FEW_CANDIDATES:
+                own_folds.setdefault(name, np.full(len(examples), np.nan))[fold_items] = right
+    shortcuts |= {f"{name}{OWN_FOLDS_SUFFIX}": correct for name, correct in own_folds.items()}
+    return ItemAnswers(examples, answers, shortcuts)
+
+
+def _stack_fits(fits: Sequence[Floats]) -> Floats:
+    """Stack the correctness of all fits, (K, N); return (N,) if all are equal, as for shortcuts that are not fitted."""
+    return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)

@@ -1,4 +1,8 @@
-"""Integrated gradients: contribution of each token's embedding to the score of the model's answer."""
+"""Attribution maps: norms of weighted values and value zeroing in one layer, and integrated gradients of the answer.
+
+B batch, T tokens, H heads, D features per head, W width, Q queries, R packed rows, N items. In a map of one layer, each
+query has a row of non-negative weights, which sums to 1, or is all 0 if the layer's output depends on no token.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,89 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import PADDING
-from anaphora.model.layers import layer_passes
+from anaphora.model.attention import Queries
+from anaphora.model.layers import LayerPass, layer_passes
 from anaphora.model.mixer import AttentionContext
 from anaphora.model.prediction import EncoderOutput
 from anaphora.model.pronoun_model import PronounModel
+
+PAIRS = 2**14  # token pairs whose layer outputs are computed at once: 8 MB per tensor at a width of 128
+
+
+def normalise_rows(rows: Tensor) -> Tensor:
+    """Scale rows (..., T) of weights to sum 1; rows of zeros stay zeros."""
+    return rows / rows.sum(dim=-1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
+
+
+def value_norms(layer: LayerPass) -> Tensor:
+    """Return the norm of each token's transformed value: ||f(x)||, f(x) = W_O V(x), Kobayashi et al. 2020, eq. 4.
+
+    W_O is the head's slice of the output matrix. V includes the value bias; the output bias belongs to no token and is
+    left out. With W_O = Q R, ||W_O v|| = ||R v||, so that no tensor larger than the values is computed.
+
+    Returns:
+        (B, H, T).
+    """
+    heads, features = layer.value.shape[1], layer.value.shape[3]
+    width = heads * features
+    # `finish` is affine in every variant, so its images of the unit vectors give its matrix.
+    units = torch.eye(width, dtype=layer.value.dtype, device=layer.value.device)
+    matrix = layer.block.attention.finish(units) - layer.block.attention.finish(torch.zeros_like(units[:1]))
+    slices = matrix.view(heads, features, -1).transpose(1, 2)  # (H, W, D)
+    _, triangular = torch.linalg.qr(slices, mode="r")
+    transformed: Tensor = layer.value @ triangular.transpose(1, 2)
+    norms: Tensor = transformed.norm(dim=-1)
+    return norms
+
+
+def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
+    """Return the norms of the weighted transformed values, alpha ||f(x)||, Kobayashi et al. 2020, section 3.2.
+
+    The vectors themselves are never computed, so memory is O(H T^2), as for the weights, and not O(H T^2 W).
+
+    Args:
+        weights: rows of raw weights, (..., T).
+        norms: the layer's `value_norms`, broadcastable to `weights`.
+
+    Returns:
+        (..., T), each row scaled to sum 1.
+    """
+    return normalise_rows(weights * norms)
+
+
+def value_zeroing(layer: LayerPass, weights: Tensor, queries: Queries) -> Tensor:
+    """Return the change in each query's layer output if a token's value is zeroed, Mohebbi et al. 2023, section 3.
+
+    Token j's value vector is zeroed in all heads of this layer alone, with unchanged weights. The entry of query i and
+    token j is 1 - cosine of the layer's outputs at i with and without this edit. Outputs include the block's residual
+    branches, norms and feed-forward network, but not the encoder's last norm.
+
+    Args:
+        layer: forward pass of the layer.
+        weights: attention rows of the queries, (Q, H, T).
+        queries: batch row and token index of each query.
+
+    Returns:
+        (Q, T), each row scaled to sum 1.
+    """
+    row, token = queries
+    hidden, mixed = layer.hidden[row, token], layer.mixed[row, token]
+    whole = functional.normalize(layer.block.complete(hidden, mixed), dim=-1)
+    distances = hidden.new_zeros(len(row), weights.shape[-1])
+    pairs = torch.nonzero(layer.context.mask[row, 0, token] == 0)
+    for query, other in (pairs[start : start + PAIRS].unbind(dim=1) for start in range(0, len(pairs), PAIRS)):
+        lost = weights[query, :, other].unsqueeze(-1) * layer.value[row[query], :, other]  # (P, H, D)
+        less = functional.normalize(layer.block.complete(hidden[query], mixed[query] - lost.flatten(1)), dim=-1)
+        # Half the squared distance of unit vectors is 1 - cosine, without cancellation near 1.
+        distances[query, other] = (less - whole[query]).square().sum(dim=-1) / 2
+    return normalise_rows(distances)
+
 
 INTEGRATION_STEPS = 32
 """Number of points on the path at which gradients are taken."""
@@ -23,7 +101,7 @@ INTEGRATION_STEPS = 32
 
 @dataclass(frozen=True)
 class Attribution:
-    """Contributions of a batch's tokens to the answers; R packed rows, N items.
+    """Contributions of a batch's tokens to the answers.
 
     Attributes:
         tokens: each token's contribution, negative if it lowers the answer's score, (R, T).
@@ -90,7 +168,7 @@ def _scores(model: PronounModel, batch: Batch, context: AttentionContext, embedd
     for layer in layer_passes(model.encoder.layers, replace(context, embeddings=embedded)):
         if model.prediction_head.needs_rows():
             rows.append(layer.rows(queries))
-    # Other states of the last layer are not needed; leaving them out saves a fifth of the work of three layers.
+    # The last layer computes only the needed states, which saves a fifth of the work in a model of three layers.
     needed: Tensor = torch.unique(torch.cat((*model.prediction_head.read_positions(batch), batch.masked_positions)))
     states = layer.output(needed)
     hidden = embedded.new_zeros(batch.ids.numel(), embedded.shape[-1])

@@ -1,4 +1,4 @@
-"""Language models as subjects of causal tests.
+"""Language models, and runs with a masked-language-model loss, as subjects of causal tests.
 
 N items, up to M candidates, L layers, H heads, T tokens of an item, S tokens of a scored text, B texts in a batch.
 """
@@ -14,12 +14,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anaphora.analysis.causal.interventions import ActivationRecorder, FlatEdges, Intervention, patch_rows
-from anaphora.analysis.causal.language_models.questions import LanguageModel, ScoredText, answerable_questions
+from anaphora.analysis.causal.candidate_scoring import LanguageModel, ScoredText, answerable_questions
+from anaphora.analysis.causal.interventions import ActivationRecorder, FlatEdges, Intervention, intervene, patch_rows
 from anaphora.analysis.causal.subjects import Edges, EditedSubject, Scores, resampling_partners, stretched
+from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.analysis.results.scores import Head
+from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
+from anaphora.base.special_tokens import MASK, PADDING
 from anaphora.data.example import Example
+from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.runs.directory import Run
+from anaphora.settings.model.attention import heads_of
+from anaphora.settings.model.encoder import check_length
 
 _BATCH_TOKENS = 1_024
 """Maximum number of tokens in a batch, padding included; each token has logits over the whole vocabulary."""
@@ -27,7 +34,7 @@ _BATCH_TOKENS = 1_024
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """A batch of texts, right-padded to S tokens; flat positions are row * S + token."""
+    """Batch of texts, right-padded to S tokens, with the number of each text; flat positions are row * S + token."""
 
     numbers: tuple[int, ...]
     texts: tuple[ScoredText, ...]
@@ -38,11 +45,11 @@ class _Batch:
 
 
 class LanguageModelSubject(EditedSubject):
-    """A `Subject` made of a language model and the items that it can answer.
+    """`Subject` that wraps a language model, with the items that it can answer.
 
     Args:
         model: the language model.
-        examples: items; those that the model cannot answer are left out (`questions.answerable_questions`).
+        examples: items; those that the model cannot answer are left out (`answerable_questions`).
 
     Raises:
         UserError: the model can answer none of the items, or does not accept the text of one.
@@ -164,7 +171,7 @@ class LanguageModelSubject(EditedSubject):
         return {layer: total / count for layer, total in totals.items()}
 
     def _outputs(self, heads: Sequence[Head]) -> dict[int, list[Tensor]]:
-        """Return the outputs of the given heads by number of the text: (S, D) for each head."""
+        """Return the outputs of each given head, (S, D), by number of the text."""
         outputs: dict[int, list[Tensor]] = {}
         for batch, layers in self._recorded():
             for row, (number, text) in enumerate(zip(batch.numbers, batch.texts, strict=True)):
@@ -192,7 +199,7 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Zero the weight on later tokens, to which a decoder cannot attend, and rescale each row to its former sum."""
+    """Zero the weights after a position, to which a decoder cannot attend, and rescale rows to their former sums."""
     whole, seen = rows.sum(axis=-1, keepdims=True), rows.copy()
     seen[..., position + 1 :] = 0
     left = seen.sum(axis=-1, keepdims=True)
@@ -207,7 +214,12 @@ def _batches(texts: Sequence[ScoredText]) -> Iterator[_Batch]:
 
 
 def _by_tokens(order: Sequence[int], length: Callable[[int], int]) -> Iterator[list[int]]:
-    """Yield groups of indices from `order`, sorted by length, of at most `_BATCH_TOKENS` padded tokens or one index."""
+    """Yield consecutive indices of `order` in groups of at most `_BATCH_TOKENS` padded tokens, or of a single index.
+
+    Args:
+        order: indices, sorted by length.
+        length: function that returns the number of tokens at an index.
+    """
     together: list[int] = []
     for number in order:
         if together and (len(together) + 1) * length(number) > _BATCH_TOKENS:
@@ -223,3 +235,73 @@ def _numbers_by_item(texts: Sequence[ScoredText], items: int) -> list[list[int]]
     for number, text in enumerate(texts):
         numbers[text.item].append(number)
     return numbers
+
+
+_PADDED = -1
+"""Segment number of padding, to which no token attends."""
+
+
+class MaskedRun:
+    """`LanguageModel` that wraps a run with a masked-language-model loss (`answers_by_masks`).
+
+    Raises:
+        UserError: the run's model takes the pronoun as a second sequence.
+    """
+
+    is_decoder = False
+    mask = MASK
+
+    def __init__(self, run: Run) -> None:
+        run.model.check_without_query()
+        self._run, self._model = run, run.model
+
+    @property
+    def name(self) -> str:
+        return self._run.name
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        settings = self._run.config.model
+        return int(settings.layers), heads_of(settings.attention)
+
+    @property
+    def device(self) -> torch.device:
+        return self._model.device
+
+    def tokenize(self, text: str) -> TokenizedText:
+        tokens = self._run.tokenizer.encode(text)
+        check_length(self._run.config.model, len(tokens.ids))
+        return tokens
+
+    def maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
+        with torch.inference_mode():
+            return list(self._model.encoder.maps(self._input(tokens)))
+
+    def read(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> None:
+        self._hidden(tokens, intervention)
+
+    def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
+        with torch.inference_mode():
+            return list(self._model.output(self._hidden(tokens, intervention)))
+
+    def _hidden(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Tensor:
+        with torch.inference_mode(), intervene(self._model.encoder, intervention):
+            hidden: Tensor = self._model.encoder(self._input(tokens))
+        return hidden
+
+    def _input(self, tokens: Sequence[TokenizedText]) -> EncoderInput:
+        """Return a batch with one text per row, right-padded."""
+        length = max(len(text.ids) for text in tokens)
+        ids = torch.full((len(tokens), length), PADDING)
+        segments = torch.full_like(ids, _PADDED)
+        for row, text in enumerate(tokens):
+            ids[row, : len(text.ids)] = torch.tensor(text.ids)
+            segments[row, : len(text.ids)] = 0
+        positions = torch.arange(length).expand_as(ids)
+        return EncoderInput(*(tensor.to(self.device) for tensor in (ids, positions, segments)))
+
+
+def answers_by_masks(run: Run) -> bool:
+    """Return True if a run answers by its masked-LM output, because it has no head that predicts candidates."""
+    task = run.config.task
+    return task.masked_lm > 0 and not answers_pronouns(task.prediction)

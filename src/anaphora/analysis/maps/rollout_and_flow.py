@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anaphora.analysis.maps.norms import normalise_rows
+from anaphora.analysis.maps.attribution import normalise_rows
 
 CAPACITY_SCALE = 2**24
 """Integer capacity of a weight of 1; steps of 1 / 2^24 are the resolution of float32 just below 1."""
@@ -77,7 +77,7 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
 
 
 def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
-    """Return the maximum flow from one state of the last layer to each embedding: (L, T, T) -> (T,)."""
+    """Return the maximum flow from a token's state in the last layer to each embedding: (L, T, T) -> (T,)."""
     first: NDArray[np.int32] = capacities[0]
     last: NDArray[np.int32] = capacities[-1, token]
     if len(capacities) == 1:
@@ -92,7 +92,7 @@ def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
 
 
 def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np.int32]) -> NDArray[np.integer]:
-    """Return the maximum flow of P problems, solved as one graph of disjoint parts to save calls of the solver.
+    """Return the maximum flows of P problems, solved as one graph with a disjoint part for each problem.
 
     Args:
         between: capacities between the states of the middle layers, lowest layer first, (L - 2, T, T).

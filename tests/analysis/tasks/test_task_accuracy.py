@@ -7,7 +7,7 @@ import pytest
 
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.results.typed_json import table_row
-from anaphora.analysis.tasks.answered import MODEL, NONE_OF_THEM, ItemAnswers, accuracy_table, check_factors
+from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, ItemAnswers, accuracy_table, check_factors
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 

@@ -1,4 +1,4 @@
-"""Pronoun questions for language models, which score each candidate in place of the pronoun.
+"""Candidate scoring by language models: each candidate takes the place of the pronoun.
 
 For a masked language model, the pronoun is replaced by as many masks as the candidate has tokens; the score is the
 mean log-probability of the candidate's tokens (Kocijan et al. 2019, section 3). For a decoder, the sentence is followed
@@ -34,7 +34,7 @@ _DETERMINERS = frozenset(
 
 
 class LanguageModel(Protocol):
-    """A language model in evaluation mode, from any library, whose attention can be edited.
+    """Interface of a language model in evaluation mode, from any library, whose attention can be edited.
 
     B texts, right-padded to S tokens, H heads, V tokens in the vocabulary.
     """
@@ -77,7 +77,13 @@ class LanguageModel(Protocol):
 
 
 class Target(NamedTuple):
-    """Tokens of one candidate: the positions whose logits predict them, and their ids."""
+    """Tokens of one candidate in a scored text.
+
+    Attributes:
+        candidate: index of the candidate.
+        positions: positions whose logits predict the tokens.
+        ids: ids of the tokens.
+    """
 
     candidate: int
     positions: tuple[int, ...]
@@ -86,12 +92,12 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoredText:
-    """A model input that scores one or more candidates of an item.
+    """Text whose logits score one or more candidates of an item.
 
     Attributes:
         item: index of the item.
-        tokens: S tokens.
-        alignment: indices into `tokens` for each of the item's T tokens.
+        tokens: S tokens of the text.
+        alignment: for each of the item's T tokens, the indices of the same tokens in this text.
         targets: the scored candidates.
     """
 
@@ -101,7 +107,7 @@ class ScoredText:
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
-        """Return the matrix that distributes the weight of item tokens over this text: (T, S), each row sums to 1."""
+        """Return the matrix that distributes weights on the item's tokens over this text: (T, S), rows sum to 1."""
         shares = np.zeros((len(self.alignment), len(self.tokens.ids)), dtype=np.float32)
         for token, aligned in enumerate(self.alignment):
             shares[token, list(aligned)] = 1 / len(aligned)
@@ -110,7 +116,7 @@ class ScoredText:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """An item and the texts that score its candidates.
+    """Item of the causal tests and the texts that score its candidates.
 
     Attributes:
         example: the item.
@@ -154,7 +160,10 @@ def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> l
 def _scored_texts(
     model: LanguageModel, example: Example, tokens: TokenizedText, pronoun: Sequence[int], item: int
 ) -> tuple[ScoredText, ...] | None:
-    """Return one text per candidate, shared by candidates with as many masks; None if one cannot be scored."""
+    """Return the texts that score the candidates; None if a candidate cannot be scored.
+
+    Candidates with equally many masks share a text.
+    """
     texts: dict[tuple[int, ...], ScoredText] = {}
     for candidate in range(len(example.candidates)):
         text, span = _completed(example, candidate) if model.is_decoder else _filled(example, candidate)
@@ -218,7 +227,7 @@ def _pronoun(example: Example) -> str:
 
 
 def _inside_a_sentence(words: str, language: str) -> str:
-    """Return a mention as written inside a sentence, with an initial English determiner in lower case."""
+    """Return a mention as written within a sentence, with an initial English determiner in lower case."""
     if language == "en" and words.split()[0].lower() in _DETERMINERS:
         return words[0].lower() + words[1:]
     return words

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anaphora.analysis.scores.baselines import accuracy, order_models, stored
+from anaphora.analysis.scores.baselines import order_models, shortcuts
 from anaphora.analysis.scores.baselines.order_models import is_of_two
 from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.data.controlled import corpus
@@ -42,7 +42,7 @@ def learned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(test))
         return {"some": np.resize([np.nan, 1 / 3, 1.0], len(test)), "first": np.zeros(len(test))}
 
-    monkeypatch.setattr(accuracy, "shortcut_correctness", quick)
+    monkeypatch.setattr(shortcuts, "fit_shortcuts", quick)
     return sizes
 
 
@@ -59,21 +59,21 @@ def test_what_is_read_back_is_what_was_learned_to_the_last_bit(splits: Lists, mo
         tuple([one for one in items if one.language == language and is_of_two(one)] for items in (train, test))
         for language in ("en", "zh")
     ]
-    plain = accuracy.shortcut_correctness(train, test)
-    in_order = order_models.order_shortcuts(by_language, tokenizer)
+    plain = shortcuts.fit_shortcuts(train, test)
+    in_order = order_models.fit_order_models(by_language, tokenizer)
     for is_known in (False, True):
         if is_known:
-            monkeypatch.setattr(accuracy, "shortcut_correctness", None)
-            monkeypatch.setattr(order_models, "order_shortcuts", None)
-        assert same(stored.shortcut_correctness(train, test), plain)
-        read = stored.order_shortcuts(by_language, tokenizer)
+            monkeypatch.setattr(shortcuts, "fit_shortcuts", None)
+            monkeypatch.setattr(order_models, "fit_order_models", None)
+        assert same(shortcuts.shortcut_correctness(train, test), plain)
+        read = shortcuts.order_shortcuts(by_language, tokenizer)
         assert all(same(one, other) for one, other in zip(read, in_order, strict=True))
         # A language is there for itself, without the other.
-        assert same(stored.order_shortcuts(by_language[1:], tokenizer)[0], in_order[1])
+        assert same(shortcuts.order_shortcuts(by_language[1:], tokenizer)[0], in_order[1])
 
 
 def test_missing_and_uneven_numbers_come_back(splits: Lists, learned: list[int]) -> None:
-    first, again = (stored.shortcut_correctness(splits["train"], splits["test"]) for _ in range(2))
+    first, again = (shortcuts.shortcut_correctness(splits["train"], splits["test"]) for _ in range(2))
     assert same(first, again) and learned == [len(splits["test"])]
 
 
@@ -90,9 +90,9 @@ def test_missing_and_uneven_numbers_come_back(splits: Lists, learned: list[int])
 def test_a_changed_item_is_another_question(
     splits: Lists, learned: list[int], split: str, change: Callable[[Example], Example]
 ) -> None:
-    stored.shortcut_correctness(splits["train"], splits["test"])
+    shortcuts.shortcut_correctness(splits["train"], splits["test"])
     changed = {**splits, split: [*splits[split][:-1], change(splits[split][-1])]}
-    stored.shortcut_correctness(changed["train"], changed["test"])
+    shortcuts.shortcut_correctness(changed["train"], changed["test"])
     assert len(learned) == 2
 
 
@@ -100,18 +100,18 @@ def test_order_division_code_settings_and_libraries_are_part_of_the_question(
     splits: Lists, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, test = splits["train"], splits["test"]
-    about = ("anaphora.analysis.scores.baselines.accuracy", "")
+    about = ("anaphora.analysis.scores.baselines.shortcuts", "")
     keys = [
-        stored._key(*about, (train, test)),
-        stored._key(*about, (train[::-1], test)),
-        stored._key(*about, ([*train, test[0]], test[1:])),
-        stored._key(about[0], "a tokenizer", (train, test)),
-        stored._key("anaphora.analysis.scores.baselines.order_models", "", (train, test)),
+        shortcuts._key(*about, (train, test)),
+        shortcuts._key(*about, (train[::-1], test)),
+        shortcuts._key(*about, ([*train, test[0]], test[1:])),
+        shortcuts._key(about[0], "a tokenizer", (train, test)),
+        shortcuts._key("anaphora.analysis.scores.baselines.order_models", "", (train, test)),
     ]
-    monkeypatch.setattr(stored, "version", lambda name: "0")
-    keys.append(stored._key(*about, (train, test)))
-    monkeypatch.setattr(stored, "code_digest", lambda name: "other code")
-    keys.append(stored._key(*about, (train, test)))
+    monkeypatch.setattr(shortcuts, "version", lambda name: "0")
+    keys.append(shortcuts._key(*about, (train, test)))
+    monkeypatch.setattr(shortcuts, "code_digest", lambda name: "other code")
+    keys.append(shortcuts._key(*about, (train, test)))
     assert len(set(keys)) == len(keys)
 
 
@@ -122,7 +122,7 @@ def _changed(change: Callable[[dict[str, Any]], object]) -> Callable[[str], str]
         content = json.loads(text)
         change(content)
         if isinstance(content["shortcuts"], dict):
-            content["digest"] = stored._digest(content["shortcuts"])
+            content["digest"] = shortcuts._digest(content["shortcuts"])
         return json.dumps(content)
 
     return changed
@@ -153,12 +153,12 @@ def _changed(change: Callable[[dict[str, Any]], object]) -> Callable[[str], str]
 def test_a_damaged_or_foreign_file_is_learned_anew_and_replaced(
     splits: Lists, learned: list[int], cache: Path, damage: Callable[[str], str]
 ) -> None:
-    first = stored.shortcut_correctness(splits["train"], splits["test"])
+    first = shortcuts.shortcut_correctness(splits["train"], splits["test"])
     (path,) = cache.iterdir()
     whole = path.read_text()
     path.write_text(damage(whole))
     assert path.read_text() != whole
-    assert same(stored.shortcut_correctness(splits["train"], splits["test"]), first)
+    assert same(shortcuts.shortcut_correctness(splits["train"], splits["test"]), first)
     assert len(learned) == 2 and path.read_text() == whole
 
 
@@ -166,7 +166,7 @@ def test_a_cache_that_cannot_be_written_costs_a_line_and_no_number(
     splits: Lists, learned: list[int], cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cache.write_text("no folder")
-    results = stored.shortcut_correctness(splits["train"], splits["test"])
+    results = shortcuts.shortcut_correctness(splits["train"], splits["test"])
     assert set(results) == {"some", "first"}
     assert "the shortcuts will be learned again the next time" in capsys.readouterr().out
 
@@ -180,23 +180,23 @@ def test_two_that_learn_at_once_leave_one_whole_file(
         both.wait(timeout=60)
         return {"first": np.ones(len(test))}
 
-    monkeypatch.setattr(accuracy, "shortcut_correctness", together)
+    monkeypatch.setattr(shortcuts, "fit_shortcuts", together)
     results: list[dict[str, Floats]] = []
     threads = [
-        threading.Thread(target=lambda: results.append(stored.shortcut_correctness(splits["train"], splits["test"])))
+        threading.Thread(target=lambda: results.append(shortcuts.shortcut_correctness(splits["train"], splits["test"])))
         for _ in range(2)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    monkeypatch.setattr(accuracy, "shortcut_correctness", None)
+    monkeypatch.setattr(shortcuts, "fit_shortcuts", None)
     assert len(results) == 2 and len(list(cache.iterdir())) == 1
-    assert all(same(stored.shortcut_correctness(splits["train"], splits["test"]), one) for one in results)
+    assert all(same(shortcuts.shortcut_correctness(splits["train"], splits["test"]), one) for one in results)
 
 
 def test_the_key_is_quick(splits: Lists) -> None:
     items = splits["train"] * (5_000 // len(splits["train"]))
     start = time.process_time()
-    stored._key("anaphora.analysis.scores.baselines.accuracy", "", (items, []))
+    shortcuts._key("anaphora.analysis.scores.baselines.shortcuts", "", (items, []))
     assert (time.process_time() - start) / len(items) < 100e-6  # 5 s for 50,000 items on a busy machine

@@ -11,8 +11,8 @@ import numpy as np
 from anaphora.analysis.evidence.headline import Progress, no_progress
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.scores.baselines.policies import Floats
-from anaphora.analysis.scores.baselines.stored import shortcut_correctness
-from anaphora.analysis.tasks.answered import ItemAnswers, check_factors, predict_for_run, require_pronoun_head
+from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
+from anaphora.analysis.tasks.task_accuracy import ItemAnswers, check_factors, predict_for_run, require_pronoun_head
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
@@ -119,7 +119,7 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return a key for the settings of the run that another run started from, equal for all folds and seeds.
+    """Return a key for the settings of the start model of a run, equal for all folds and seeds.
 
     Without a stored run at `start`, the key is `start` itself.
     """

@@ -1,1 +1,0 @@
-"""Causal tests of language models, which score each candidate in place of the pronoun."""

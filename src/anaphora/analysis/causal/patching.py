@@ -1,0 +1,175 @@
+"""Attention-pattern patching: the pronoun's rows are replaced by those of the minimal pair's other sentence.
+
+N items, L layers, H heads, Q tokens of the pronoun, T tokens of a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.causal.battery import Bools, CausalTests
+from anaphora.analysis.results.causal import AlignedPatching, Flipped, FlippedByCount, PatternPatching
+from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.quads import next_in_minimal_pair
+from anaphora.base.locale.translation import _
+
+
+class AlignedPatch(NamedTuple):
+    """Outcome of patching between sentences of any lengths, as masks of items, (N,) each.
+
+    Attributes:
+        pairs: tested items.
+        head, layer: items whose answer flips when the head under test is patched, or all heads of its layer.
+    """
+
+    pairs: Bools
+    head: Bools
+    layer: Bools
+
+
+class PatternPatch(NamedTuple):
+    """Outcome of patching between sentences that differ in one word, as masks of items, (N,) each.
+
+    Attributes:
+        pairs, skipped: tested items, and items of other minimal pairs.
+        by_count: items whose answer flips when the best k heads are patched, by k; empty without tested items.
+        head, layer: items whose answer flips when the head under test is patched, or all heads of its layer.
+        aligned: outcome for minimal pairs of any lengths.
+    """
+
+    pairs: Bools
+    skipped: Bools
+    by_count: dict[int, Bools]
+    head: Bools
+    layer: Bools
+    aligned: AlignedPatch
+
+
+def pattern_patch(tests: CausalTests) -> PatternPatch:
+    """Patch the pronoun's rows in the best heads, the head under test and its whole layer; values are unchanged."""
+    tests.progress(_("causal tests: pattern patch"))
+    siblings = [other for other in tests.order if other.layer == tests.head.layer]
+    minimal_pairs = next_in_minimal_pair(tests.subject.examples)
+    fit = {item: other for item, other in minimal_pairs.items() if _differ_in_one_word(tests, item, other)}
+    rows = {item: tests.sentences[other].rows for item, other in fit.items()}
+    by_count = {count: _flipped(tests, fit, rows, tests.order[:count]) for count in tests.counts()} if fit else {}
+    is_best = bool(fit) and tests.order[0] == tests.head
+    return PatternPatch(
+        pairs=tests.mask(fit),
+        skipped=tests.mask(minimal_pairs.keys() - fit.keys()),
+        by_count=by_count,
+        head=by_count[1] if is_best else _flipped(tests, fit, rows, [tests.head]),
+        layer=_flipped(tests, fit, rows, siblings),
+        aligned=_aligned_patch(tests, minimal_pairs, siblings),
+    )
+
+
+def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
+    """Patch the head and its layer between sentences of any lengths, with rows aligned by `align_rows`."""
+    fit = {item: other for item, other in minimal_pairs.items() if _have_different_correct_answers(tests, item, other)}
+    rows = {}
+    for item, other in fit.items():
+        source, queries = tests.sentences[other].rows, len(tests.sentences[item].pronoun)
+        if source.shape[2] != queries:  # the pronouns differ in token count: every token gets the mean row
+            source = source.mean(axis=2, keepdims=True).repeat(queries, axis=2)
+        rows[item] = align_rows(source, tests.subject.tokens[other].ids, tests.subject.tokens[item].ids)
+    head, layer = (_flipped(tests, fit, rows, heads) for heads in ([tests.head], siblings))
+    return AlignedPatch(tests.mask(fit), head, layer)
+
+
+def _flipped(
+    tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
+) -> Bools:
+    """Return a mask of the items whose answer becomes that of their partner if the heads are patched: (N,).
+
+    Args:
+        tests: the causal tests.
+        partners: index of each patched item's partner.
+        rows: new rows of each patched item, (L, H, Q, T).
+        heads: heads to patch.
+    """
+    if not partners:
+        return tests.mask(())
+    expected = np.full(len(tests.right), -1)
+    expected[list(partners)] = tests.answers[list(partners.values())]
+    flipped: Bools = tests.subject.patched(heads, rows).argmax(axis=1) == expected
+    return flipped
+
+
+def _differ_in_one_word(tests: CausalTests, item: int, other: int) -> bool:
+    """Return True if two sentences with different correct answers have the same tokens, except in one word."""
+    one, two = tests.subject.tokens[item], tests.subject.tokens[other]
+    if len(one.ids) != len(two.ids) or tests.sentences[item].pronoun != tests.sentences[other].pronoun:
+        return False
+    changed = [token for token, (left, right) in enumerate(zip(one.ids, two.ids, strict=True)) if left != right]
+    words = {(one.words[token], two.words[token]) for token in changed}
+    return len(words) == 1 and _have_different_correct_answers(tests, item, other)
+
+
+def _have_different_correct_answers(tests: CausalTests, item: int, other: int) -> bool:
+    return bool(tests.right[item] == tests.right[other] == 1 and tests.answers[item] != tests.answers[other])
+
+
+def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32]:
+    """Map attention rows from the tokens of one sentence to those of another, which may differ in length.
+
+    Common tokens keep their weight. Weight on a span of the source that the target replaces is distributed equally
+    over the replacement; weight on a deleted span is distributed over the common tokens in proportion.
+
+    Args:
+        rows: (..., T), each row sums to 1.
+        source, target: token ids of the two sentences, of length T and S.
+
+    Returns:
+        (..., S), each row sums to 1, unless it has weight on deleted tokens but none on common tokens.
+    """
+    laid = np.zeros((*rows.shape[:-1], len(target)), dtype=np.float64)
+    kept = np.zeros(len(target), dtype=bool)
+    deleted = np.zeros(rows.shape[:-1], dtype=np.float64)
+    for kind, start, end, first, last in SequenceMatcher(None, source, target, autojunk=False).get_opcodes():
+        if kind == "equal":
+            laid[..., first:last] = rows[..., start:end]
+            kept[first:last] = True
+        elif last > first:
+            laid[..., first:last] = rows[..., start:end].sum(axis=-1, keepdims=True, dtype=np.float64) / (last - first)
+        else:
+            deleted += rows[..., start:end].sum(axis=-1, dtype=np.float64)
+    common = laid[..., kept].sum(axis=-1)
+    share = np.divide(deleted, common, out=np.zeros_like(deleted), where=common > 0)
+    laid[..., kept] *= 1 + share[..., None]
+    return laid.astype(np.float32)
+
+
+def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
+    """Return the share of answers that flip when the pronoun's rows come from the minimal pair's other sentence."""
+    pairs = items & patch.pairs
+    last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head
+    return PatternPatching(
+        pairs=int(pairs.sum()),
+        skipped=int((items & patch.skipped).sum()),
+        head=_flip_share(tests, patch.head, pairs),
+        layer=_flip_share(tests, patch.layer, pairs),
+        cumulative=tuple(
+            FlippedByCount(k=count, flipped=_flip_share(tests, flipped, pairs).flipped)
+            for count, flipped in patch.by_count.items()
+        ),
+        all_layers=_flip_share(tests, last, pairs),
+        aligned=aligned_patch_cell(tests, patch.aligned, items),
+    )
+
+
+def _flip_share(tests: CausalTests, flipped: Bools, pairs: Bools) -> Flipped:
+    value, interval = tests.mean(flipped.astype(np.float64), pairs)
+    return Flipped(flipped=value, interval=interval)
+
+
+def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> AlignedPatching:
+    """Return the share of answers that flip by patches between sentences of any lengths."""
+    pairs = items & patch.pairs
+    head, layer = (_flip_share(tests, flipped, pairs) for flipped in (patch.head, patch.layer))
+    return AlignedPatching(pairs=int(pairs.sum()), head=head, layer=layer)

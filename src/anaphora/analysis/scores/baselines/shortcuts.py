@@ -1,0 +1,231 @@
+"""Shortcut baselines: their correctness on single items, cached as JSON files, and their accuracies; N items.
+
+Shortcuts do not depend on a model's weights, and fitting them may take longer than all other measurements of a run. A
+cache file is named after a digest of the items, the code and the library versions. A damaged or unrelated file is
+ignored and rewritten; if a file cannot be written, a message is printed. Two processes that start at the same time both
+fit the shortcuts and write the same content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anaphora.analysis.scores.baselines import order_models
+from anaphora.analysis.scores.baselines.learned import learned_answers
+from anaphora.analysis.scores.baselines.policies import POLICIES, Floats, focal_correctness, random_choice
+from anaphora.analysis.scores.cells import clusters
+from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.base.code import code_digest
+from anaphora.base.console import say
+from anaphora.base.errors import UserError
+from anaphora.base.files import read_json, write_text
+from anaphora.base.locale.translation import _
+from anaphora.data.example import Example, to_record
+from anaphora.data.store import cache_folder
+from anaphora.data.tokens.tokenizer import Tokenizer
+
+MAX_FACTOR_VALUES = 20
+Split = tuple[Sequence[Example], Sequence[Example]]
+"""Training items and test items."""
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
+_SHAPE = {"key": str, "digest": str, "shortcuts": {str: list}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortcutAccuracy:
+    """Accuracy of one shortcut on the test items of one language and kind of cue."""
+
+    name: str
+    language: str
+    kind: str  # "set" or "role"; "" for examples without a kind
+    items: int
+    accuracy: float
+    low: float | None  # end of the 95 % interval over templates; None if they do not determine one
+    high: float | None
+
+
+def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
+    """Return the result of `fit_shortcuts`, from the cache if it is stored there."""
+    [results] = _learned_once(__name__, "", [(train, test)], lambda splits: [fit_shortcuts(*one) for one in splits])
+    return results
+
+
+def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[str, Floats]]:
+    """Return the result of `fit_order_models`, from the cache for each language that is stored there."""
+    return _learned_once(
+        order_models.__name__,
+        tokenizer.dumps(),
+        splits,
+        lambda unknown: order_models.fit_order_models(unknown, tokenizer),
+    )
+
+
+def _learned_once(
+    module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
+) -> list[dict[str, Floats]]:
+    """Return the results for each split from its cache file, and compute missing ones.
+
+    Args:
+        module: name of the module that fits the shortcuts; its code and its imports are part of the key.
+        settings: other settings that are part of the key.
+        splits: the splits, each with its own file.
+        learn: function that computes the results of the splits without a file.
+    """
+    keys = [_key(module, settings, split) for split in splits]
+    results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
+    unknown = [number for number, stored in enumerate(results) if stored is None]
+    learned = learn([splits[number] for number in unknown]) if unknown else []
+    for number, shortcuts in zip(unknown, learned, strict=True):
+        results[number] = shortcuts
+        try:
+            _write(keys[number], shortcuts)
+        except UserError as error:  # the results are complete without the file
+            say(_("{error}; the shortcuts will be learned again the next time").format(error=error))
+    return [stored for stored in results if stored is not None]
+
+
+def _key(module: str, settings: str, split: Split) -> str:
+    """Return a digest of everything on which the results depend, in half a second for 50,000 items."""
+    libraries = [version(name) for name in _LIBRARIES]
+    about = [module, code_digest(module), libraries, settings, *map(len, split)]
+    total = hashlib.sha256(json.dumps(about).encode())
+    for examples in split:
+        for example in examples:
+            total.update(json.dumps(to_record(example), sort_keys=True).encode())
+    return total.hexdigest()
+
+
+def _path(key: str) -> Path:
+    return cache_folder() / f"shortcuts-{key[:16]}.json"
+
+
+def _write(key: str, shortcuts: Mapping[str, Floats]) -> None:
+    plain = {
+        name: [None if missing else value for value, missing in zip(right.tolist(), np.isnan(right), strict=True)]
+        for name, right in shortcuts.items()
+    }
+    content = {"key": key, "digest": _digest(plain), "shortcuts": plain}
+    write_text(_path(key), json.dumps(content, allow_nan=False) + "\n")
+
+
+def _read(key: str, items: int) -> dict[str, Floats] | None:
+    """Return the results stored under a key; None if the file is missing, damaged or about another number of items."""
+    try:
+        content = read_json(_path(key), _SHAPE)
+    except (FileNotFoundError, UserError):
+        return None
+    shortcuts = content["shortcuts"]
+    if content["key"] != key or content["digest"] != _digest(shortcuts):
+        return None
+    if not all(_are_scores(values, items) for values in shortcuts.values()):
+        return None
+    return {name: np.array(values, dtype=np.float64) for name, values in shortcuts.items()}  # None becomes NaN
+
+
+def _are_scores(values: list[Any], items: int) -> bool:
+    return len(values) == items and all(value is None or (type(value) is float and 0 <= value <= 1) for value in values)
+
+
+def _digest(shortcuts: Mapping[str, list[Any]]) -> str:
+    return hashlib.sha256(json.dumps(shortcuts).encode()).hexdigest()
+
+
+def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
+    """Return the correctness of each shortcut on each test item, among the focal candidates: name -> (N,).
+
+    Learned shortcuts are fitted on the training items of the same language and kind that have an antecedent. Test items
+    without an antecedent count as wrong. NaN if a shortcut does not apply: learned shortcuts need training items,
+    `bag_by_place` needs items without a kind of cue, and `words` and `words_and_pairs` need training items with at most
+    10 candidates, too.
+    """
+    results = unfitted_correctness(test)
+    for cell, items in _cells(test).items():
+        known = [example for example in train if _cell(example) == cell and example.antecedents]
+        for name, fit in learned_answers(cell[1], known).items():
+            right = results.setdefault(name, np.full(len(test), np.nan))
+            if known:
+                right[items] = focal_correctness(fit(known), [test[item] for item in items])
+    return results
+
+
+def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
+    """Return the correctness of the shortcuts that are not fitted, among the focal candidates: name -> (N,)."""
+    return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
+
+
+def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
+    """Return the accuracy of each shortcut by language and kind; cells to which it does not apply are left out.
+
+    Intervals resample templates, or groups or items without templates.
+    """
+    labels = clusters(test)
+    cells = _cells(test)
+    rows = []
+    for name, right in results.items():
+        for (language, kind), items in cells.items():
+            if np.isnan(right[items]).any():
+                continue
+            ends = cluster_interval(right[items], labels[items], bounds=(0, 1))
+            low, high = ends or (None, None)
+            rows.append(
+                ShortcutAccuracy(
+                    name=name,
+                    language=language,
+                    kind=kind,
+                    items=len(items),
+                    accuracy=float(right[items].mean()),
+                    low=low,
+                    high=high,
+                )
+            )
+    return sorted(rows, key=lambda row: (row.language, row.kind))
+
+
+def accuracy_by_factor(
+    results: Mapping[str, Floats], test: Sequence[Example]
+) -> list[dict[str, str | int | float | None]]:
+    """Return a row for every value of each factor of natural text, with the accuracy of each shortcut.
+
+    The columns are "factor", "value", "items" and the names of the shortcuts; None if a shortcut does not apply.
+    Factors with one value, or with more than `MAX_FACTOR_VALUES`, which identify single items, are left out. So are
+    items with a kind of cue, for which `accuracy_by_kind` exists.
+    """
+    items: dict[str, dict[str, list[int]]] = {}
+    for item, example in enumerate(test):
+        for factor, value in () if "kind" in example.factors else example.factors.items():
+            items.setdefault(factor, {}).setdefault(value, []).append(item)
+    return [
+        {
+            "factor": factor,
+            "value": value,
+            "items": len(chosen),
+            **{name: _mean(right[chosen]) for name, right in results.items()},
+        }
+        for factor, values in items.items()
+        if 1 < len(values) <= MAX_FACTOR_VALUES
+        for value, chosen in sorted(values.items())
+    ]
+
+
+def _mean(right: Floats) -> float | None:
+    return None if np.isnan(right).any() else float(right.mean())
+
+
+def _cell(example: Example) -> tuple[str, str]:
+    return example.language, example.factors.get("kind", "")
+
+
+def _cells(examples: Sequence[Example]) -> dict[tuple[str, str], list[int]]:
+    """Return the indices of the examples by language and kind."""
+    cells: dict[tuple[str, str], list[int]] = {}
+    for item, example in enumerate(examples):
+        cells.setdefault(_cell(example), []).append(item)
+    return cells
