@@ -176,7 +176,7 @@ def page(language: str, groups: Sequence[Group]) -> str:
     runs = [run for group in groups for run in group.runs]
     names = ",".join(f"outputs/{run.name}" for run in runs)
     commands = "\n".join(command for run in runs for command in _training_commands(run))
-    parts = [say["opening"].format(train=commands, runs=names)]
+    parts = [say["opening"]]
     for group in groups:
         every = [one for each in group.sentences.values() for one in each]
         parts += [say[group.name].format(same=_same_answers(every), limit=NEAREST_SCENE, runs=len(group.runs))]
@@ -186,6 +186,8 @@ def page(language: str, groups: Sequence[Group]) -> str:
                 parts += [say["scenes"].format(**_answered_before_and_after(groups))]
         for written in LANGUAGES:
             parts += [f"### {say[written + group.name]}\n\n{summary_table(group.sentences[written], say)}"]
+        if group is groups[0]:
+            parts += [say["commands"].format(train=commands, runs=names)]
     parts += [say["nearness"].format(**_nearness(groups[0].sentences))]
     for group in groups:
         for written in LANGUAGES:
