@@ -29,8 +29,8 @@ SMALL = {
     "study": ["more=['trainer=smoke','model.width=16']", "seeds=[0]", "items=8", "formats=[png]"],
 }
 """What makes a command small."""
-TEXT = re.compile(r'"[^"\n]*"|(?<=candidates=)\[[^]]*\]|(?<=pronoun=)\w+')
-"""A text in a block, and the pronoun and the candidates that a command names in it."""
+TEXT = re.compile(r'"[^"\n]*"|#.*|(?<=candidates=)\[[^]]*\]|(?<=pronoun=)\w+')
+"""A text or comment in a block, and the pronoun and the candidates that a command names."""
 
 
 class Block(NamedTuple):
