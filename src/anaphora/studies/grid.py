@@ -1,4 +1,4 @@
-"""Cells and jobs of a study as checked settings, composed and compared before any training."""
+"""Cells and jobs of a study, with settings that are composed and checked before any training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anaphora.settings.run import Config
 from anaphora.studies.plan import BASE_CELL, StudyPlan, combined_cell_name
 
 _STUDY_SETTINGS = ("name", "output", "seed", "resume")
-"""Settings of a run that are set by the study."""
+"""Settings of a run that only the study may set."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class StudyCell:
 
 @dataclass(frozen=True)
 class Job:
-    """Run of a study: cell and seed, with the settings and the directory of the run."""
+    """Job of a study: the run of one cell with one seed, its settings and its directory."""
 
     cell: str
     seed: int
@@ -46,7 +46,7 @@ class Job:
 
 
 def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
-    """Return the composed and checked cells of a study, the base first.
+    """Compose and check the settings of all cells, the base cell first.
 
     Runs draw no pictures during training unless the study sets `trainer.pictures`.
 
@@ -81,7 +81,7 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
 
 
 def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
-    """Return the runs of a study, ordered by seed, so that a study stopped early has runs of every cell.
+    """Return the jobs of a study, ordered by seed, so that a study stopped early has runs of every cell.
 
     Start models on the Hugging Face Hub are downloaded.
 

@@ -1,6 +1,6 @@
 """Measures of a trained model under interventions: permuted projections, knocked-out edges, tests of one head.
 
-Axes are N (items), L (layers), H (heads) and E (edges between two tokens).
+N items, L layers, H heads, E edges between two tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", 
 
 
 def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) -> GroupMeasures:
-    """Return task accuracy with queries, keys or values permuted between the tokens of a sentence.
+    """Return the task accuracy with queries, keys or values permuted among the tokens of each sentence.
 
     Groups are named "query permuted" (all items) or "query permuted, set" (a kind of cue).
     """
@@ -47,7 +47,7 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
 
 
 def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
-    """Return task accuracy with attention knockout in all layers and heads.
+    """Return the task accuracy with three kinds of edges knocked out in all layers and heads.
 
     "candidates knocked out" removes the edges from the pronoun to the candidates, "all knocked out" those from the
     pronoun to all other tokens, and "pronoun knocked out" those from the candidates to the pronoun. The weight of a
@@ -63,13 +63,13 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 
 
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
-    """Return task accuracy without single routes from candidates to the answer: {language: {cue: {measure: value}}}.
+    """Return the task accuracy without single routes from the candidates to the answer, by language and type of cue.
 
     Information may reach the pronoun directly, by its edges to the candidates in some layer, or by other tokens that
     attend to the candidates. `without_layer_0_accuracy` is the task accuracy if the pronoun cannot attend to the
     candidates in layer 0, `without_relay_accuracy` if only the pronoun and the candidates' own tokens can attend to the
     candidates, in all layers. `layer_0_candidate_accuracy` is the candidate accuracy of the head in layer 0 that is
-    best on the development split. Every layer has its two measures; `task_accuracy` and `chance` are added for
+    best on the development split. Both measures exist for every layer; `task_accuracy` and `chance` are added for
     comparison. Only main items count.
     """
     main = np.flatnonzero(is_main(headline.measured.examples))
@@ -89,11 +89,11 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
 
 
 _Cuts = dict[str, tuple[str, Sequence[int] | None]]
-"""Measure or group -> name of the edges in `token_edges` to knock out, and the layers; None for all layers."""
+"""Edges to knock out by name of the measure: a key of `token_edges`, and layer indices or None for all layers."""
 
 
 def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of a run's answers without the edges of each cut, (N,) from 0 to 1, by name of the cut."""
+    """Return the correctness of a run's answers with the edges of each cut knocked out: name -> (N,)."""
     data = EncodedSplit(examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
     edges, (layers, heads) = token_edges(data), subject.shape
@@ -105,7 +105,7 @@ def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict
 
 
 def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
-    """Return the edges between pronoun, candidates and other tokens by name, (E, 3): indices of item, query and key."""
+    """Return edges between pronoun, candidates and other tokens by name, (E, 3): item, query token and key token."""
     edges: dict[str, list[tuple[int, int, int]]] = {}
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
         pronoun, everything = list(tokens.covering(example.pronoun)), range(len(tokens.ids))
@@ -125,7 +125,13 @@ def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
 
 
 def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Edges:
-    """Return edges between tokens, (E, 3), repeated for every head of the layers."""
+    """Return the edges of `token_edges`, (E, 3), in every head of the given layers.
+
+    Args:
+        edges: item, query token and key token of each edge, (E, 3).
+        layers: layer indices.
+        heads: number of heads per layer.
+    """
     places = np.array([(layer, head) for layer in layers for head in range(heads)])
     item, query, key = np.repeat(edges, len(places), axis=0).T
     layer, head = np.tile(places, (len(edges), 1)).T
@@ -133,7 +139,7 @@ def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Ed
 
 
 def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.float64]]) -> GroupMeasures:
-    """Return task accuracy under each intervention, in the groups "<name>" and "<name>, <kind of cue>"."""
+    """Return the task accuracy under each intervention, for the groups "<name>" and "<name>, <kind of cue>"."""
     groups: GroupMeasures = {}
     chance = chance_of(examples)
     for name, of_items in correct.items():
@@ -151,7 +157,7 @@ def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def one_head_measures(headline: Headline) -> GroupMeasures:
-    """Return causal measures of the chosen head: {language: {"all", kind or level: {measure: value}}}.
+    """Return causal measures of the chosen head by language and group: "all", a kind of cue, or a level.
 
     `antecedent_points` and `other_edges_points` are the loss of task accuracy by value-zeroing the pronoun's edge to
     the antecedent or all its other edges, in percentage points. `patch_flips` and `exchange_flips` are the shares of
@@ -171,7 +177,7 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
 
 
 def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield (language, level, items) of compositions, without set cues, which the main items already include."""
+    """Yield the language, the level and the item mask, (N,), of each level of compositions."""
     return (cell for cell in level_cells(examples) if cell[1] in COMPOSITION_LEVELS)
 
 

@@ -1,4 +1,4 @@
-"""Measures of settings without training: scale of attention scores, symmetries, and time per training step."""
+"""Measures of settings, without training: saturation of softmax, symmetries, and time per training step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anaphora.settings.run import Config
 from anaphora.studies.records import GroupMeasures
 
 ANY_LANGUAGE = "any"
-"""Language of measures without sentences."""
+"""Name that stands for the language in measures without sentences."""
 HEAD_WIDTHS = (4, 8, 16, 32, 64, 128, 256)
 SENTENCE_LENGTHS = (32, 64, 128, 256, 512)
 BATCH_TOKENS = 2048

@@ -46,19 +46,19 @@ from anaphora.studies.records import GroupMeasures, Query, group_means, measure_
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Lower bounds of the groups of distances between antecedent and pronoun, in words."""
 ANTECEDENT_MARGIN = 0.1
-"""Smallest candidate accuracy above chance of a head that counts as following antecedents."""
+"""Smallest candidate accuracy above chance with which a head counts as an antecedent head."""
 _LEVEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
 _HEADLINE_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "chance", "items")
 
 
 @dataclass(frozen=True, eq=False)
 class SplitEvaluation:
-    """Predictions of a run on the N items of a split.
+    """Answers and head scores of a run on the N items of a split.
 
     Attributes:
         examples: the N items.
-        correct: (N,) 1 for a correct answer, 0 for a wrong one, 1/k if it is among k with equal scores; NaN if the
-            model gives no answers.
+        correct: correctness of the answers, (N,): 1 for right, 0 for wrong, in a tie the share of tied answers that
+            are right; NaN if the model answers no pronoun questions.
         headline: scores of the heads; None for a model without attention.
     """
 
@@ -119,7 +119,7 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
 
 
 def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the named measure of an evaluated run.
+    """Return a measure of a run by its name in `RUN_MEASURES` or `SETTINGS_MEASURES`.
 
     Raises:
         UserError: the measure needs attention maps, and the run has none.
@@ -142,7 +142,7 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and, for models with attention, the alignment of the chosen head."""
+    """Return the task accuracy and, for models with attention, the scores of the chosen head, by kind of cue."""
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
@@ -153,7 +153,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and alignment by the form of the query mention, one of `FORMS`."""
+    """Return the task accuracy and the chosen head's scores by form of the query mention, one of `FORMS`."""
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
         example = evaluation.examples[item]
@@ -162,9 +162,9 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and alignment by distance in words from antecedent to pronoun; "distance 8" is 8 to 15.
+    """Return the task accuracy and the chosen head's scores by distance from antecedent to pronoun, in words.
 
-    Items without a distance are left out.
+    "distance 8" is 8 to 15 words, a bin of `DISTANCE_BINS`. Items without a distance are left out.
     """
     items_by_group: dict[tuple[str, str], list[int]] = {}
     for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
@@ -177,7 +177,7 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def count_relation_heads(headline: Headline) -> GroupMeasures:
-    """Count the heads whose pronoun rows follow the antecedent, the cue or a neighbour at a fixed offset.
+    """Count the heads that attend from the pronoun to the antecedent, the cue or a neighbour at a fixed offset.
 
     Cue and neighbour heads are those of `head_roles`; the candidate accuracy of an antecedent head is at least
     `ANTECEDENT_MARGIN` above chance. "relations" is the number of these three kinds that have a head.
@@ -203,7 +203,7 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
 
 def scores_by_level(headline: Headline) -> GroupMeasures:
-    """Return scores by level of composition, that is, by how much of it was seen in training.
+    """Return scores by level of composition, which is defined by how much of it occurs in training.
 
     Raises:
         UserError: the data have no compositions.
@@ -243,7 +243,7 @@ def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
 
 
 def _evaluated_texts(run: Run, query: Query) -> list[Text]:
-    """Return the texts on which labels are evaluated.
+    """Return the texts on which the predicted labels are evaluated.
 
     Raises:
         UserError: the run does not predict labels.
@@ -254,7 +254,7 @@ def _evaluated_texts(run: Run, query: Query) -> list[Text]:
 
 
 def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
-    """Return the items of the development split, on which the head is chosen, and of the measured split.
+    """Return the items of the development split, on which the head is chosen, and of the measured split, by split.
 
     Raises:
         UserError: the measured split has no items.
@@ -285,7 +285,7 @@ def _settings_measure(name: str, config: Config) -> GroupMeasures:
 
 
 def _group_means(evaluation: SplitEvaluation, groups: Iterable[tuple[str, str, NDArray[Any]]]) -> GroupMeasures:
-    """Return the mean task accuracy of each group, and the mean alignment of the chosen head if there is one."""
+    """Return the mean task accuracy and chance of each group, and the chosen head's mean scores if there is a head."""
     values = {"task_accuracy": evaluation.correct}
     if evaluation.headline is not None:
         head = evaluation.headline.head

@@ -200,7 +200,7 @@ class StudyPlan:
 
 
 def is_share(measure: str) -> bool:
-    """Return whether a measure is a share from 0 to 1, which is shown in percent."""
+    """Return True if a measure is a share from 0 to 1, which is shown in percent."""
     return measure in (*ALIGNMENT_MEASURES, "chance") or measure.endswith(("_accuracy", "_share", "_flips"))
 
 

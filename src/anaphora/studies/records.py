@@ -41,7 +41,7 @@ _MEASURED = {
 
 @dataclass(frozen=True)
 class Query:
-    """Measures to take of every run of a study, with the split and the number of items to use."""
+    """Measures of every run of a study, with the split and the number of items; None for all items."""
 
     measures: tuple[str, ...]
     split: str
@@ -54,7 +54,7 @@ class Query:
 
     @property
     def of_runs(self) -> bool:
-        """Return whether any measure needs a finished run."""
+        """Return True if any measure needs a finished run."""
         return any(measure not in SETTINGS_MEASURES for measure in self.measures)
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class RunRecord:
 
 
 def read_record(job: Job, query: Query) -> RunRecord:
-    """Return a run's record, read from its directory without measuring anything.
+    """Read a run's record from its directory, without measuring anything.
 
     A run is finished if the measures of `query` are stored, unless its last attempt failed.
 
@@ -122,7 +122,7 @@ def settings_digest(config: Config) -> str:
 
 
 def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
-    """Return whether the measures of a key are stored; False if the file is damaged."""
+    """Return True if a directory has an intact file with the measures of a key."""
     try:
         stored = _read_measured(directory)
     except UserError:
@@ -131,7 +131,7 @@ def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
 
 
 def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[], Mapping[str, Any]]) -> None:
-    """Measure and store the values of a key, unless they are already stored."""
+    """Store the measures that `measured` returns under a key, unless the directory already has measures of this key."""
     if is_measured(directory, key):
         return
     # An interrupted process must not leave outdated measures.
@@ -145,8 +145,8 @@ def group_means(
     """Return the mean of every measure over the items of each group, and the number of items.
 
     Args:
-        values: measure -> (N,) value of each item.
-        groups: (language, name, items) of each group, items as indices or as a mask of shape (N,).
+        values: values of the items by measure, (N,).
+        groups: language, name and items of each group; items are indices, or a mask (N,).
     """
     measured: GroupMeasures = {}
     for language, group, items in groups:

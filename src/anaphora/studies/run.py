@@ -1,4 +1,4 @@
-"""Execution of a study: train and measure its runs, summarise them, and write its page."""
+"""Execution of a study: training and measurement of its runs, summary and pages."""
 
 from __future__ import annotations
 

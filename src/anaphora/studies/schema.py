@@ -17,14 +17,14 @@ VERDICTS = ("holds", "not so", "open")
 
 @dataclass(frozen=True, kw_only=True)
 class SeedValues(Spread):
-    """Measure over the plan's seeds, with the value of each run; None if a run is unfinished or lacks the measure."""
+    """Spread of a measure over seeds, with the value of each run; None if a run is unfinished or lacks the measure."""
 
     values: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedDifference(Spread):
-    """Differences of a measure between runs of the same seed: spread, number of pairs, 95 % interval of the mean."""
+    """Spread of a measure's differences between runs of the same seed, with the 95 % interval of their mean."""
 
     pairs: int
     interval: Interval | None
@@ -56,7 +56,13 @@ Groups = dict[str, dict[str, GroupSummary]]
 
 @dataclass(frozen=True, kw_only=True)
 class CellRun:
-    """Status of a run of a cell; `head` is the chosen (layer, head), `seconds` the training time."""
+    """Status of a run of a cell.
+
+    Attributes:
+        seed, status, error: seed, status and reason for a failure, as in `RunRecord`.
+        head: layer and index of the chosen head; None if heads were not scored.
+        seconds: training time; None if the run was not trained.
+    """
 
     seed: int
     status: str
@@ -67,7 +73,7 @@ class CellRun:
 
 @dataclass(frozen=True, kw_only=True)
 class CellSummary:
-    """Results of one cell; `parts` are the names of the cells whose changes it combines."""
+    """Results of one cell; `name`, `factor`, `parts` and `overrides` are those of its `StudyCell`."""
 
     name: str
     factor: str
@@ -88,7 +94,7 @@ class PoolRun:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSummary:
-    """Results of several cells together, with the runs ordered by cell."""
+    """Results of a pool, which summarises the runs of several cells together; runs are ordered by cell."""
 
     name: str
     cells: tuple[str, ...]
@@ -98,7 +104,7 @@ class PoolSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Interaction(SeedDifference):
-    """Effect of two changes together beyond the sum of their single effects."""
+    """Interaction of two changes: their joint effect minus the sum of their single effects, seed by seed."""
 
     cell: str
     language: str

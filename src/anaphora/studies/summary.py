@@ -1,4 +1,4 @@
-"""Summary of a study's records: spread over seeds, differences from the base, interactions, and the verdict.
+"""Summary of a study's records: spreads over seeds, differences from the base cell, interactions and verdict.
 
 Values are lists over the plan's seeds; None stands for an unfinished run or a measure that does not apply.
 """
@@ -38,7 +38,7 @@ Values = Sequence[float | None]
 
 
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
-    """Summarise the records of a study.
+    """Return the results of a study from the records of its runs.
 
     Differences are between runs of the same seed; those of alignment only between runs that both solve the task.
     """
@@ -103,7 +103,7 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
-    """Return the verdict on the claim.
+    """Return the verdict on the claim of a study.
 
     The verdict is "not so" if a rule fails, and "open" if none fails but one is undecided, because it depends on a
     language or seed without measurements or, for alignment, a cell does not solve the task. A plan without rules is
@@ -155,7 +155,7 @@ def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float]
 
 
 def _each_group(groups: Groups) -> Iterator[tuple[str, str, GroupSummary]]:
-    """Yield (language, group, summary)."""
+    """Yield the language, the name and the summary of each group."""
     for language, of_language in groups.items():
         for group, summary in of_language.items():
             yield language, group, summary
@@ -230,7 +230,7 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
 
 
 def _difference_summary(differences: Values, bounds: tuple[float, float]) -> SeedDifference | None:
-    """Summarise differences over seeds; `bounds` are their possible values. None if there are no differences."""
+    """Return the summary of differences over seeds, which lie in `bounds`; None if all differences are None."""
     spread = _spread(differences)
     if spread is None:
         return None
@@ -241,7 +241,7 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """Return a measure's values over seeds; for alignment, None for runs that do not solve the task."""
+    """Return the values of a measure over seeds; a measure of alignment is None for runs that do not solve the task."""
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:
         return values
@@ -274,7 +274,7 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 
 
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
-    """Return the group of a rule and the group to subtract, if any, for each language with both."""
+    """Return the groups that a rule compares by language: its group and, if it has one, its baseline group."""
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
         sides.append((rule.baseline_cell or rule.cell, rule.baseline_group or rule.group))
@@ -288,15 +288,15 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
-    """Return the values over seeds that a rule judges; for alignment, None for runs that do not solve the task."""
+    """Return the values over seeds that a rule judges, those of its group minus those of its baseline if it has one."""
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Return whether a rule holds for any values of the unmeasured seeds; None if the outcome depends on them.
+    """Return whether a rule holds, whatever the values of unmeasured seeds; None if these values decide.
 
-    For alignment, also None if a cell does not solve the task.
+    A rule on alignment is also None if a cell does not solve the task.
     """
     if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None

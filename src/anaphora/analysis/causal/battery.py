@@ -322,10 +322,10 @@ def has_antecedent_and_distractor(example: Example) -> bool:
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut | None]], items: Bools
 ) -> dict[str, Knockout]:
-    """Return the accuracy lost by each knockout, by scope and kind of edge, with intervals.
+    """Return the task accuracy lost by each knockout, by scope and kind of edge, with intervals.
 
     Each loss is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
-    The edge to the antecedent is compared with the most costly matched edge, on the items that have the latter.
+    The edge to the antecedent is compared with the most costly matched edge, on the items with such a matched edge.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -353,13 +353,13 @@ def _loss(tests: CausalTests, done: KnockedOut | None, items: Bools) -> Knockout
 
 
 def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items: Bools) -> SingleAblation:
-    """Return the task accuracy lost with one head ablated, from the correctness `right` of the answers, (N,)."""
+    """Return the task accuracy lost with one head ablated; `right` is the correctness of the answers, (N,)."""
     drop, interval = tests.drop(right, items)
     return SingleAblation(layer=head.layer, head=head.head, mode=mode, drop=drop, interval=interval)
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the accuracy lost with the best heads ablated, and with each random set of as many heads, if any."""
+    """Return the task accuracy lost with the best heads ablated, and its spread over the random sets, if any."""
     before = tests.right[items].mean()
     spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return CumulativeAblation(

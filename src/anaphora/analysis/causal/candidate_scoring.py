@@ -2,7 +2,7 @@
 
 For a masked language model, the pronoun is replaced by as many masks as the candidate has tokens; the score is the
 mean log-probability of the candidate's tokens (Kocijan et al. 2019, section 3). For a decoder, the sentence is followed
-by a prompt that the candidate completes, with the same score. T tokens of an item, S tokens of a scored text.
+by a prompt that the candidate completes; the score is the same. T tokens of an item, S tokens of a scored text.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def causal_tests_of_run(
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
-    """Run only the tests of `causal_tests` that give `head_level`, for one head.
+    """Run the tests of a single head, whose results are `head_level` of `causal_tests`.
 
     Args:
         run: the trained run.

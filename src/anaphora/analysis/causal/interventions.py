@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ from anaphora.base.errors import UserError
 from anaphora.model.encoder import Encoder
 from anaphora.model.layers import Block
 from anaphora.model.mixer import AttentionContext, Edit
+
+T = TypeVar("T")
 
 FlatEdges = tuple[Tensor, Tensor]
 """Flat positions of the queries and of the keys of E edges, (E,) each."""
@@ -64,15 +67,12 @@ def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
     Args:
         outputs: replacement for each head, broadcastable to (B, T, D).
     """
-    return {
-        layer: _OutputReplacement(heads, [outputs[Head(layer, head)] for head in heads])
-        for layer, heads in _by_layer(outputs).items()
-    }
+    return _edits_by_layer(_OutputReplacement, outputs)
 
 
 def uniform_weights(heads: Iterable[Head]) -> Intervention:
     """Make heads attend uniformly to all allowed tokens; position biases are ignored."""
-    return {layer: _UniformWeights(numbers) for layer, numbers in _by_layer(heads).items()}
+    return _edits_by_layer(lambda numbers, _: _UniformWeights(numbers), dict.fromkeys(heads))
 
 
 def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
@@ -80,18 +80,12 @@ def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
 
     A row with no edge left becomes zeros. This is the attention knockout of Geva et al. 2023.
     """
-    return {
-        layer: _EdgeKnockout(heads, [edges[Head(layer, head)] for head in heads])
-        for layer, heads in _by_layer(edges).items()
-    }
+    return _edits_by_layer(_EdgeKnockout, edges)
 
 
 def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
     """Zero the values along edges; all other weights stay the same, so the rows sum to less than 1."""
-    return {
-        layer: _EdgeValueZeroing(heads, [edges[Head(layer, head)] for head in heads])
-        for layer, heads in _by_layer(edges).items()
-    }
+    return _edits_by_layer(_EdgeValueZeroing, edges)
 
 
 def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
@@ -100,9 +94,7 @@ def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
     Args:
         rows: flat positions of the queries (Q,) and their new weights (Q, T), for each head.
     """
-    return {
-        layer: _RowPatch(heads, [rows[Head(layer, head)] for head in heads]) for layer, heads in _by_layer(rows).items()
-    }
+    return _edits_by_layer(_RowPatch, rows)
 
 
 def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractContextManager[None]:
@@ -240,8 +232,11 @@ def _row_and_token(positions: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
     return positions // length, positions % length
 
 
-def _by_layer(heads: Iterable[Head]) -> dict[int, list[int]]:
-    layers: defaultdict[int, list[int]] = defaultdict(list)
-    for head in heads:
-        layers[head.layer].append(head.head)
-    return dict(layers)
+def _edits_by_layer(edit: Callable[[list[int], list[T]], Edit], by_head: Mapping[Head, T]) -> Intervention:
+    """Return an edit for each layer, made of the layer's head indices and their values in `by_head`."""
+    layers: defaultdict[int, list[Head]] = defaultdict(list)
+    for head in by_head:
+        layers[head.layer].append(head)
+    return {
+        layer: edit([one.head for one in heads], [by_head[one] for one in heads]) for layer, heads in layers.items()
+    }

@@ -151,7 +151,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores with the intervention that the function returns for each batch number."""
+        """Return the scores under the interventions that a function returns for the batch numbers."""
 
     @abstractmethod
     def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
@@ -167,7 +167,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function from a batch number to each head's outputs on the `resampling_partners`, (B, T, D)."""
+        """Return a function from a batch number to each head's outputs on the items' partners, (B, T, D)."""
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
@@ -302,7 +302,7 @@ class PackedSubject(EditedSubject):
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
-    """Return, for each item, the index of the item whose outputs replace its own in resampling (`ABLATION_MODES`)."""
+    """Return the partner of each item, whose outputs replace the item's in the ablation mode "resample"."""
     languages: defaultdict[str, list[int]] = defaultdict(list)
     for item, example in enumerate(examples):
         languages[example.language].append(item)

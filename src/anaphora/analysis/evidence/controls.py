@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Expectation:
 
     Attributes:
         measures: measures that should be near chance.
-        kinds: kinds of cue for which they should be.
+        kinds: kinds of cue to which the expectation applies.
         statement: the expectation in words.
         if_not: conclusion in words if the expectation is not met.
     """
@@ -235,7 +235,8 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
         if not stored.keys() & set(ALL_CONTROLS):
             raise UserError(f"it has none of {', '.join(ALL_CONTROLS)}")
         further = [name for name in FURTHER_CONTROLS if stored.get(name) is not None]
-        return {name: _read_control(name, stored.get(name)) for name in (*CONTROLS, *further)}
+        named = {name: stored.get(name) for name in (*CONTROLS, *further)}
+        return {name: None if one is None else from_json(Control, one, name) for name, one in named.items()}
     except UserError as error:
         raise UserError(f"{path}: {error}; {way_out}") from None
 
@@ -252,7 +253,7 @@ def current(
         directory: the run directory.
         split: the split on which the controls were measured.
         stored: the controls that `read` returned.
-        about: digests of the present weights, items and code.
+        about: digests of the current weights, items and code.
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
@@ -282,10 +283,6 @@ def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -
         UserError: the file cannot be written.
     """
     write_json(controls_path(directory, split), to_json(measured))
-
-
-def _read_control(name: str, content: Any) -> Control | None:
-    return None if content is None else from_json(Control, content, name)
 
 
 def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:

@@ -75,7 +75,7 @@ DEVELOPMENT, NAMED = "dev", "named"
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenHead:
-    """The reported head and the split on which it was chosen: `DEVELOPMENT`, or `NAMED` if the user named it."""
+    """Reported head, and the split on which it was chosen: `DEVELOPMENT`, or `NAMED` if the user named it."""
 
     layer: int
     head: int
@@ -145,7 +145,7 @@ class Control:
         languages: accuracies by language and kind of cue.
         as_expected: whether the result is the expected one; None if no measured item can show it.
         expected, observed: both results in words.
-        measured_on: None in files of earlier versions; such a control counts as not trained.
+        measured_on: digests of the measurement; None in files of earlier versions, whose controls count as not trained.
     """
 
     run: str
@@ -178,7 +178,7 @@ class VerdictRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The verdict on one language and kind of cue."""
+    """Verdict on one language and kind of cue, with the outcomes of the rules."""
 
     verdict: str
     rows: tuple[VerdictRow, ...]

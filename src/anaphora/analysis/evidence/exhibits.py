@@ -21,7 +21,7 @@ _QUAD = 4  # two cues by two orders
 
 @dataclass(frozen=True, eq=False)
 class ExampleSentence:
-    """An example sentence with its maps.
+    """Example sentence with its maps.
 
     Attributes:
         record: the sentence and the pronoun's rows.

@@ -225,7 +225,7 @@ def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Ans
 def score_split(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> tuple[HeadScores, Answers | None]:
-    """Return the scores of all heads on a split, and the model's answers or None without pronoun answers.
+    """Return the scores of all heads on a split, and the model's answers, None if it answers no pronoun questions.
 
     Each batch's rows are freed after scoring.
 

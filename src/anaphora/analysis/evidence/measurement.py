@@ -99,7 +99,7 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
 
 
 def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance: Provenance) -> Evidence | None:
-    """Return the stored evidence with the present protocol and provenance; None if there is none."""
+    """Return the stored evidence that has the current protocol and provenance; None if there is none."""
     fixed = protocol(settings.protocol, settings.split, run.config)
     for place in dict.fromkeys((folder, run.directory, run.files.directory)):
         stored = evidence_to_replace(place, settings.split)
@@ -109,9 +109,9 @@ def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance:
 
 
 def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
-    """Return the stored evidence on a split if it is about the present items, weights and code; otherwise None.
+    """Return the stored evidence on a split if it was measured on the current weights and items by the current code.
 
-    The error of a damaged file is printed.
+    Otherwise None; if the file is damaged, the error is printed.
     """
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:

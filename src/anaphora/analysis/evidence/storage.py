@@ -82,7 +82,7 @@ def answer_temperature(run: Run, language: str) -> float:
 
 
 def answer_temperatures(run: Run) -> dict[str, float]:
-    """Return the softmax temperature of each calibrated language, first from the run directory, then from its origin.
+    """Return the softmax temperature of each calibrated language, stored in the run directory or else in `run.origin`.
 
     Raises:
         UserError: the file with the temperatures is damaged.

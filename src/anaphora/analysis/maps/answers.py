@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A model's answers to N items.
+    """Answers of a model to N items.
 
     Attributes:
         candidates: index of the predicted candidate, or `NO_CANDIDATE`, (N,); the first candidate in a tie.

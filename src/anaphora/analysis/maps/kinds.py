@@ -73,7 +73,7 @@ MAX_FLOW_TOKENS = 64
 
 @dataclass(frozen=True, eq=False)
 class MapRows:
-    """The pronoun's rows in one kind of map over a split.
+    """Rows of the pronoun in one kind of map, for the items of a split.
 
     Attributes:
         granularity: "head", "layer" or "model".

@@ -1,6 +1,6 @@
 """Attention maps of torch's Transformer encoder, and of other models that return one tensor per layer.
 
-B batch, L layers, H heads, T tokens. The maps of a sentence are an input of `record.from_arrays`.
+B batch, L layers, H heads, T tokens. `record.from_arrays` takes the maps of a sentence.
 """
 
 from __future__ import annotations

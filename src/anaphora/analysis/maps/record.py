@@ -1,4 +1,4 @@
-"""Record of the pronoun's attention in one sentence, from any model."""
+"""Record of the pronoun's attention rows in one sentence, from any model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROW_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class AttentionRecord:
-    """The pronoun's attention in one sentence, from any model.
+    """Attention rows of the pronoun in one sentence, from any model.
 
     Attributes:
         example: the sentence, its pronoun and candidates.

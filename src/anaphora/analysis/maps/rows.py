@@ -1,4 +1,4 @@
-"""Attention rows as a Parquet table for other tools, one table row per query word, written in parts.
+"""Attention rows as a Parquet table for other tools, with one table row for each query word.
 
 L layers, H heads, T tokens. Weights are stored as float16 shares of their row's largest weight, the row's scale. Shares
 down to 1/16,000 keep the eleven significant bits of float16.

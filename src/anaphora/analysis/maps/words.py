@@ -1,4 +1,4 @@
-"""Token-to-word maps: weights are summed over a word's keys and averaged over its queries.
+"""Conversion of token maps to word maps: a sum over a word's tokens as keys, a mean over its tokens as queries.
 
 L layers, H heads, T tokens, W words, M candidates. Rows keep their sum, as in Clark et al. 2019, section 4.1.
 """
@@ -22,7 +22,7 @@ SPECIAL = "[special]"
 
 @dataclass(frozen=True, eq=False)
 class WordRow:
-    """The pronoun's attention over the words of its sentence.
+    """Attention rows of the pronoun over the words of its sentence.
 
     Attributes:
         words: the W words as written in the text, and special tokens by name, such as [CLS].

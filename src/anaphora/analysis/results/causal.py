@@ -52,7 +52,7 @@ class SingleAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeAblation:
-    """Task accuracy lost when the best k heads are ablated, and when random sets of k heads in the same layers are."""
+    """Task accuracy lost when the best k heads are ablated, and its spread over random sets (as many in each layer)."""
 
     k: int
     heads: tuple[tuple[int, int], ...]
@@ -101,7 +101,7 @@ class PatternPatching:
         pairs: number of items whose minimal pair has equal lengths, differs in one word and is answered correctly.
         skipped: number of items in other minimal pairs.
         head: results with the head under test patched.
-        layer, all_layers: results with all heads of its layer patched, or of all layers.
+        layer, all_layers: results with all heads of its layer patched, and with all heads of the model patched.
         cumulative: results with the best k heads patched.
         aligned: results for minimal pairs of any lengths.
     """
@@ -131,7 +131,7 @@ class PatternPatching:
 
     @property
     def uses_aligned(self) -> bool:
-        """Return True if no pair differs in one word, as with cues of two Chinese characters, so that all are used."""
+        """Return True if no pair differs in one word, as for cues of two Chinese characters."""
         return self.layer.flipped is None and self.aligned is not None
 
 
@@ -166,7 +166,7 @@ class HeadLevel:
         exchange_items: number of items with a correct answer and a distractor.
         exchange_flips: share of these items whose answer becomes the distractor when the weights of antecedent and
             distractor are exchanged.
-        doses: effects of removing equal weights on either side.
+        doses: effects of removing equal weights from either side.
         freed_mass: share of the weight freed by a knockout of the antecedent's edge that goes to "distractors", "cue",
             "pronoun", "special" and "other_words".
     """

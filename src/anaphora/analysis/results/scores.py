@@ -55,7 +55,7 @@ def existing_head(head: Head, layers: Sequence[int], heads: int) -> Head:
 
 @dataclass(frozen=True)
 class Spread:
-    """Median, lowest and highest of a few values."""
+    """Median, lowest and highest value of a measure, for instance over runs."""
 
     median: float
     lowest: float
@@ -64,7 +64,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadPosition:
-    """A head, or a layer if `head` is None because a map has one row per layer."""
+    """Head or, for maps with one row per layer, a layer, if `head` is None."""
 
     layer: int
     head: int | None = None
@@ -154,7 +154,7 @@ class LanguageScores(Cell):
         items_digest: digest of the items, equal for runs scored on the same items; None in files of earlier versions.
         set, role: scores by kind of cue; None without such items.
         types: scores by type of cue, without baselines.
-        worst_template: None if the items have no templates.
+        worst_template: scores on the worst template; None if the items have no templates.
     """
 
     items_digest: str | None = None

@@ -20,14 +20,14 @@ T = TypeVar("T")
 
 
 class Interval(NamedTuple):
-    """The two ends of a 95 % bootstrap interval; a list of two numbers in JSON."""
+    """Ends of a 95 % bootstrap interval; a list of two numbers in JSON."""
 
     low: float
     high: float
 
 
 Ends = tuple[float, float] | None
-"""The two ends of a 95 % interval; None if it could not be computed."""
+"""Ends of a 95 % interval; None if it could not be computed."""
 Entry = str | int | float | None
 """Value of one column in a row."""
 

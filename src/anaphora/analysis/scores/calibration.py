@@ -62,7 +62,7 @@ def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, flo
 def fit_temperature(logs: Floats, right: Bools) -> float:
     """Return the temperature, from exp(-4) to exp(4), that minimises the negative log-likelihood of the right answers.
 
-    Items to which the model cannot give the right answer are left out; without any other item it is 1.
+    Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1.
 
     Args:
         logs: log-probabilities of the answers, (N, M + 1).

@@ -46,7 +46,7 @@ def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.
 
 
 def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return the number of each item's bootstrap cluster, its template, else its group, else the item alone: (N,)."""
+    """Return each item's cluster number for a bootstrap over templates, or groups or items without templates: (N,)."""
     templates = factor_values(examples, "template")
     names: list[Hashable] = [
         ("template", template) if template else ("group", example.group) if example.group else item

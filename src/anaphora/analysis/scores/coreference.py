@@ -77,8 +77,8 @@ def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, 
     """Return a measure that applies `count` to the key's clusters for recall and the response's for precision.
 
     Args:
-        count: function from a cluster's size, the number of its mentions in each cluster of the other side, and the
-            sizes of these clusters to the cluster's numerator and denominator.
+        count: function that returns a cluster's numerator and denominator from its size, the number of its mentions in
+            each cluster of the other side, and the sizes of these clusters.
     """
 
     def from_one_side(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -131,7 +131,7 @@ def _aligned(key: Clusters, response: Clusters, similarity: Callable[[int, int, 
 
 
 def _places(clusters: Clusters) -> dict[Hashable, int]:
-    """Return the index of each mention's cluster."""
+    """Return the cluster index of each mention."""
     return {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
 
 

@@ -137,7 +137,7 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
 
 
 def holm(p_values: Sequence[float]) -> Floats:
-    """Return p-values corrected for multiple testing by Holm 1979, which needs no independence, in the given order."""
+    """Return p-values, in order, corrected by the method of Holm 1979, which does not assume independent tests."""
     raw = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(raw)
     corrected = np.empty_like(raw)

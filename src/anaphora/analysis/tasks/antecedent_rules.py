@@ -1,8 +1,8 @@
 """Rules that pick a mention's antecedent from the earlier mentions, as baselines for attention heads.
 
-They follow Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011, but use only English words: no parse,
-entity types or speakers. Number and gender come from word lists, gender also from the first names of the built-in
-corpus.
+The rules follow Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011, but use only English words: no
+parse, entity types or speakers. Number and gender come from word lists, gender also from the first names of the
+built-in corpus.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class AgreementFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class CandidateMention:
-    """A mention: character spans of its head word and of the whole mention, and the index of its candidate."""
+    """Mention of a candidate: character spans of head word and whole mention, and the index of the candidate."""
 
     head: Span
     whole: Span

@@ -105,7 +105,7 @@ class Selections:
     def best(self, field: str, column: str) -> Head:
         """Return the head with the highest accuracy in a choice set, on the items in one of `FORM_COLUMNS`.
 
-        In a tie, it is the head of the lowest layer, then the lowest head.
+        Ties go to the lowest layer, then to the lowest head.
 
         Raises:
             ValueError: there are no items in the column, or no layer has attention.
@@ -122,7 +122,7 @@ class Selections:
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
     """Collect the selections of all heads from records in any order, each with the index of its example.
 
-    Examples without a record get 0.
+    Examples without a record have a correctness of 0.
 
     Raises:
         ValueError: there are no records.
@@ -311,7 +311,7 @@ class Passages:
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield the index of each example and the record of its mention's attention, averaged over its tokens.
 
-        Texts come sorted by length. Candidates are never marked in the input, because marks would reveal the mentions.
+        Texts are sorted by length. Candidates are never marked in the input, because marks would reveal the mentions.
 
         Args:
             encoder: the encoder, in evaluation mode.

@@ -1,6 +1,6 @@
 """GAP scores: F1 of the decisions on whether the pronoun refers to each name, as in Webster et al. 2018.
 
-Also a probe over all heads: a linear classifier on the attention between pronoun and candidates.
+The probe over all heads is a linear classifier on the attention between pronoun and candidates.
 
 S models, N items, up to M candidates, D bootstrap samples.
 """

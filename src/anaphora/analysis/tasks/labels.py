@@ -135,7 +135,7 @@ class LabelsOfPolicy:
 class LabelAccuracy:
     """Accuracy of a run and of the bag of words on the texts with one label, or with any label for "all".
 
-    `more` is the run's accuracy minus the bag's. Intervals resample whole groups of texts.
+    `more` is the run's accuracy minus that of the bag of words. Intervals resample whole groups of texts.
     """
 
     label: str

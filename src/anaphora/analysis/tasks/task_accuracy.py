@@ -250,7 +250,7 @@ def answer_transfer(
     seed: int,
     progress: Progress = no_progress,
 ) -> ItemAnswers:
-    """Return the answers of all runs, and the correctness of shortcuts fitted on their training items and by folds.
+    """Return the answers of runs to another corpus, with shortcuts fitted on the runs' training items and by folds.
 
     Shortcuts fitted on other folds of `examples` have the suffix `OWN_FOLDS_SUFFIX`. A shortcut that was not
     fitted on every training split is left out.

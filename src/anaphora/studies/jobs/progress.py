@@ -1,4 +1,4 @@
-"""Progress of a study: a line in the terminal for each run that has ended, with the time left."""
+"""Progress of a study in the terminal: the outcome of each run and the estimated time left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _USUAL_VOCABULARY = 5_000  # tokens of a vocabulary whose size depends on the te
 
 
 class StudyProgress:
-    """Reporter of a study's progress, which also stops a study that would take too long.
+    """Progress reporter of a study, which also stops a study that would take too long.
 
     The time left is estimated from the remaining training steps and the speed of the runs trained from the start.
 
@@ -111,16 +111,16 @@ class StudyProgress:
             )
 
     def _read_record(self, job: Job) -> RunRecord:
-        """Return a run's record; a damaged record counts as unfinished, because the run is measured again."""
+        """Return a run's record; if it is damaged, the run counts as unfinished, because it is measured again."""
         try:
             return read_record(job, self.query)
         except UserError:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished", groups={})
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether a run has yet to be trained, or to be measured if the study measures only settings.
+        """Return whether the study still has to train a run or, without measures of runs, to measure its settings.
 
-        False if `plan.train` is off.
+        False if `plan.train` is False.
         """
         if not self.plan.train:
             return False
@@ -152,7 +152,7 @@ def _steps_done(job: Job) -> int:
 
 
 def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
-    """Print the approximate disk space for the weights of the runs to train, and for their checkpoints in training."""
+    """Print the approximate disk space that the remaining runs need for weights and, during training, checkpoints."""
     left = [weights_bytes(job.config) for job in to_train]
     training = _CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])
     print_phrase(

@@ -1,4 +1,8 @@
-"""Executors of a study's runs, and the loop that starts runs and waits for them."""
+"""Execution of a study's runs in this process or in worker processes, and the loop that waits for started runs.
+
+A worker process, `python -m anaphora.studies.jobs.runner`, reads its job from standard input and exits as soon as the
+input closes, which means that its parent has ended. Files are written atomically, so none is left incomplete.
+"""
 
 from __future__ import annotations
 
@@ -33,16 +37,16 @@ _POLL_SECONDS = 0.5
 
 
 class StartedRun(Protocol):
-    """Interface of a started run, a process or a job on a cluster."""
+    """Interface of a started run: a process, or a job on a cluster."""
 
     def is_running(self) -> bool:
-        """Return whether the run is at work; False while it is queued and after its end."""
+        """Return True if the run is in progress, neither queued nor ended."""
 
     def has_ended(self) -> bool:
-        """Return whether the run has ended."""
+        """Return True if the run has ended."""
 
     def failure(self) -> str:
-        """Return the reason for a failure that the run could not store itself; empty if the run has not failed."""
+        """Return the reason if the run failed without storing one; otherwise an empty string."""
 
     def cancel(self) -> None:
         """Stop the run."""
@@ -64,7 +68,7 @@ class Executor(Protocol):
 
 
 class LocalProcesses:
-    """Executor that starts each run as a process on this machine, with its output in a file in `logs`.
+    """Executor that starts each run as a process on this machine and writes its output to a file in `logs`.
 
     It does not use a process pool, so that a run killed for lack of memory does not affect the others.
     """
@@ -148,12 +152,12 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a run if necessary and measure it; an error is stored in the run's `FAILURE_FILE` instead of raised.
+    """Train a run if necessary and measure it; store an error in the run's `FAILURE_FILE` instead of raising it.
 
     Args:
         config: settings of the run; `output` and `name` give its directory.
         query: measures to take.
-        train: whether to train an unfinished run; if not, an unfinished run is skipped.
+        train: whether to train an unfinished run; if False, it is skipped.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -176,14 +180,14 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
 
 
 def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
-    """Encode a job for another process or machine as one line of JSON; progress bars are turned off."""
+    """Encode a job, with progress bars turned off, as one line of JSON for another process or machine."""
     config = replace(config, trainer=replace(config.trainer, progress=False))
     plain = {"settings": asdict(config), "query": asdict(query), "train": train, "threads": threads}
     return json.dumps(plain) + "\n"
 
 
 def run_encoded(encoded: str) -> None:
-    """Run a job from `encode_job` in this process, with the job's number of threads."""
+    """Run the result of `encode_job` in this process, with the job's number of threads."""
     import torch
 
     content = json.loads(encoded)

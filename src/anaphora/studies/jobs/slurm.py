@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     import submitit
 
 SUBMITTED_FILE = "submitted.json"
-"""File in the log folder with the job id and job digest of each run, by which a restarted study finds its jobs."""
+"""File in the log folder with the job id and digest of each run, with which a restarted study finds its jobs."""
 _SUBMITTED = {str: {"id": str, "digest": str}}
 _CANCEL_SECONDS = 1.0
 _AT_WORK = ("PENDING", "RUNNING", "REQUEUED", "COMPLETING")
-"""States of jobs of an earlier command that are not submitted again. SUSPENDED is missing: submitit counts such jobs as
-done."""
+"""States in which a job of an earlier command is not submitted again. SUSPENDED is missing, because submitit counts
+suspended jobs as done."""
 
 
 class StudyJob:
-    """Run of a study as a callable without arguments, which can be called again after an interruption."""
+    """Callable that runs a job of a study and can be called again after an interruption."""
 
     def __init__(self, encoded: str) -> None:
         self.encoded = encoded
@@ -50,7 +50,7 @@ class StudyJob:
             run_encoded(self.encoded)
 
     def checkpoint(self) -> Any:
-        """Return the submission for a preempted or timed-out job: the same job, because a run resumes itself."""
+        """Return the submission that replaces a preempted or timed-out job: the same job, which resumes its run."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -58,21 +58,21 @@ class StudyJob:
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """Submitted run; `train` is false if only finished runs are measured."""
+    """Run submitted to a cluster; `train` is False if it only measures a finished run."""
 
     job: submitit.Job[None]
     train: bool
 
     def is_running(self) -> bool:
-        """Return whether the run is at work; False while it is queued and after its end."""
+        """Return True if the run is in progress, neither queued nor ended."""
         return bool(self.job.state == "RUNNING")
 
     def has_ended(self) -> bool:
-        """Return whether the run has ended."""
+        """Return True if the run has ended."""
         return bool(self.job.done())
 
     def failure(self) -> str:
-        """Return the final state of the job and the path of its error log; empty if the run was only measured."""
+        """Return the final state of the job and the path of its error log; empty if the run is only measured."""
         reason = f"job {self.job.job_id} ({self.job.state}) left no result; {self.job.paths.stderr}"
         return reason if self.train else ""
 
@@ -86,7 +86,7 @@ class Cluster:
 
     Args:
         plan: settings of the study, with the resources of a run.
-        query: measures to take.
+        query: measures of each run.
         logs: folder for submitit's log files, on a file system shared by all machines.
         kind: submitit's name of the cluster; "local" runs the jobs on this machine.
     """
@@ -103,7 +103,7 @@ class Cluster:
         self.executor.update_parameters(**slurm_parameters(plan))
 
     def start(self, jobs: Sequence[Job]) -> list[ClusterRun]:
-        """Submit the runs, except those with a job of an earlier command in progress.
+        """Submit the runs, except those that have a job of an earlier command in progress.
 
         An earlier job with other settings or measures is cancelled first. The job ids are stored in `SUBMITTED_FILE`.
 
@@ -167,7 +167,7 @@ def check_cluster() -> None:
 
 
 def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
-    """Return the parameters of a job array under submitit's names; None omits a parameter."""
+    """Return the parameters of a job array by submitit's names; submitit omits those that are None."""
     slurm = plan.slurm
     options = (option.partition("=") for option in slurm.more)
     return {
@@ -186,7 +186,7 @@ def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
 
 
 def _cancel(outdated: Sequence[submitit.Job[None]]) -> None:
-    """Cancel jobs and wait until they have ended, because until then they lock the directories of their runs."""
+    """Cancel jobs and wait until they have ended; a running job locks the directory of its run."""
     if outdated:
         notice = _("{jobs} jobs of an earlier command have other settings or measures and are cancelled")
         say(notice.format(jobs=len(outdated)))

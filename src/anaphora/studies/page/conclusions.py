@@ -1,4 +1,4 @@
-"""Conclusions of a study in sentences."""
+"""Verdict and conclusions of a study as sentences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def answer_sentence(study: Study) -> str:
 
 
 def conclusions(study: Study) -> list[str]:
-    """Return conclusions from a study's results, a few sentences per language and kind of cue."""
+    """Return the conclusions from a study's results, a few sentences for each language and kind of cue."""
     sentences: list[str] = []
     cells = study.cells
     for language in study.measured_languages:

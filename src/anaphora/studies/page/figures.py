@@ -64,13 +64,13 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the kinds of cue among the groups, or else ["all"] if that group is measured."""
+    """Return the kinds of cue among the groups; without kinds, ["all"] if there is such a group."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
 @figure_style()
 def cells_figure(study: Study, language: str) -> Figure | None:
-    """Draw task accuracy, candidate accuracy and attention mass of every cell in one language: median and range.
+    """Draw the median and range over seeds of task accuracy, candidate accuracy and antecedent mass of every cell.
 
     Cells are grouped by factor; cells without measurements are left out. None if no panel has measurements.
     """
@@ -133,7 +133,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the interventions in a study, such as "candidates knocked out" from "candidates knocked out, set"."""
+    """Return the interventions of a study: "candidates knocked out" for the group "candidates knocked out, set"."""
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
@@ -174,7 +174,7 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def numeric_axes(study: Study) -> dict[str, list[str]]:
-    """Return the measures to draw along each numeric axis: {"distance": [measures]} for groups such as "distance 3".
+    """Return the measures to plot over each numeric axis, such as "distance" for groups named "distance 3".
 
     Item counts, chance and quad accuracy are left out.
     """
@@ -190,7 +190,7 @@ def numeric_axes(study: Study) -> dict[str, list[str]]:
 
 
 def series_of(study: Study) -> dict[str, tuple[str, str]]:
-    """Return (axis, measure) of each figure of a measure over an axis, by name of the figure."""
+    """Return the axis and the measure of each figure that plots a measure over an axis, by name of the figure."""
     return {
         f"{axis.replace(' ', '_')}_{measure}": (axis, measure)
         for axis, measures in numeric_axes(study).items()
@@ -199,12 +199,12 @@ def series_of(study: Study) -> dict[str, tuple[str, str]]:
 
 
 _Line = list[tuple[float, Spread]]
-"""Line of a cell: rising positions on the axis, each with the spread over seeds."""
+"""Points of a cell's line: the value on the axis, in ascending order, and the spread over seeds."""
 
 
 @figure_style()
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
-    """Draw a measure over an axis with a line per cell (median, range as a bar) and a panel per language.
+    """Draw the median and range of a measure over an axis, with a line for each cell and a panel for each language.
 
     None if no cell has values on the axis.
     """
@@ -274,7 +274,7 @@ def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) ->
 
 
 def _scale_up(axes: Axes, measure: str, spreads: Sequence[Spread]) -> None:
-    """Set the scale of the y axis: 0 to at least 100 % for shares, logarithmic for other values over a factor of 30."""
+    """Set the scale of the y axis: 0 to at least 100 % for shares, logarithmic for values that span a factor of 30."""
     share = is_share(measure)
     low, high = min(spread.lowest for spread in spreads), max(spread.highest for spread in spreads)
     if not share and low > 0 and high / low > 30:

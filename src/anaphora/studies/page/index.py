@@ -1,4 +1,4 @@
-"""Page on all studies in a folder, with the question, the verdict, its conditions and the figures of each."""
+"""Page on all studies in a folder: question, verdict, conditions and figures of each study."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures of the measures in a study's conditions, by name; if there are none, those of its cells."""
+    """Return the figures of the measures that a study's conditions judge, by name; without any, those of its cells."""
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
     cells = False
@@ -92,7 +92,7 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
 
 
 def _page_name(folder: str) -> str:
-    """Return the name of a study's folder as an HTML id, with invalid characters replaced."""
+    """Return the name of a study's folder as an HTML id; invalid characters become their code points."""
     return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
 
 

@@ -191,7 +191,7 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
-    """Yield a study's verdict with all of its conditions, if it has any."""
+    """Yield the verdict of a study with all conditions; nothing if the study has no conditions."""
     rows = study.verdict.rules
     if not rows:
         return
@@ -242,7 +242,7 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
 
 
 def _solving(group: GroupSummary) -> str:
-    """Return the number of runs that solve the task, as text."""
+    """Return the number of runs that solve the task as text, such as "4 of 5"."""
     if group.solved is None:
         return NOT_MEASURED
     return _("{count} of {all}").format(count=group.solved, all=group.runs)
@@ -295,11 +295,11 @@ def _run_table(study: Study) -> TableElement:
 
 
 def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
-    """Return the name of a cell, with its folder if the folder has another name."""
+    """Return the display name of a cell, followed by its folder if that has another name."""
     name = cell_label(cell, names)
     return name if name == plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)
 
 
 def _verdict_names() -> dict[str, str]:
-    """Return the display names of verdicts, by key."""
+    """Return the display name of each verdict as a heading."""
     return {"holds": _("It holds"), "not so": _("Not so"), "open": _("Open")}

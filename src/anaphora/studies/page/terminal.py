@@ -1,4 +1,4 @@
-"""Terminal output at the end of a study: its question, a table per language, and its verdict."""
+"""Terminal output at the end of a study: question, table of each language, unfinished runs and verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def terminal_report(study: Study) -> Iterator[Table | str]:
-    """Yield the final output of a study: its question, a table per language, unfinished runs, and its verdict.
+    """Yield the final output of a study: its question, a table for each language, unfinished runs and its verdict.
 
     Cells have their names as on the command line.
     """

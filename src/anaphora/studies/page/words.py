@@ -26,7 +26,7 @@ from anaphora.studies.summary import rule_condition
 
 
 def own_words(text: str, chinese: str | None) -> str:
-    """Return a study's own text; on a Chinese page, its Chinese version if there is one."""
+    """Return a text of a study; on a Chinese page, its Chinese version if there is one."""
     return chinese if chinese and spoken_language() == "zh" else text
 
 
@@ -41,7 +41,7 @@ def prediction_of(study: Study) -> str:
 
 
 def names_of(study: Study) -> Mapping[str, str]:
-    """Return a study's own names of its cells, pools and factors in the page's language."""
+    """Return the names that a study gives to its cells, pools and factors, in the page's language."""
     return study.names_zh if spoken_language() == "zh" else study.names
 
 
@@ -50,14 +50,14 @@ def cell_label(cell: str, names: Mapping[str, str]) -> str:
 
     Args:
         cell: name of the cell.
-        names: the study's own names, from `names_of`.
+        names: result of `names_of`.
     """
     known = {BASE_CELL: _("base")} | dict(names)
     return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
 
 def plain_label(cell: str) -> str:
-    """Return the name of a cell's folder with spaces, as a display name."""
+    """Return the display name of a cell without a name of its own: its folder's name with spaces."""
     return cell.replace("+", " + ").replace("_", " ")
 
 
@@ -82,7 +82,7 @@ def items_label(group: str) -> str:
 
 
 def axis_value(group: str) -> tuple[str, float] | None:
-    """Return axis and value of a group such as "distance 3"; None for other groups."""
+    """Return the axis and the value of a group such as "distance 3"; None for other groups."""
     axis, _, number = group.rpartition(" ")
     try:
         return (axis, float(number)) if axis else None
@@ -91,7 +91,7 @@ def axis_value(group: str) -> tuple[str, float] | None:
 
 
 def measure_label(measure: str) -> str:
-    """Return the display name of a column of study.csv, with the layer if it is the measure of a layer."""
+    """Return the display name of a column of study.csv; the name of a layer's measure includes the layer."""
     of_layer = re.fullmatch(r"(?P<before>.*)layer_(?P<layer>\d+)_(?P<after>.*)", measure)
     if of_layer:
         name = f"{of_layer['before']}layer_{of_layer['after']}"
@@ -100,7 +100,7 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether a measure is a column of `accuracy_by_route`."""
+    """Return True if a measure is one of `accuracy_by_route`."""
     return measure.startswith(("without_", "layer_"))
 
 
@@ -138,14 +138,14 @@ def rule_unit(row: RuleOutcome) -> str:
 
 
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    """Return the statistic over seeds that a rule compares with its bounds, in one language, with its unit."""
+    """Return the statistic over seeds that a rule compares with its bounds in one language, with its unit."""
     if spread is None:
         return NOT_MEASURED
     return _with_unit(row, _judged_number(row, spread, getattr(spread, row.seed_statistic)))
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """Return a rule's values over seeds in one language: the median with its unit, the lowest and the highest."""
+    """Return the median, lowest and highest value over seeds that a rule judges in one language, with the unit."""
     if spread is None:
         return NOT_MEASURED
     median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))
@@ -174,9 +174,10 @@ def _scaled(row: RuleOutcome, value: float) -> float:
 
 
 def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
-    """Format a value with one decimal (three for "number"), or more if rounding moves the judged value across a bound.
+    """Format a value with one decimal, or three for values of the type "number".
 
-    For instance, 46.86 %, which misses a bound of 46.9 %, is not shown as 46.9 %.
+    More decimals are added if rounding moves the judged value across a bound: 46.86 %, which misses a bound of 46.9 %,
+    is not shown as 46.9 %.
     """
     judged = _scaled(row, getattr(spread, row.seed_statistic))
 
@@ -208,14 +209,14 @@ def value_in(language: str, value: str) -> str:
 
 
 def table_title(language: str) -> str:
-    """Return the title of a table of measures in one language."""
+    """Return the title of a table with the measures of one language."""
     if language not in language_names():
         return _("Shares in %")
     return _("{spoken}, shares in %").format(spoken=language_name(language))
 
 
 def _study_group_names() -> dict[str, str]:
-    """Return the display names of groups under an intervention, by key."""
+    """Return the display name of each group under an intervention."""
     return {
         "all": _("all items"),
         "candidates knocked out": _("edges from pronoun to candidates knocked out"),
@@ -228,7 +229,7 @@ def _study_group_names() -> dict[str, str]:
 
 
 def _study_measure_names() -> dict[str, str]:
-    """Return the display names of the columns of study.csv, by key."""
+    """Return the display name of each column of study.csv."""
     return {
         "antecedent_mass": _("weight on the antecedent"),
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
@@ -258,10 +259,10 @@ def _study_measure_names() -> dict[str, str]:
 
 
 def axis_names() -> dict[str, str]:
-    """Return the display names of axes, by key."""
+    """Return the display name of each axis."""
     return {"distance": _("distance (words)"), "tokens": _("tokens a sentence"), "d_k": _("d_k (features a head)")}
 
 
 def verdict_counts() -> dict[str, str]:
-    """Return the display names of verdicts within a line of text, by key."""
+    """Return the display name of each verdict within a line of text."""
     return {"holds": _("holds"), "not so": _("not so"), "open": _("open")}

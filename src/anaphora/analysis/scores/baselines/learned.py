@@ -70,7 +70,7 @@ def entity_cue(train: Sequence[Example]) -> Policy:
 
 
 def odd_one_out(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of the candidates' words and order alone, without pronoun and context."""
+    """Return a linear ranker over the candidates' words and order, without the pronoun and the context."""
 
     def features(example: Example) -> Iterator[list[str]]:
         names = [_name(example, other) for other in range(len(example.candidates))]
@@ -238,7 +238,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 
 
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
-    """Return the learned shortcuts that apply to items of a kind of cue, or without one if `kind` is empty."""
+    """Return the learned shortcuts that apply to items of a kind of cue; an empty kind means items without one."""
     if kind:
         return LEARNED
     few = all(len(example.candidates) <= _MAX_FEW_CANDIDATES for example in known)

@@ -161,7 +161,7 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
 
 
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
-    """Return the sorted codes of the distinct words outside candidates and their zones: token id * 4 + zone."""
+    """Return the sorted distinct codes, token id * 4 + zone, of the words outside the candidates."""
     names = [span for spans in example.candidates for span in spans]
     bounds = [*sorted(_named(example).values()), example.pronoun[0]]
     zones = (
@@ -177,13 +177,13 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """Return the correctness of answers, positive for the second name, negative for the first: (N,); 0.5 for a 0."""
+    """Return the correctness of answers, (N,): positive for the second name, negative for the first, 0 for a tie."""
     right = np.where(second, says_second > 0, says_second < 0).astype(np.float64)
     return np.where(says_second == 0, 0.5, right)
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Return the more frequent answer in training to each wording: (N,), positive for the second name, 0 if unknown."""
+    """Return the more frequent answer in training to each item's wording: (N,), positive for the second name."""
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
         counts[_wording(example, factors)] += 1 if _second_is_meant(example) else -1

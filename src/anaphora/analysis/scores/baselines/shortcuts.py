@@ -143,8 +143,8 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
 
     Learned shortcuts are fitted on the training items of the same language and kind that have an antecedent. Test items
     without an antecedent count as wrong. NaN if a shortcut does not apply: learned shortcuts need training items,
-    `bag_by_place` needs items without a kind of cue, and `words` and `words_and_pairs` need training items with at most
-    10 candidates, too.
+    `bag_by_place` needs items without a kind of cue, and `words` and `words_and_pairs` also need training items with at
+    most 10 candidates.
     """
     results = unfitted_correctness(test)
     for cell, items in _cells(test).items():

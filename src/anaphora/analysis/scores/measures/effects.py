@@ -28,7 +28,7 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """Effects on the head's weight of the right answer, of the first-mentioned candidate and of one fixed candidate."""
+    """Effects on a candidate's weight of being the antecedent, of being mentioned first, and of its identity."""
 
     meaning: Effect
     position: Effect

@@ -43,7 +43,7 @@ class PositionalShare:
 
 @dataclass(frozen=True, kw_only=True)
 class AntecedentLead:
-    """The candidate accuracy minus the best baseline's accuracy."""
+    """Lead of the candidate accuracy over the accuracy of the best baseline."""
 
     accuracy_over_best_baseline: float | None
 

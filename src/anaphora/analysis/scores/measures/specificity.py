@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Specificity:
-    """The head's mean weight on the antecedent, from the pronoun and from the best other word of each item.
+    """Mean weight of the head on the antecedent, from the pronoun and from the best other word of each item.
 
     Attributes:
         ratio: pronoun mass / best other mass; None if the latter is 0.
@@ -49,7 +49,7 @@ class QueryMasses(NamedTuple):
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> QueryMasses:
     """Return the weights on the antecedent in one head's map of one item.
 
-    A word's row is the mean over its tokens. The antecedent's own tokens and special tokens are no queries.
+    A word's row is the mean over its tokens. The antecedent's tokens and special tokens are not used as queries.
 
     Args:
         example: the item, with an antecedent.
