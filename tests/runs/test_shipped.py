@@ -15,7 +15,7 @@ import torch
 import anaphora
 from anaphora.analysis.evidence.storage import chosen_head
 from anaphora.analysis.results.scores import Head
-from anaphora.api.first_sentences import first_sentence
+from anaphora.api.live.questions import first_sentence
 from anaphora.base.errors import UserError
 from anaphora.cli import COMMANDS
 from anaphora.runs import shipped

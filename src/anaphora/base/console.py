@@ -36,14 +36,6 @@ def working(stage: str) -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-def format_duration(seconds: float) -> str:
-    """Format a duration in seconds below 90 s, in minutes below 90 min, otherwise in hours."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
-
-
 def format_bytes(count: float) -> str:
     """Format a number of bytes in GB from 1.5 GB on, in MB from 1.5 MB on, otherwise in kB."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):

@@ -59,20 +59,15 @@ def export(settings: Export) -> Path:
 
     output = Path(settings.output)
     if settings.format == "page":
-        _write_page(settings, output)
+        from anaphora.api.browser.page import write_browser_page
+        from anaphora.runs.directory import load
+
+        check_writable(output)
+        write_browser_page(output, load(settings.run))
     else:
         _write_folder(settings, output)
     console.print(str(output), soft_wrap=True)
     return output
-
-
-def _write_page(settings: Export, path: Path) -> None:
-    """Write the model as one HTML page that runs it in the browser."""
-    from anaphora.api.browser.page import write_browser_page
-    from anaphora.runs.directory import load
-
-    check_writable(path)
-    write_browser_page(path, load(settings.run))
 
 
 def _write_folder(settings: Export, folder: Path) -> None:
@@ -114,13 +109,13 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
     """Write the whole run, with its model card, training record and scores on the test split, if it has these."""
-    from anaphora.analysis.evidence.storage import metrics_path
+    from anaphora.analysis.evidence.storage import metrics_path, read_evidence
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.report.cards import CARD, model_card
     from anaphora.runs.directory import distinct_tensors
     from anaphora.runs.published import config_json
 
-    evidence = _evidence(run)
+    evidence = read_evidence(_measured(run), "test")
     with atomic_directory(folder) as draft:
         _write_tokenizer(run, draft, {"model_input_names": ["input_ids", "attention_mask"]})
         write_text(draft / CARD, model_card(_card_facts(run, licence, evidence), evidence))
@@ -140,12 +135,6 @@ def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
     from anaphora.model.pretrained.families import WEIGHTS
 
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
-
-
-def _evidence(run: Run) -> Evidence | None:
-    from anaphora.analysis.evidence.storage import read_evidence
-
-    return read_evidence(_measured(run), "test")
 
 
 def _measured(run: Run) -> Path:

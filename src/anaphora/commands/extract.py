@@ -236,10 +236,10 @@ class _Progress:
 
     def done_and_left(self) -> tuple[str, str]:
         """Return the number of finished items and the estimated remaining time, both as text."""
-        from anaphora.base.console import format_duration
+        from anaphora.report.numbers import duration_text
 
         left = self.seconds() / max(self.done, 1) * (self.total - self.done)
-        return f"{self.done:,}", format_duration(left)
+        return f"{self.done:,}", duration_text(left)
 
     def seconds(self) -> float:
         """Return the seconds since `begin`."""

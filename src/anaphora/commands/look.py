@@ -55,7 +55,7 @@ def look(settings: LivePage) -> None:
     Raises:
         UserError: a model does not exist, a word is not in the text, or the port is in use.
     """
-    from anaphora.api.first_sentences import first_sentence
+    from anaphora.api.live.questions import first_sentence
     from anaphora.api.live.server import LiveApplication, open_server
     from anaphora.api.runs import OpenRun
     from anaphora.base.console import console

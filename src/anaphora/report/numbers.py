@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.base.console import format_duration
 from anaphora.base.locale.translation import _
 
 if TYPE_CHECKING:
@@ -84,10 +83,13 @@ def format_spread(spread: Spread | None) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a duration in seconds, minutes or hours, with its unit."""
-    count, unit = format_duration(seconds).split(" ")
-    text = {"s": _("{count} s"), "min": _("{count} min"), "h": _("{count} h")}[unit]
-    return text.format(count=count)
+    """Return a duration in seconds below 90 s, in minutes below 90 min, otherwise in hours."""
+    if seconds < 90:
+        return _("{count} s").format(count=f"{seconds:.0f}")
+    minutes = seconds / 60
+    if minutes < 90:
+        return _("{count} min").format(count=f"{minutes:.0f}")
+    return _("{count} h").format(count=f"{minutes / 60:.1f}")
 
 
 def format_p_value(value: float | None) -> str:

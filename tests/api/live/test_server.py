@@ -15,7 +15,7 @@ from werkzeug.test import Client
 
 import anaphora
 from anaphora.api import OpenRun
-from anaphora.api.first_sentences import FIRST_SENTENCES, FirstSentence, first_sentence
+from anaphora.api.live.questions import FIRST_SENTENCES, FirstSentence, first_sentence
 from anaphora.api.live.server import LiveApplication, open_server
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head, stored_head
 from anaphora.api.browser.phrases import loading_phrase, phrases
 from anaphora.api.browser.shapes import check_supported, shape_of, stored_tokenizer
-from anaphora.api.first_sentences import FIRST_SENTENCES
+from anaphora.api.live.questions import FIRST_SENTENCES
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, LANGUAGE_SAMPLE, LANGUAGES

@@ -19,8 +19,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from anaphora.api.first_sentences import first_sentence
-from anaphora.api.live.questions import MOST_CHARACTERS, LiveQuestion, parse, reply
+from anaphora.api.live.questions import MOST_CHARACTERS, LiveQuestion, first_sentence, parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
@@ -100,7 +99,7 @@ class LiveApplication:
         if request.method == "GET" and request.path == "/side_by_side":
             return Response(self.two_pages(language), mimetype="text/html")
         if request.method == "GET" and request.path == "/font":
-            return _font()
+            return Response(font_files()[400].read_bytes())  # loaded only for a Chinese character
         if request.method == "POST" and request.path == "/attention":
             if request.mimetype != "application/json" or not request.headers.get("X-Token"):
                 return _refusal(_("a question is JSON and carries the token in a header"), 400)
@@ -194,11 +193,6 @@ class _QuietHandler(WSGIRequestHandler):
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
         """Do nothing."""
-
-
-def _font() -> Response:
-    """Return the font file, which a browser loads only if it needs a Chinese character."""
-    return Response(font_files()[400].read_bytes())
 
 
 def _refusal(message: str, status: int) -> Response:
