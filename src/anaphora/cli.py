@@ -1,6 +1,6 @@
-"""The command line shared by all commands: it reads and checks settings, runs the command and reports errors.
+"""Command line of all commands: it parses and checks settings, runs the command and reports errors.
 
-A command is a module of `anaphora.commands`: a function of the module's name, and the settings that it takes.
+Each command is a module of `anaphora.commands` with a function of the module's name and a settings class.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from anaphora.settings.typed import error_message, resolve
 
 @dataclass(frozen=True)
 class Command:
-    """A command: a module of `anaphora.commands` with a function of the same name, which takes the command's settings.
+    """Command, implemented by a module of `anaphora.commands` with a function of the same name that takes its settings.
 
     The module postpones heavy imports until the function is called, so that an invalid setting is reported at once.
     """
@@ -58,7 +58,7 @@ class Command:
 
     @property
     def description(self) -> str:
-        """Return what the command does, as the module's docstring says, without importing the module."""
+        """Return the description in the module's docstring, without importing the module."""
         return self._docstring[0]
 
     @property
@@ -107,27 +107,27 @@ class Command:
 
 _FOLDER = Path(__file__).parent / "commands"
 COMMANDS = {path.stem: Command(path.stem) for path in sorted(_FOLDER.glob("*.py")) if path.stem != "__init__"}
-"""Every command, by the name that a user types."""
+"""All commands by name."""
 
 
 _OF_HYDRA = {
     "Config group override": "a group takes the name of one of its choices, not null; leave it out instead",
     "Exceeds the limit": "a setting has a whole number with more digits than can be read",
 }
-"""Explanations of plain exceptions that Hydra lets through, by a part of their message."""
+"""Explanations of built-in exceptions that Hydra raises, by a substring of the exception's message."""
 _GROUPS = (
     "a group takes the name of one of its choices, and its settings need it beside them (data=jsonl data.path=...)"
 )
 _OUT_OF_MEMORY = "not enough memory; lower batching.tokens, model.width or the length of the texts"
 _OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP}
-"""Errors of the file system, such as a full or read-only disk, which are not bugs of the program."""
+"""Errors of the file system that are not bugs, such as a full or read-only disk."""
 
 
 def main() -> None:
-    """Run the command that the first command-line argument names, as in `anaphora train seed=3`.
+    """Run the command named by the first command-line argument, as in `anaphora train seed=3`.
 
-    Your own script can register components and then call this function: `python mine.py train seed=3` then runs the
-    command with these components.
+    A script can register custom components and then call this function; `python mine.py train seed=3` runs the command
+    with these components.
     """
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in ("--help", "-h"):
@@ -149,7 +149,7 @@ def main() -> None:
 
 
 def overview() -> str:
-    """Return the text of `anaphora --help`: every command with its purpose."""
+    """Return the text of `anaphora --help`, which lists the commands."""
     lines = ["usage: anaphora COMMAND [setting=value ...]", "", "commands:"]
     lines += [f"  {name:<19}{command.description.splitlines()[0]}" for name, command in COMMANDS.items()]
     return "\n".join([*lines, "", "The settings of one command: anaphora COMMAND --help"])
@@ -196,14 +196,14 @@ def collect_garbage_rarely() -> None:
 
 
 def escape_what_a_terminal_lacks() -> None:
-    """Print characters that the output encoding lacks, such as Chinese in ASCII, as backslash escapes."""
+    """Make stdout and stderr print characters that their encoding lacks, such as Chinese in ASCII, as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def help_of(command: Command, topics: Sequence[str] = ()) -> str:
-    """Return the help of a command, or only the settings of `topics`, as in `--help optimizer` or `--help all`."""
+    """Return the help text of a command, or only the settings of `topics`, as in `--help optimizer` or `--help all`."""
     if topics:
         return "\n\n".join(settings_below(command.schema, topic) for topic in topics)
     groups = default_groups(command.name) if command.is_composed else None
@@ -211,7 +211,7 @@ def help_of(command: Command, topics: Sequence[str] = ()) -> str:
 
 
 def _run_composed(command: Command) -> None:
-    """Compose the settings with Hydra and run the command, or each job of a sweep."""
+    """Compose the settings with Hydra, and run the command once or for each job of a sweep."""
     from anaphora.settings.compose import checked_resume, composed, with_quoted_texts
 
     register_commands()
@@ -268,7 +268,7 @@ def run_program(schema: type[Any], work: Callable[[Any], object]) -> None:
 
     Args:
         schema: settings class; `--help` lists its fields.
-        work: function to call with the settings; it postpones heavy imports, so that a user error is reported at once.
+        work: function that takes the settings; it postpones heavy imports, so that a user error is reported at once.
     """
     prepare_process()
     _run_plain(schema, work)
@@ -287,7 +287,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that several processes were started only for a single training run, and silence torch's C++ warnings there.
+    """Check that only a single training run uses several processes, and silence torch's C++ warnings in that case.
 
     Raises:
         UserError: torchrun or srun started more than one process of another command or of a sweep.
@@ -306,8 +306,8 @@ def run_job(command: Command, composed: DictConfig) -> Any:
     """Run one job of a sweep; record a failure instead of raising it, so that the other jobs run.
 
     Returns:
-        The command's return value, or infinity after a failure: the worst value for a sampler that minimises. NaN
-        would make Optuna end the sweep.
+        The command's return value, or infinity after a failure, the worst value for a minimising sampler. With NaN,
+        Optuna would end the sweep.
     """
     from hydra.errors import HydraException
 

@@ -1,4 +1,4 @@
-"""Heads of any model as antecedent selectors (Clark et al. 2019, section 4.3), next to rules and untrained models."""
+"""Antecedent selection by the attention heads of any model (Clark et al. 2019, section 4.3), with baselines."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
 
 Texts = Callable[[int], object]
-"""Function that is called with the number of texts of each forward pass."""
+"""Progress callback, called with the number of texts in each forward pass."""
 
 
 @dataclass(frozen=True, eq=False)
 class AntecedentSelections:
-    """Words selected by a model's heads, and the table that compares the heads.
+    """Antecedents selected by a model's heads, and a table that compares the heads with baselines.
 
     Attributes:
-        development: selections on the mentions on which heads are chosen.
-        measured: selections on the mentions on which heads are reported.
-        rows: rows of the table, with the columns of `SelectorAccuracy`.
+        development: selections on the development mentions, on which heads are chosen.
+        measured: selections on the measured mentions.
+        rows: table rows with the columns of `SelectorAccuracy`.
     """
 
     development: Selections
@@ -58,7 +58,7 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
 
 
 def reads_one_pronoun(model: OpenRun | TransformersModel) -> bool:
-    """Return whether the model gets the pronoun as a second sequence: each mention then needs its own forward pass."""
+    """Return whether the model takes the pronoun as a second sequence, so that each mention needs a forward pass."""
     return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
 
 
@@ -71,19 +71,21 @@ def select_antecedents(
     progress: Progress = no_progress,
     texts: Texts = lambda _: None,
 ) -> AntecedentSelections:
-    """Choose heads on the development mentions and measure them on others, with one forward pass per text.
+    """Choose heads on the development mentions and evaluate them on the measured mentions.
+
+    Each text takes one forward pass.
 
     Args:
-        model: the model with the heads.
-        development, measured: mentions with an antecedent before them.
-        untrained: number of randomly initialised models of the same shape to measure as a control.
-        by: factors whose values get rows of their own.
-        progress: function that is called with the name of each stage.
-        texts: function that is called with the number of texts of each forward pass.
+        model: run or `transformers` model.
+        development, measured: examples whose mention has a preceding antecedent.
+        untrained: number of randomly initialised models of the same architecture to evaluate as a control.
+        by: names of factors; each value of a factor gets its own table rows.
+        progress: callback that receives the name of each stage.
+        texts: callback that receives the number of texts in each forward pass.
 
     Raises:
-        UserError: a text is too long for the model, a mention has no token, `untrained` is negative, or the model gets
-            each pronoun as a second sequence (see `reads_one_pronoun`).
+        UserError: a text is too long for the model, a mention has no token, `untrained` is negative, or the model takes
+            the pronoun as a second sequence (see `reads_one_pronoun`).
     """
     at_least("untrained", whole_number("untrained", untrained), 0)
 

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from anaphora.data.batches.encoded import EncodedSplit
 
 _STEPS = 256
-"""Number of integration steps; more than for a corpus, so that the values of one text add up closely."""
+"""Number of integration steps; more than for a corpus, so that a text's values sum closely to its score difference."""
 
 
 @dataclass(frozen=True, eq=False)
 class WordAttribution:
-    """Contribution of each word of a text to the score of the run's answer, whether right or wrong.
+    """Contribution of each word of a text to the score of the run's answer, whether correct or not.
 
     `np.asarray` returns the values, (W,).
 
@@ -38,13 +38,13 @@ class WordAttribution:
         text: the text.
         words: the W words, or tokens, of the text; special tokens are named as in the model's vocabulary, such as
             [CLS].
-        spans: (start, end) of each word in characters of the text, end excluded; (0, 0) for a special token.
+        spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
         values: (W,), contribution of each word in the unit of the score: log-probability for the prediction head
             `word`, logarithm of the attention mass for `pointer`, logits otherwise. A value is negative if the word
-            counts against the answer, and 0 where a long text is cut off.
-        answer: the label, or the words of the chosen candidate; None for "none of them".
-        difference: score of the answer minus its score if every token is replaced by [PAD]. The values sum to it, up to
-            the error of the numerical integration.
+            lowers the score, and 0 for words that truncation removed.
+        answer: predicted label, or text of the chosen candidate; None for the answer "none of them".
+        difference: score of the answer minus its score with every token replaced by [PAD]. The values sum to this
+            difference, up to the error of the numerical integration.
     """
 
     text: str
@@ -58,7 +58,7 @@ class WordAttribution:
         """Return the words that contribute most to the answer, largest value first; ties keep the order of the text.
 
         Args:
-            count: largest number of words to return.
+            count: maximum number of words to return.
 
         Raises:
             UserError: `count` is negative or not a whole number.
@@ -82,17 +82,17 @@ class WordAttribution:
 
 
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
-    """Return integrated gradients of the label that a run predicts for a text, or of its answer about a pronoun.
+    """Return each word's integrated gradients for a run's predicted label, or for its answer about a pronoun.
 
     Args:
         run: run that predicts labels or answers pronoun questions.
         text: the text.
-        example: the pronoun and its candidates; None for a label.
+        example: pronoun and candidates; None to explain a label.
         by: unit of the values, one of `UNITS`.
 
     Raises:
-        UserError: a pronoun is given to a run that predicts labels, the pronoun or its candidates are missing for
-            another run, the run does neither, or `by` is unknown.
+        UserError: a pronoun is given to a run that predicts labels, the pronoun or its candidates are missing for a run
+            that answers pronoun questions, the run has neither task, or `by` is unknown.
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 
@@ -110,7 +110,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
 
 
 def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list[str]]:
-    """Return one text as a batch, and the names of its possible answers: labels or candidates."""
+    """Return a batch with the text, and the names of the possible answers: labels or candidates."""
     from anaphora.data.batches.batching import evaluation_batches
     from anaphora.settings.model.prediction import slots_of
 

@@ -1,4 +1,4 @@
-"""HTML for notebooks: a small table of weights, coloured words, and a page in a frame."""
+"""HTML output for notebooks: tables of weights, coloured words and embedded pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class AttentionPage:
-    """HTML page, such as a page of attention maps or a report; a notebook shows it below the cell.
+    """HTML page of attention maps, or a report; notebooks display it below the cell.
 
     Attributes:
         path: path of the HTML file.
@@ -28,25 +28,25 @@ class AttentionPage:
         webbrowser.open(self.path.resolve().as_uri())
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame for a notebook."""
+        """Return an iframe with the page."""
         page = escape(self.path.read_text(encoding="utf-8"))
         return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:44rem;border:0"></iframe>'
 
 
 _MAX_TABLE_WORDS = 24
-"""Largest number of words in a table in a notebook."""
+"""Maximum number of rows and of columns in a table."""
 
 
 def weight_table(
     words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None
 ) -> str:
-    """Return the weights as an HTML table in the colours of the figures, cut to `_MAX_TABLE_WORDS` rows and columns.
+    """Return an HTML table of weights, truncated to `_MAX_TABLE_WORDS` rows and columns.
 
     Args:
-        words: the W words of the columns.
-        weights: (R, W) with one line per row, each from 0 to 1.
+        words: column headings, one for each of the W words.
+        weights: (R, W), from 0 to 1.
         title: caption of the table.
-        rows: names of the R rows; None for the words.
+        rows: headings of the R rows; None if they are the words.
     """
     from anaphora.report.page.offline import weight_colours
 
@@ -67,9 +67,9 @@ def weight_table(
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
-    """Return words as HTML, coloured by their values: blue for positive values, orange for negative ones.
+    """Return words as HTML, coloured by their values: blue if positive, orange if negative.
 
-    The word with the largest absolute value has the strongest colour.
+    The strength of a colour is relative to the largest absolute value.
     """
     most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     spans = []

@@ -1,8 +1,7 @@
 """Attention maps of one text with labelled axes.
 
-Axes are L (layers), H (heads) and W (words or tokens). Layers and heads are counted from 0. The weight to several
-tokens or words is the sum of their weights, the weight from several the mean of their rows (Clark et al. 2019, section
-4.1).
+Axes are L (layers), H (heads) and W (words or tokens). Layers and heads are counted from 0. Weights to several words or
+tokens are summed, and rows of several words or tokens are averaged (Clark et al. 2019, section 4.1).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from anaphora.report.page.elements import TableElement
 
 MOST_PLOTTED_WORDS = 100
-"""Largest number of words in a heat map."""
+"""Maximum number of words in a heat map."""
 
 
 class HeadWeight(NamedTuple):
@@ -55,7 +54,7 @@ class SentenceAttention:
         text: the text.
         words: the W words, or tokens, of the text; special tokens are named as in the model's vocabulary, such as
             [CLS].
-        spans: (start, end) of each word in characters of the text, end excluded; (0, 0) for a special token.
+        spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
         weights: (L, H, W, W); in each map, rows are attending words and columns the words attended to. Rows sum to 1,
             or to less after `between` and `window`. In a layer without attention all weights are 0; `rank`, `row`,
             `frame` and pages leave such layers out.
@@ -65,7 +64,7 @@ class SentenceAttention:
         example: the pronoun and its candidates; None if no pronoun was given or found.
         unread: parts of the text that are not in the model's vocabulary. They become unknown tokens or are dropped, so
             weights on them mean little.
-        second_start: start of the second text of a pair in `text`, in characters; None for a single text.
+        second_start: character offset in `text` of the second text of a pair; None for a single text.
     """
 
     text: str
@@ -81,9 +80,9 @@ class SentenceAttention:
 
     @property
     def segments(self) -> tuple[int, ...]:
-        """Return the segment of each word: 0 for the first text of a pair or a single text, 1 for the second.
+        """Return the segment of each word: 0 for a single text or the first text of a pair, 1 for the second text.
 
-        A special token belongs to the text before it, at the start to the first.
+        A special token belongs to the preceding text, and at the start to the first text.
         """
         segments: list[int] = []
         for start, end in self.spans:
@@ -170,7 +169,7 @@ class SentenceAttention:
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def between(self, attending: int, attended: int) -> SentenceAttention:
-        """Return the maps of a pair of texts with the weights from one text to one text; other weights are 0.
+        """Return the maps of a text pair with only the weights from one text to another, or to itself; the rest is 0.
 
         Args:
             attending: the attending text, 0 for the first and 1 for the second.
@@ -237,7 +236,7 @@ class SentenceAttention:
         return path
 
     def page(self, path: str | Path | None = None, language: str = "en") -> AttentionPage:
-        """Write the maps of every layer and head as one HTML file, which needs no other file and no network.
+        """Write the maps of all layers and heads as a self-contained HTML file.
 
         Args:
             path: file to write; its name must end in .html. By default a file in a new temporary folder.
@@ -263,7 +262,7 @@ class SentenceAttention:
         return AttentionPage(written)
 
     def _last_word_table(self) -> TableElement:
-        """Return a table of the heads with most weight on each candidate, from the pronoun and from the last word."""
+        """Return a table of the heaviest head on each candidate, from the pronoun and from the last word."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")
@@ -380,9 +379,9 @@ def labelled_attention(
     is_decoder: bool = False,
     example: Example | None = None,
 ) -> SentenceAttention:
-    """Return the token maps of a text, (L, H, T, T), with labelled axes, merged to words if `by` is "word".
+    """Label the axes of a text's token maps, (L, H, T, T), and merge tokens into words if `by` is "word".
 
-    If `own_words` is given, tokens are merged to these words.
+    If `own_words` is given, tokens are merged into these words.
 
     Raises:
         UserError: `by` is unknown, `own_words` is given with by="token", or the words do not fit the text or tokens.

@@ -1,4 +1,4 @@
-"""Attention of any model in any text, in one call."""
+"""Attention maps of any model for any text."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ def attention(
     """Return the attention of every layer and head of a model for one text.
 
     Args:
-        model: a run directory, "shipped" for the shipped run, a folder with a model of `transformers`, the name of a
-            model on the Hugging Face Hub as "hf://owner/name", an open run, or a loaded model of `transformers`. A
-            model opened by name is cached until its files change; the cache holds four models.
+        model: a run directory, "shipped" for the shipped run, a folder with a `transformers` model, the name of a model
+            on the Hugging Face Hub as "hf://owner/name", an open run, or a loaded `transformers` model. A model opened
+            by name is cached until its files change; the cache holds four models.
         text: the text, in English or Chinese.
         pronoun: the pronoun as in the text, or its characters as "start:end". "it:2" is the second "it". By default the
             last third-person pronoun of the text, if there is one.
         candidates: possible antecedents, each as in the text or as "start:end". Figures and pages mark them.
         antecedent: the correct candidate, if it is known.
         by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does not.
-        words: words to merge the tokens to, a list or the text with spaces between its words, such as
-            "小红 推 了 小明". They must spell the text. By default words end at spaces and punctuation, and in Chinese
-            where the tokenizer divides.
-        second: second text of a pair, for a model of `transformers` whose tokenizer separates two texts. In the result,
-            both are one string, with a space between them; `between` selects the weights from one to the other.
-        tokenizer: the tokenizer of `model`, if this is a loaded model of `transformers`.
+        words: words into which tokens are merged, as a list, or as the text with spaces between its words, such as
+            "小红 推 了 小明". They must spell the text. By default, words end at spaces and punctuation, and in Chinese
+            at the tokenizer's word boundaries.
+        second: second text of a pair, for a `transformers` model whose tokenizer takes pairs. The result has both texts
+            in one string, with a space between them; `between` selects the weights from one text to the other.
+        tokenizer: the tokenizer of a loaded `transformers` model.
         device: device of a model that is opened by name; by default the CPU.
 
     Raises:
@@ -85,7 +85,7 @@ def attention(
 def open_any(
     model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None
 ) -> OpenRun | TransformersModel:
-    """Open a run or a model of `transformers` by name, or wrap a loaded model; an open run is returned unchanged.
+    """Open a run or a `transformers` model by name, or wrap a loaded model; an open run is returned unchanged.
 
     The last four models opened by name are cached.
 
@@ -102,14 +102,14 @@ def open_any(
 
 
 def untrained_model(model: OpenRun | TransformersModel, seed: int) -> OpenRun | TransformersModel:
-    """Return a randomly initialised model of the same shape."""
+    """Return a randomly initialised model of the same architecture."""
     if isinstance(model, OpenRun):
         return OpenRun(replace(model.run, model=model.run.untrained_model(seed)))
     return model.untrained(seed)
 
 
 _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
-"""Endings of the files that hold a model, its tokenizer and its chosen head."""
+"""Suffixes of the files that hold a model, its tokenizer and its chosen head."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class _Named:
 
     Attributes:
         name: name as written by the user.
-        files: (path, time of the last change in ns, size in bytes) of each file; empty for a model on the Hub.
+        files: (path, modification time in ns, size in bytes) of each file; empty for a model on the Hub.
     """
 
     name: str

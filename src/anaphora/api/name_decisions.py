@@ -1,4 +1,4 @@
-"""Name decisions of any model's heads, scored as in GAP, next to rules, untrained models and a run's own answers.
+"""GAP-style name decisions (Webster et al. 2018) by the attention heads of any model, with baselines.
 
 Axes are N (items), L (layers), H (heads) and K (policies).
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Masses = NDArray[np.float64]
 POLICIES = ("random", "nearest", "first", "parallel roles", "head", "head with threshold", "untrained", "answers")
-"""Rows of `name_decisions`, rules first; "answers" only if the model answers pronoun questions."""
+"""Policies by row; "untrained" needs untrained models, and "answers" a model that answers pronoun questions."""
 
 
 def name_decisions(
@@ -48,22 +48,22 @@ def name_decisions(
     untrained: int,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Score a head's choice between two names as yes-or-no decisions on both names (Webster et al. 2018).
+    """Score a head's choice between two names as a binary decision for each name (Webster et al. 2018).
 
-    The policy "head" decides for the name with more of the pronoun's attention. "head with threshold" decides for
-    neither if this attention is below the threshold that is best on the development items.
+    The policy "head" accepts the name with more of the pronoun's attention. "head with threshold" accepts neither name
+    if this attention is below a threshold, which is chosen on the development items.
 
     Args:
-        model: the model with the head.
-        development: items for choosing the threshold and the heads of untrained models.
-        measured: items to report.
+        model: run or `transformers` model.
+        development: items on which the threshold and the heads of untrained models are chosen.
+        measured: items to evaluate on.
         head: the head, chosen on the development items.
-        untrained: number of randomly initialised models of the same shape to measure as a control.
-        progress: function that is called with the name of each stage.
+        untrained: number of randomly initialised models of the same architecture to evaluate as a control.
+        progress: callback that receives the name of each stage.
 
     Returns:
-        A row for each of `POLICIES`: "policy", "items", and the columns of `score_columns`, which are None for a ratio
-        with denominator 0.
+        One row for each policy with "policy", "items" and the columns of `score_columns`. A ratio with denominator 0 is
+        None.
 
     Raises:
         UserError: the head does not exist, an item does not have two names, a pronoun has no gender, or `untrained` is
@@ -101,9 +101,9 @@ def name_decisions(
 
 
 def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """Return the attention of K = L * H heads to both names, (N, 2, K), and the answers, or None if there are none.
+    """Return each head's attention from the pronoun to both names, (N, 2, K = L * H), and the run's answers.
 
-    L is the number of layers with attention. Only a run gives answers.
+    L counts only layers with attention. The answers are None if the model gives none.
     """
     records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)
@@ -112,12 +112,12 @@ def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tu
 
 
 def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
-    """Return the larger weight of each policy and the index of its name: (N, 2, K) -> (N, K) twice."""
+    """Return the larger of the two weights and the index of its name: (N, 2, K) -> two arrays of shape (N, K)."""
     return masses.max(axis=1), masses.argmax(axis=1)
 
 
 def _decide(masses: Masses, threshold: float = -np.inf) -> Decisions:
-    """Return decisions for the name with more weight if this reaches a threshold: (N, 2) -> (N, 2)."""
+    """Accept the name with the larger weight if the weight reaches the threshold: (N, 2) -> (N, 2) bool."""
     decisions: Decisions = decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
     return decisions
 

@@ -1,4 +1,4 @@
-"""Probability that a model gives each candidate of a pronoun, for one text or for many.
+"""Probabilities of a pronoun's candidates, predicted by a run or a language model.
 
 Axes are N (questions) and M (largest number of candidates).
 """
@@ -46,7 +46,7 @@ class CandidateProbability:
 
     Attributes:
         words: the candidate as in the text.
-        span: (start, end) in characters of the text, end excluded.
+        span: (start, end) character offsets in the text, end excluded.
         probability: probability from 0 to 1.
     """
 
@@ -64,7 +64,7 @@ class PronounAnswer:
         pronoun: the pronoun as in the text.
         candidates: candidates in the order of the question, with their probabilities.
         none_of_them: probability of "none of them"; 0 if the model cannot give this answer.
-        unread: parts of the text that are not in the model's vocabulary; if the pronoun or a candidate is one of them,
+        unread: parts of the text that are not in the model's vocabulary; if the pronoun or a candidate is among these,
             the probabilities mean little.
     """
 
@@ -84,18 +84,18 @@ class PronounAnswer:
 
     @property
     def answer(self) -> str | None:
-        """Return the most probable candidate, in a tie the first in the text; None if "none of them" beats it."""
+        """Return the most probable candidate (in a tie, the first in the text); None for "none of them"."""
         return None if self.chosen is None else self.chosen.words
 
     @property
     def chosen(self) -> CandidateProbability | None:
-        """Return the candidate of `answer` with its span and probability; None for "none of them"."""
+        """Return the most probable candidate with its span and probability; None for "none of them"."""
         first = max(sorted(self.candidates, key=lambda one: one.span), key=lambda one: one.probability)
         return first if first.probability >= self.none_of_them else None
 
     @property
     def warning(self) -> str | None:
-        """Return a warning with the words that are not in the model's vocabulary; None if all are known."""
+        """Return a warning that lists the words outside the model's vocabulary; None if all words are known."""
         return answer_phrases()["unknown"].format(words=quoted_words(self.unread)) if self.unread else None
 
 
@@ -116,7 +116,7 @@ def answers(
     Args:
         model: the model, as in `anaphora.attention`.
         questions: questions, each (text, pronoun, candidates) as in `OpenRun.attention`, or an example of a corpus.
-        tokenizer: the tokenizer of `model`, if this is a loaded model of `transformers`.
+        tokenizer: the tokenizer of a loaded `transformers` model.
         device: device of a model that is opened by name; by default the CPU.
 
     Returns:
@@ -138,7 +138,7 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Return each question as an example, with the first mention of each candidate in the order of the question.
+    """Convert questions to examples, each with the first span of every candidate in the order of the question.
 
     Raises:
         UserError: a question has another form, or one of its words is not in the text.
@@ -171,7 +171,7 @@ def _example(question: Any) -> tuple[Example, list[Span]]:
 def _probabilities(
     model: OpenRun | TransformersModel, examples: Sequence[Example]
 ) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
-    """Return the unknown parts of each text, and the probabilities, (N, M + 1), with "none of them" last."""
+    """Return the parts of each text outside the vocabulary, and probabilities, (N, M + 1), "none of them" last."""
     if isinstance(model, OpenRun):
         if reason := why_unanswered(model.run):
             raise reason

@@ -36,7 +36,7 @@ class Row:
     Attributes:
         text: the text.
         words: the W words, or tokens, of the text.
-        spans: (start, end) of each word in characters of the text, end excluded; (0, 0) for a special token.
+        spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
         positions: indices in `words` of the attending words, from 0.
         weights: (W,), weight on each word; for several attending words, the mean of their rows. The sum is 1, or less
             after `SentenceAttention.between` and `window`.
@@ -73,7 +73,7 @@ class Row:
         """Return the words with the most weight, largest first; ties keep the order of the text.
 
         Args:
-            count: largest number of words to return.
+            count: maximum number of words to return.
 
         Raises:
             UserError: `count` is negative or not a whole number.
@@ -131,7 +131,10 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
 def marked_words(
     attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
 ) -> tuple[CandidateWords, CandidateWords, str]:
-    """Return antecedents, other candidates, and the attending word's role; only the pronoun's row has candidates."""
+    """Return antecedents, other candidates and the role of the attending word, for a figure.
+
+    Both lists of candidates are empty unless the attending word is the pronoun.
+    """
     from anaphora.report.figures.pictures import word_roles
 
     if example is not None and attending is not None:
@@ -144,10 +147,10 @@ def marked_words(
 def text_units(
     text: str, tokens: TokenizedText, by: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
-    """Return the W words or tokens of a text of T tokens, their spans, and the index of each token's word.
+    """Return the words or tokens of a text, their spans, and the word index of each token.
 
     Returns:
-        W words, W spans in characters, and (T,) indices from 0.
+        W words, W character spans, and the index of each of the T tokens' words, (T,), from 0.
 
     Raises:
         UserError: `by` is neither "word" nor "token".
@@ -170,7 +173,7 @@ def strongest(words: Sequence[str], values: NDArray[np.float32], count: int) -> 
 
 
 def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the span of each word in characters; each special token counts as a word."""
+    """Return the character span of each word; each special token counts as a word."""
     merged: dict[int, tuple[int, int]] = {}
     for position, (span, word) in enumerate(zip(spans, words, strict=True)):
         key = word if word >= 0 else -1 - position
@@ -181,14 +184,14 @@ def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[
 def requested_head(
     layer: int | None, head: int | None, chosen: Head | None, layers: Sequence[int], heads: int, model: str
 ) -> Head:
-    """Return the requested head, with the layer or head of the chosen one where None is given.
+    """Return the requested head; a missing layer or head index is taken from the chosen head.
 
     Args:
-        layer, head: indices given by the user, from 0; None for those of `chosen`.
+        layer, head: indices given by the user, from 0; None if missing.
         chosen: the head chosen on a development split; None if no head was chosen.
         layers: indices of the layers that have attention.
         heads: number of heads per layer.
-        model: name of the model for messages.
+        model: name of the model, for error messages.
 
     Raises:
         UserError: the head does not exist, its layer has no attention, or an index is missing and no head was chosen.

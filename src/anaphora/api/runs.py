@@ -1,4 +1,4 @@
-"""Trained run opened for questions about sentences."""
+"""Interface to a trained run: attention, answers and explanations for sentences."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the indices of the layers that have attention, which are all layers."""
+        """Return the indices of the layers that have attention; in a run, all layers have it."""
         return range(self.layers)
 
     @property
@@ -113,9 +113,9 @@ class OpenRun:
             antecedent: the correct candidate, if it is known.
             by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does
                 not.
-            words: words to merge the tokens to, a list or the text with spaces between its words, such as
-                "小红 推 了 小明". They must spell the text. By default words end at spaces and punctuation, and in
-                Chinese where the tokenizer divides.
+            words: words into which tokens are merged, as a list, or as the text with spaces between its words, such as
+                "小红 推 了 小明". They must spell the text. By default, words end at spaces and punctuation, and in
+                Chinese at the tokenizer's word boundaries.
 
         Raises:
             UserError: a word is not in the text, there are candidates but no pronoun, `words` do not spell the text, or

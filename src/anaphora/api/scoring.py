@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
 
 CAUSAL_ITEMS = 100
-"""Default number of main items in the causal tests, each of which is a forward pass over all of them."""
+"""Default number of main items in the causal tests; each test is a forward pass over all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +158,9 @@ def score(
         split: split to measure, usually "test".
         items: approximate number of items to use per split, in whole quads (or whole passages of documents); by default
             all items.
-        tokenizer: the tokenizer of `model`, if this is a loaded model of `transformers`.
+        tokenizer: the tokenizer of a loaded `transformers` model.
         causal_items: approximate number of main items in the causal tests, in whole quads; 0 for no causal tests.
-        untrained: number of randomly initialised models of the same shape to measure as a control.
+        untrained: number of randomly initialised models of the same architecture to measure as a control.
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
     Raises:
@@ -191,8 +191,8 @@ def score_on(
         model: the model.
         splits: items from `read_splits`.
         causal_items, untrained: as in `score`.
-        chosen: head to measure instead of choosing one on the development split.
-        progress: function that is called with the name of each stage.
+        chosen: head to measure; None to choose one on the development split.
+        progress: callback that receives the name of each stage.
 
     Raises:
         UserError: the head does not exist, or no main item can be scored.
@@ -224,7 +224,7 @@ def score_on(
 
 
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
-    """Return the examples of a corpus, without development sentences that are also in the measured split.
+    """Load the splits of a corpus, without development sentences that are also in the measured split.
 
     Args:
         source: settings of the corpus.
@@ -255,7 +255,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 def pronoun_records(
     model: OpenRun | TransformersModel, examples: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[int] | None]:
-    """Return the pronouns' attention rows, and the answers as candidate indices, or None if the model gives none."""
+    """Return the pronouns' attention rows, and the answers as candidate indices (None if the model gives none)."""
     if not isinstance(model, OpenRun):
         return list(model.records(examples)), None
     captured = capture_run(model.run, examples)
@@ -265,7 +265,7 @@ def pronoun_records(
 def _subject(
     model: OpenRun | TransformersModel, examples: Sequence[Example], most: int
 ) -> tuple[Subject | None, str | None]:
-    """Return the model prepared for causal tests, or a one-line reason why it cannot be tested."""
+    """Return the subject of the causal tests and None, or None and a one-line reason why the model has no tests."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -302,7 +302,7 @@ def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
 def _untrained_records(
     model: OpenRun | TransformersModel, seed: int, *splits: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
-    """Return the pronouns' rows of a randomly initialised model on the development items and the measured items."""
+    """Return the attention rows of a randomly initialised model on the development and the measured items."""
     at_start = untrained_model(model, seed)
     first, second = (pronoun_records(at_start, examples)[0] for examples in splits)
     return first, second

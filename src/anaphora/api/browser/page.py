@@ -1,4 +1,4 @@
-"""HTML page with the settings, tokenizer and weights of a run, and the script that runs the model."""
+"""Self-contained HTML page that runs a trained model in the browser."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 MOST_BYTES = 25_000_000
-"""Largest size of a page in bytes."""
+"""Maximum size of a page in bytes."""
 MOST_CHARACTERS = 1_000
-"""Largest number of characters in a text on the page."""
+"""Maximum number of characters in a text on the page."""
 _TEMPLATES = Path(__file__).with_name("templates")
 _LIVE_TEMPLATES = _TEMPLATES.parent.parent / "live" / "templates"
 _SCRIPTS = ("tokenizer.js", "encoder.js", "model.js", "map.js", "try.js")
@@ -54,7 +54,7 @@ _EXAMPLES: tuple[tuple[str, str, str, Sequence[str]], ...] = (
 
 
 def write_browser_page(path: Path, run: Run) -> None:
-    """Write a page that runs the model of a run in the browser.
+    """Write an HTML page that runs a trained model in the browser.
 
     Raises:
         UserError: the page does not support a part of the model, or would be larger than `MOST_BYTES`.
@@ -70,7 +70,7 @@ def write_browser_page(path: Path, run: Run) -> None:
 
 
 def browser_page(run: Run) -> str:
-    """Return the page as HTML, with 16-bit weights if it is too large with 32 bits.
+    """Return the page as HTML, with 16-bit weights if 32-bit weights would make it larger than `MOST_BYTES`.
 
     Raises:
         UserError: the page does not support a part of the model, or a weight is not finite.
@@ -138,12 +138,12 @@ def _page(run: Run, weights: _PackedWeights) -> str:
 
 @dataclass(frozen=True)
 class _PackedWeights:
-    """Weights of a model as text.
+    """Base64-encoded weights of a model.
 
     Attributes:
-        text: all tensors in the order of `sizes`, little-endian floats in base64.
+        text: all tensors in the order of `sizes`, as little-endian floats in base64.
         precision: bits per weight, 32 or 16.
-        is_rounded: whether the weights differ from the run's because of rounding.
+        is_rounded: whether packing rounded any weight.
         sizes: shape of each tensor by name.
     """
 
@@ -154,7 +154,7 @@ class _PackedWeights:
 
 
 def _pack_weights(run: Run, precision: int) -> _PackedWeights:
-    """Return the weights with 32 or 16 bits; always with 16 if that changes no weight.
+    """Encode the weights with 32 or 16 bits each; 16 bits are used whenever they represent all weights exactly.
 
     Raises:
         UserError: a weight is not finite with this precision.
@@ -174,7 +174,7 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
 
 
 def _needed_tensors(run: Run) -> dict[str, Any]:
-    """Return the weights needed for an answer; those of the vocabulary output only for the prediction head `word`."""
+    """Return the tensors needed to compute an answer, with the output layer only for the prediction head `word`."""
     is_word = run.config.task.prediction.kind == "word"
     return {
         name: each for name, each in distinct_tensors(run.model).items() if is_word or not name.startswith("output.")

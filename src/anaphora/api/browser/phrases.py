@@ -1,4 +1,4 @@
-"""Phrases of the page; its script fills in the names in braces."""
+"""Interface texts of the browser page; its script fills in the placeholders in braces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from anaphora.report.page.answer_notes import answer_phrases
 
 
 def loading_phrase() -> str:
-    """Return the text that the page shows until its script has unpacked the model."""
+    """Return the text shown until the page's script has unpacked the model."""
     return _(
         "The model is being unpacked. If this line stays, JavaScript is off or the browser too old: any browser of "
         "2023 or later will do."
@@ -15,7 +15,7 @@ def loading_phrase() -> str:
 
 
 def phrases() -> dict[str, str]:
-    """Return the phrases by name, in the language of the enclosing `spoken_in`."""
+    """Return the interface texts by name, in the language of the enclosing `spoken_in`."""
     return answer_phrases() | _marking_phrases() | _answer_phrases() | _map_phrases()
 
 

@@ -1,6 +1,6 @@
-"""Check of the runs that the page supports, and their description for its script.
+"""Description of a run's model and tokenizer for the script of the browser page.
 
-The script reimplements `model/` for the variants listed here; the tests compare the two.
+The script reimplements `anaphora.model` for the variants in `SUPPORTED`; the tests compare the two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SUPPORTED: Mapping[str, tuple[str, ...]] = {
     "model.norm": ("layer_norm", "rms_norm"),
     "task.prediction": ("word", "slot", "bilinear", "pair", "pointer"),
 }
-"""Variants that the script implements, by the setting that chooses a part of the model."""
+"""Variants that the script implements, by setting."""
 _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
     "Unigram": {"unk_id": 1, "byte_fallback": False},
     "WordPiece": {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100},
@@ -69,7 +69,7 @@ def check_supported(run: Run) -> None:
 
 
 def shape_of(run: Run) -> dict[str, Any]:
-    """Return the description of a run's model for the script, without the weights and their shapes."""
+    """Return the hyperparameters of a run's model for the script."""
     model = run.config.model
     attention, norm = model.attention, model.norm
     heads = heads_of(attention)
@@ -114,7 +114,7 @@ def _prediction(config: Config) -> dict[str, Any]:
 
 
 def stored_tokenizer(run: Run) -> dict[str, Any]:
-    """Return the tokenizer of a run in the form that the script reads.
+    """Return the tokenizer of a run in the format of the script.
 
     Raises:
         UserError: the tokenizer was not trained by this package, for instance that of a published encoder.
@@ -139,6 +139,6 @@ def stored_tokenizer(run: Run) -> dict[str, Any]:
 
 
 def _parts_of(tokenizer: Any) -> dict[str, Any]:
-    """Return the parts of a tokenizer's file that determine how it prepares a text."""
+    """Return the parts of a tokenizer's JSON that determine its pre- and post-processing."""
     content = json.loads(tokenizer.dumps())
     return {name: content[name] for name in ("normalizer", "pre_tokenizer", "post_processor", "added_tokens")}

@@ -1,4 +1,4 @@
-"""Questions of the live page and replies to them: maps and answers, with edges and heads ablated."""
+"""Requests of the live page and their replies: maps and answers of a model, with edges and heads ablated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_EDITS = 200
 
 
 class FirstSentence(NamedTuple):
-    """Text with its pronoun and candidates."""
+    """Example sentence with its pronoun and candidates."""
 
     text: str
     pronoun: str
@@ -55,7 +55,7 @@ FIRST_SENTENCES = {
         FirstSentence("小红被美玲救了，因为她很虚弱。", "她", ["小红", "美玲"]),
     ),
 }
-"""An everyday sentence and one from the built-in corpus, by language; the latter for runs with a small vocabulary."""
+"""For each language, an everyday sentence, and a sentence of the built-in corpus for runs with a small vocabulary."""
 
 
 def first_sentence(model: OpenRun | TransformersModel, language: str) -> FirstSentence:
@@ -66,7 +66,10 @@ def first_sentence(model: OpenRun | TransformersModel, language: str) -> FirstSe
 
 @dataclass(frozen=True)
 class EdgeCut:
-    """Edge between two words that is knocked out in one head; word indices count from 0, special tokens included."""
+    """Attention edge between two words to knock out in one head.
+
+    Word indices count from 0 and include special tokens.
+    """
 
     layer: int
     head: int
@@ -80,7 +83,7 @@ class LiveQuestion:
 
     Attributes:
         text: the sentence.
-        example: the pronoun and its candidates; None if no pronoun is given or found.
+        example: pronoun and candidates; None if no pronoun is given or found.
         cuts: edges to knock out before the softmax.
         off: heads whose output is set to zero.
     """
@@ -92,10 +95,11 @@ class LiveQuestion:
 
 
 def parse(message: Any) -> LiveQuestion:
-    """Parse a question of the page.
+    """Parse a request of the page.
 
     Args:
-        message: "text", "pronoun", "candidates", "cuts" as (layer, head, from, to), and "off" as (layer, head).
+        message: JSON object with "text", "pronoun", "candidates", "cuts" as (layer, head, from, to), and "off" as
+            (layer, head).
 
     Raises:
         UserError: a value is missing, of another type or too long, or a word is not in the text.
@@ -122,11 +126,11 @@ def parse(message: Any) -> LiveQuestion:
 
 
 def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[str, Any]:
-    """Return the maps for the explorer and, if the model answers, the probabilities of the candidates.
+    """Return the maps for the explorer and, if the model answers pronoun questions, the candidates' probabilities.
 
     Returns:
-        Content for JSON; "answers" is None if the model gives no answer, "chosen" is [layer, head] or None, and
-        "seconds" is the time taken.
+        JSON-serialisable content. "answers" is None if the model gives no answer, "chosen" is [layer, head] or None,
+        and "seconds" is the elapsed time.
 
     Raises:
         UserError: the text is too long for the model, or an intervention has a layer, head or word out of range.
@@ -183,7 +187,7 @@ def _notes(
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
-    """Return notes on the answer, or on why the model gives none."""
+    """Return notes on the answer, or on why there is no answer."""
     example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         notes.append(_("This model gives maps and no answer about pronouns."))
@@ -216,12 +220,12 @@ def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
 def _interventions(
     question: LiveQuestion, parts: Sequence[Sequence[int]], shape: tuple[int, int]
 ) -> list[Intervention]:
-    """Return the interventions of a question; an edge between words stands for all edges between their tokens.
+    """Return the interventions of a question; an edge between words becomes the edges between all their tokens.
 
     Args:
         question: the question.
         parts: indices of the tokens of each word.
-        shape: number of layers and of heads per layer.
+        shape: number of layers, and number of heads per layer.
 
     Raises:
         UserError: a layer, head or word is out of range.

@@ -204,7 +204,10 @@ def _json(content: Any, status: int = 200) -> Response:
 
 
 def _phrases() -> dict[str, str]:
-    """Return the page's phrases by name, in the language of the enclosing `spoken_in`; its script fills in {names}."""
+    """Return the interface texts of the page by name, in the language of the enclosing `spoken_in`.
+
+    The page's script fills in the placeholders in braces.
+    """
     return {
         "title": _("Type a sentence, see its attention"),
         "lead": _("Maps of every layer and head, at once. Nothing leaves this machine."),
