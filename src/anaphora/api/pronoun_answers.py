@@ -110,7 +110,7 @@ def answers(
 
     The probabilities of a question, including "none of them", sum to 1. For a run, they are the softmax of its
     prediction head, calibrated if the run has a `calibration.json`. For a run trained only on masked tokens, or a
-    language model of `transformers`, each candidate replaces the pronoun (in a decoder, it ends a prompt); the
+    `transformers` language model, each candidate replaces the pronoun (in a decoder, it ends a prompt); the
     probabilities are the softmax of the candidates' mean log-probability per token.
 
     Args:

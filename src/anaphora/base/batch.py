@@ -1,4 +1,4 @@
-"""Model inputs as tensors: packed rows of tokens, and the pronoun items in them."""
+"""Model inputs as tensors: packed rows of tokens, and their pronoun items."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class EncoderInput:
-    """The encoder's input: packed rows of tokens.
+    """Packed rows of tokens, the encoder's input.
 
     Attributes:
         ids: (B, T) token ids.
         positions: (B, T) position of each token in its sentence, from 0.
         segments: (B, T) index of each token's sentence, -1 for padding.
         marks: (B, T, W) vectors added to the token embeddings, or None.
-        second: (B, T) bool, the tokens of a second sequence, which attend to the rest of their sentence and receive no
-            attention, or None. Their positions are those in the text.
+        second: (B, T) bool mask of second-sequence tokens, which attend to the rest of their sentence and receive no
+            attention; None without second sequences. Their positions are those in the text.
     """
 
     ids: Tensor
@@ -34,21 +34,21 @@ class EncoderInput:
 
 @dataclass(frozen=True)
 class Batch:
-    """R packed rows of T tokens, and the N items in them, with at most M candidates each.
+    """Batch of R packed rows of T tokens with N items, each of which has at most M candidates.
 
     Flat positions are row * T + token. The items of labelled texts have labels in place of candidates.
 
     Attributes:
-        inputs: (R, T) token ids that the encoder reads, corrupted for a masked-language-model loss.
+        inputs: (R, T) token ids of the encoder's input, corrupted for a masked-language-model loss.
         ids: (R, T) original token ids.
         positions: (R, T) position of each token in its sentence, from 0.
         segments: (R, T) index of each token's sentence, -1 for padding.
         words: (R, T) index of each token's word in its sentence, -1 for [CLS] and padding; subwords share the index.
-        slots: (R, T) slot of the candidate that the token belongs to, 0 for none.
+        slots: (R, T) slot of the candidate that the token belongs to, 0 for other tokens.
         query_positions, query_items: (K,) flat position of each pronoun token, and index of its item.
         candidate_positions, candidate_owners: (C,) flat position of each candidate token, and item * M + candidate.
-        present: (N, M) bool, the candidates that exist; the others are padding.
-        gold: (N, M) bool, the antecedents, or the label of a text.
+        present: (N, M) bool mask of the candidates; False is padding.
+        gold: (N, M) bool mask of the antecedents, or of a text's label.
         candidate_slots: (N, M) slot of each candidate, from 1.
         masked_positions: (P,) flat positions of masked tokens.
         own_positions: (O,) flat positions of unmasked tokens that the output layer also predicts.
@@ -86,7 +86,7 @@ class Batch:
 
     @property
     def right_answers(self) -> Tensor:
-        """Return the right answers, (N, M + 1) bool: the antecedents, or "none of them" (last) if there is none."""
+        """Return a mask of the correct answers, (N, M + 1): the antecedents, or else "none of them" (last)."""
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def to(self, device: torch.device | str) -> Batch:

@@ -47,14 +47,14 @@ def plain_list(name: str, value: object) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Convert arrays, also in nested lists, to lists of Python numbers; leave other values unchanged."""
+    """Convert arrays, including those in nested lists, to lists of numbers; leave other values unchanged."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def one_text(name: str, value: object) -> str:
-    """Check that an argument is a string and not blank, and return it."""
+    """Check that an argument is a non-blank string, and return it."""
     if not isinstance(value, str):
         raise UserError(f"{name} ({value!r}) must be a string: one text at a time")
     if not value.strip():
@@ -76,7 +76,7 @@ def file_ending(name: str, path: str | Path, *endings: str) -> None:
 
 
 def thread_count(name: str, value: int) -> None:
-    """Check that a number of threads is from 1 to 1024; with many thousands, the process dies without a message."""
+    """Check that a number of threads is from 1 to 1024; many thousands of threads crash the process."""
     between(name, value, 1, 1025)
 
 

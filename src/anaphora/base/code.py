@@ -1,4 +1,4 @@
-"""A digest of the code behind a result: modules and everything that they import, directly or indirectly."""
+"""Digest of source code: of modules and all modules that they import, directly or indirectly."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SOURCES = _PACKAGE.parent
 def code_digest(*names: str) -> str:
     """Return a digest of the compiled code of modules or packages, and of all `anaphora` modules that they import.
 
-    Comments, docstrings and formatting do not affect it. Imports under TYPE_CHECKING are not followed.
+    Comments, docstrings and formatting do not affect the digest. Imports under TYPE_CHECKING are not followed.
 
     Args:
-        names: dotted module names, for instance "anaphora.analysis"; a package stands for all its modules.
+        names: dotted module names, for instance "anaphora.analysis"; a package includes all its modules.
     """
     total = hashlib.sha256()
     for path in modules_behind(*names):
@@ -45,7 +45,7 @@ def _files(name: str) -> Iterator[Path]:
 
 
 def _file(name: str) -> Iterator[Path]:
-    """Yield the file of a module or package; nothing for a name inside a module."""
+    """Yield the file of a module or package; yield nothing for a name defined inside a module."""
     place = _SOURCES / name.replace(".", "/")
     yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 

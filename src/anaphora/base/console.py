@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 console = Console(width=max(100, Console().width), markup=False)
-"""Console wide enough for the headline table, even if output goes to a file; brackets are not read as markup."""
+"""Console that is at least 100 characters wide, also if output goes to a file, and does not interpret markup."""
 
 _WIDEST_TABLE = 200  # characters
 
 
 def print_table(table: Table) -> None:
-    """Print a table up to 200 characters wide; a narrower terminal wraps its lines."""
+    """Print a table with up to 200 characters per line; a narrower terminal wraps the lines."""
     width = console.width
     console.width = max(width, _WIDEST_TABLE)
     try:
@@ -31,7 +31,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def working(stage: str) -> Iterator[Callable[[str], None]]:
-    """Show a status message during the block, and yield a function that replaces the message."""
+    """Show a status message during the block, and yield a function that updates the message."""
     with console.status(stage) as status:
         yield status.update
 

@@ -1,4 +1,4 @@
-"""The device on which a model computes; no heavy imports."""
+"""Device settings, and the choice of a torch device; torch is imported only inside functions."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class RunsDevice:
 
 
 def evaluation_device(device: str) -> Device:
-    """Return the device for the evaluation of a run trained on `device`: cuda if that was cuda and is available."""
+    """Return the device on which to evaluate a run trained on `device`: CUDA if used in training and available."""
     import torch
 
     return Device(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")
 
 
 def refuse_missing_device(name: str) -> None:
-    """Check, without importing torch, that this machine may have a device; `torch_device` makes the final check.
+    """Check that this machine may have a device, without importing torch; the final check is in `torch_device`.
 
     Raises:
         UserError: this machine has no such device.

@@ -1,4 +1,4 @@
-"""The exception class of user errors, and the command that installs a missing package."""
+"""Exception class of user errors, and the command that installs a missing package."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LONGEST_MESSAGE = 500
 class UserError(ValueError):
     """An error in a setting, a file or a command, shown in one line without a traceback; exit status 2.
 
-    The command line shows it in English. If a page may show it, its message is marked with `N_` and its values are
-    passed separately, so that the page can translate it.
+    The command line shows the message in English. For a message that a page may show, mark it with `N_` and pass its
+    values separately, so that the page can translate it.
 
     Args:
         message: the message, or with `values` a format string such as "{name} ({value}) must be a text".
@@ -42,7 +42,7 @@ class FailedRunsError(UserError):
 
 
 def shortened(message: str) -> str:
-    """Shorten a long message in the middle; its start names the setting or file, its end what is allowed."""
+    """Shorten a long message in the middle; the setting or file is at its start, and the allowed values at its end."""
     if len(message) <= LONGEST_MESSAGE:
         return message
     half = (LONGEST_MESSAGE - len(" ... ")) // 2
@@ -62,8 +62,8 @@ def one_line(error: BaseException) -> str:
 def pip_install(what: str) -> str:
     """Return the command that installs a package for the running Python.
 
-    It names the running Python, since `pip` on the path may belong to another one. Extras of this package can be
-    installed by name even if the package was installed from a checkout.
+    The command contains the path of this Python, since `pip` on the search path may belong to another installation.
+    Extras of this package can be installed by name, even if it was installed from a checkout.
     """
     path = Path(sys.executable or "python")
     here = Path.cwd()

@@ -178,7 +178,7 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
 
 
 def shape_problem(content: Any, shape: Any, place: str = "") -> str:
-    """Describe the first difference between parsed JSON and a shape; return "" if it fits.
+    """Describe the first difference between parsed JSON and a shape; return "" if the JSON has the shape.
 
     A shape is a type (`float` allows any number, `object` anything), None, a tuple of alternative shapes, a list with
     the shape of all entries, `{str: shape}` for an object with arbitrary keys, or an object with the shapes of required
@@ -324,7 +324,7 @@ def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
 
 
 def _own(handle: int) -> bool:
-    """Lock a new draft; return False if another process has already removed it."""
+    """Lock a new draft and return True; return False if another process has already removed the draft."""
     with contextlib.suppress(OSError):
         return not has_fcntl or (lock_descriptor(handle, blocking=False) and os.fstat(handle).st_nlink > 0)
     return True
@@ -343,7 +343,7 @@ def _remove_unless_owned(draft: Path) -> None:
 
 
 def _probe(handle: int) -> None:
-    """Write a few bytes to an open file and remove them again, to detect a full disk."""
+    """Write some bytes to an open file and remove them again, to detect a full disk."""
     os.write(handle, b"\0" * _PROBE_BYTES)
     os.fsync(handle)
     os.ftruncate(handle, 0)
@@ -365,7 +365,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _nearest_folder(folder: Path) -> Path:
-    """Return the folder, or the nearest existing one above it.
+    """Return the folder, or its nearest existing parent.
 
     Raises:
         UserError: the nearest existing path is not a folder.

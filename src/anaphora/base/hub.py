@@ -1,4 +1,4 @@
-"""Names on the Hugging Face hub, and a quick check of whether the hub is reachable."""
+"""Model names on the Hugging Face Hub, and a quick check of whether the Hub is reachable."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from anaphora.base.errors import UserError, pip_install
 
 HUB_PREFIX = "hf://"
-"""Prefix of names on the Hugging Face hub; other names are never looked up there."""
+"""Prefix of names on the Hugging Face Hub; other names are never looked up there."""
 TIMEOUT_SECONDS = 5.0
-"""Timeout of the request to the hub."""
+"""Timeout of the request to the Hub."""
 _ANSWER_HOLDS_SECONDS = 10.0
 """Lifetime of a cached answer, so that a command waits only once."""
 
@@ -41,14 +41,14 @@ def no_folder_error(setting: str, name: str) -> UserError:
 
 
 def pickle_advice(pickles: Sequence[str]) -> str:
-    """Return advice for an error about missing safetensors if there are pickled weights, else ""."""
+    """Return advice on pickled weights for an error about missing safetensors; "" if there are no pickles."""
     return f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
 
 
 def is_reachable() -> bool:
-    """Return whether the hub, or the server in HF_ENDPOINT, answers within `TIMEOUT_SECONDS`.
+    """Return whether the Hub, or the server in HF_ENDPOINT, answers within `TIMEOUT_SECONDS`.
 
-    False if HF_HUB_OFFLINE is set. The result is cached for up to ten seconds.
+    The result is False if HF_HUB_OFFLINE is set. It is cached for up to ten seconds.
     """
     from huggingface_hub import constants
 

@@ -1,4 +1,4 @@
-"""The supported languages: their characters, word boundaries, and the detection of a text's language."""
+"""Supported languages: character ranges, word boundaries and language detection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NUL = "\0"
 
 CHINESE_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD_PATTERN = rf"[{CHINESE_RANGES}]+|[^\W\d_{CHINESE_RANGES}]+(?:[’'-][^\W\d_{CHINESE_RANGES}]+)*|\d+|[^\w\s]|_"
-"""A run of Chinese characters, a word with its apostrophes and hyphens, a number, or a punctuation mark.
+"""Sequence of Chinese characters, word with its apostrophes and hyphens, number, or punctuation mark.
 
-The tokenizer splits a run of Chinese characters into words.
+The tokenizer splits a sequence of Chinese characters into words.
 """
 
 CHINESE_CHARACTER = re.compile(f"[{CHINESE_RANGES}]")
 WIDE_RANGES = "\u2e80-\u9fff\uf900-\uffef\U00020000-\U0010ffff"
-"""Chinese characters, including rare ones, and full-width punctuation: they need a Chinese font and no spaces."""
+"""Chinese characters, including rare ones, and full-width punctuation, which need a Chinese font and no spaces."""
 WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
 
 _WORD = re.compile(WORD_PATTERN)
@@ -28,11 +28,11 @@ _SCRIPT = re.compile(
     r"(?!MODIFIER)(?:FULLWIDTH |HALFWIDTH )?([A-Z]+)\b.* "
     r"(?:LETTER|SYLLABLE|SYLLABICS|CHARACTER|LIGATURE|IDEOGRAPH|CHOSEONG|JUNGSEONG|JONGSEONG)\b"
 )
-"""The script in the Unicode name of a letter; letters without a script, as in "m²" or "Hawaiʻi", do not match."""
+"""Script in the Unicode name of a letter; letters without a script, as in "m²" or "Hawaiʻi", do not match."""
 _WITHOUT_BLANKS = ("CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
 """Scripts without spaces between words."""
 _JOINERS = "\u00ad\u200c\u200d\u2060"
-"""Soft hyphen, zero-width non-joiner and joiner, word joiner: they are part of the surrounding word."""
+"""Soft hyphen, zero-width non-joiner and joiner, and word joiner, which are part of the surrounding word."""
 _BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
 
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
@@ -41,9 +41,9 @@ CHINESE_SHARE = 0.2  # smallest share of Chinese characters among them in a Chin
 
 
 def words_of(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of each word of a text: matches of `WORD_PATTERN`, split where the script changes.
+    """Yield the (start, end) offsets of each word of a text: matches of `WORD_PATTERN`, split where the script changes.
 
-    A combining mark, such as an accent or a vowel sign, and an invisible joiner belong to the letter before them.
+    Combining marks, such as accents and vowel signs, and invisible joiners belong to the preceding letter.
     """
     letters = text if text.isascii() else _BEHIND_LETTER.sub(_as_letter_before, text)
     for match in _WORD.finditer(letters):
@@ -57,11 +57,11 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_inside_word(text: str, place: int) -> bool:
-    """Return whether an offset is inside a run of letters or a number, as offset 3 of "Berlin" is.
+    """Return whether a character offset is inside a word or number, like offset 3 of "Berlin".
 
-    A run ends between letters and digits, where the script changes, and after each letter of a script without spaces,
-    where word boundaries are unknown. An offset between a letter and its combining mark is inside, except after a
-    Chinese character.
+    Boundaries are between letters and digits, between scripts, and after each letter of a script without spaces, where
+    the word boundaries are unknown. An offset between a letter and its combining mark is inside the word, except after
+    a Chinese character.
     """
     if not 0 < place < len(text):
         return False
@@ -80,7 +80,7 @@ def is_inside_word(text: str, place: int) -> bool:
 
 
 def cuts_word(text: str, span: tuple[int, int]) -> bool:
-    """Return whether a span starts or ends inside a run of letters or a number."""
+    """Return whether a span starts or ends inside a word or number."""
     return any(is_inside_word(text, place) for place in span)
 
 
@@ -90,7 +90,7 @@ def stands_alone(character: str) -> bool:
 
 
 def _as_letter_before(match: re.Match[str]) -> str:
-    """Replace matched marks and joiners with copies of the letter before them; keep the rest of the match."""
+    """Replace matched marks and joiners with copies of the preceding letter; keep the rest of the match."""
     letter = match.string[match.start() - 1 : match.start()]
     if not letter.isalnum() or CHINESE_CHARACTER.match(letter):
         return match[0]
@@ -99,7 +99,7 @@ def _as_letter_before(match: re.Match[str]) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Return whether a character is a combining mark or joiner, which belongs to the letter before it."""
+    """Return whether a character is a combining mark or joiner, which belongs to the preceding letter."""
     return character > "\x7f" and (character in _JOINERS or unicodedata.category(character)[0] == "M")
 
 
@@ -115,7 +115,7 @@ def _is_without_blanks(character: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _script_of(character: str) -> str:
-    """Return the script of a letter; "" for a character that belongs to no single script."""
+    """Return the script of a letter; "" for other characters and letters without a script."""
     named = _SCRIPT.match(unicodedata.name(character, "")) if character.isalpha() else None
     return named[1] if named else ""
 
@@ -133,7 +133,7 @@ def language_of(text: str) -> str:
 
 
 def is_contradicted(language: str, text: str) -> bool:
-    """Return whether no letter of a text fits a language; digits, punctuation and tokens like [MASK] do not count.
+    """Return whether a text has letters, but none in the script of a language; tokens like [MASK] are ignored.
 
     An English text may contain Chinese names, and a Chinese text English names.
     """

@@ -1,4 +1,4 @@
-"""Arrays in safetensors files with a digest of their content, so that reading detects damage."""
+"""Arrays in safetensors files with a digest of their content, which is checked on reading."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return a SHA-256 of arrays with their names, data types and shapes, in hexadecimal."""
+    """Return the SHA-256 of arrays, including names, data types and shapes, in hexadecimal."""
     total = hashlib.sha256()
     for name in sorted(arrays):
         values = np.ascontiguousarray(arrays[name])

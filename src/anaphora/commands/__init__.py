@@ -1,1 +1,1 @@
-"""The commands, one module for each, named after the command."""
+"""Commands, each in a module named after the command."""

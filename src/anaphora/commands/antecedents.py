@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class AntecedentSelection:
     """Settings of `anaphora antecedents`, after Clark et al. 2019, table 2; heads are chosen on `dev`."""
 
-    run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
     data: Data | None = None  # by default the run's own data; for instance data=litbank data.path=...
     split: str = "test"  # split to report, `test` or `train`
-    # Factors whose values get rows of their own, such as `seen` or `genre`.
+    # Factors, such as `seen` or `genre`, each of whose values gets its own rows.
     by: list[str] = field(default_factory=list)
     untrained: int = 5  # number of untrained models to measure as a control
     output: str | None = None  # folder for the files; by default `antecedents/<corpus>` in the run directory
@@ -122,7 +122,7 @@ def _select(
 
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
-    """Print the tables of `antecedents.json` and a sentence on the best head of each candidate set."""
+    """Print the tables of `antecedents.json`, with a sentence on the best head for each candidate set."""
     from rich.table import Table
 
     from anaphora.base.console import console, print_table

@@ -1,6 +1,7 @@
-"""Show the attention of any model in one text as a page or a table, or of a run as pictures, by the ending of `output`.
+"""Write the attention of any model in one text as a page or table, or that of a run as pictures.
 
-With candidates, the heads in which the pronoun attends most to each candidate are printed too.
+The suffix of `output` chooses the format. With candidates, the heads in which the pronoun attends most to each of them
+are printed too.
 
 Example: anaphora attention run=outputs/demo text="Anna left because she was tired." pronoun=she
 """
@@ -28,31 +29,31 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 PAGES = (".html", ".parquet")
-"""File endings of pages and tables."""
+"""Suffixes of pages and tables."""
 PICTURES = (".png", ".svg", ".pdf")
-"""File endings of pictures."""
+"""Suffixes of pictures."""
 _HEADS = 5
 """Number of heads printed for each candidate."""
 _ELSEWHERE = "outputs/other/attention.png"
-"""Example of `output` in error messages, for pictures on other data than the run's own."""
+"""Example of `output` for error messages about pictures on other data than the run's own."""
 
 
 @dataclass(kw_only=True)
 class AttentionQuery(RunHead, SentenceOrItems):
     """Settings of `anaphora attention`."""
 
-    any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
-    run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    any_model: ClassVar[bool] = True  # a transformers model has no config.yaml
+    run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
     # A word of the text ("it:2" for the second "it"), or its characters as "start:end"; by default its last
     # third-person pronoun.
     pronoun: str | None = None
-    second: str | None = None  # second text of a pair for a model of transformers, for a page or a table
+    second: str | None = None  # second text of a pair for a transformers model, for a page or a table
     by: str = "word"  # `word`, or `token` for one row per subword; for a page or a table
-    # The text with spaces between its words, as in "小红 推 了 小明", to merge tokens into these words; by default
-    # words end at spaces and punctuation, and in Chinese where the tokenizer divides. For a page or a table.
+    # The text with spaces between the words into which tokens are merged, as in "小红 推 了 小明"; by default words end
+    # at spaces and punctuation, and in Chinese at the tokenizer's word boundaries. For a page or a table.
     words: str | None = None
-    special: bool = True  # keep special tokens such as [CLS]; without them the rest of each row is rescaled
-    # Language of a page or of pictures: `en`, `zh`, or for pictures `both` (one file for each); texts keep their own.
+    special: bool = True  # keep special tokens such as [CLS]; without them, the rest of each row is rescaled
+    # Language of a page or of pictures: `en`, `zh`, or for pictures `both` (one file each); texts are not translated.
     interface_language: str = field(default_factory=environment_language)
     # File to write. With a text: .html for a page of all layers and heads (the default, named after the text), .parquet
     # for a table. For a run: .png, .svg or .pdf for pictures, whose names begin with the name of this file; without a
@@ -147,7 +148,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
 
 @in_language_of_messages
 def print_choice_of_pronoun(example: Example | None) -> None:
-    """Print which of several pronouns of a text was chosen, or what to do if the text has none."""
+    """Print which of a text's pronouns was chosen, or advice if the text has no pronoun."""
     from anaphora.base.console import say
     from anaphora.report.page.answer_notes import no_pronoun_note, pronoun_note
 
@@ -178,10 +179,10 @@ def print_ranking(maps: SentenceAttention, example: Example, candidates: list[st
 
 
 def draw_pictures(settings: AttentionQuery) -> None:
-    """Draw one sentence, or the figures of a run's scores, in each requested language.
+    """Draw the attention in one sentence, or the figures of a run's scores, in each requested language.
 
     Raises:
-        UserError: figures on other data would be written among those on the run's own data.
+        UserError: figures on other data would be mixed with those on the run's own data.
     """
     from anaphora.base.console import console, working
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, headline_of, held_output
@@ -242,9 +243,10 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 
 
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
-    """Return a function that draws the pronoun's row in one right and one wrong sentence of each language.
+    """Return a function that draws the pronoun's row in one correct and one incorrect sentence of each language.
 
-    These are the first sentences in which the head is right or wrong. For the right one, the whole map is drawn too.
+    These are the first sentences in which the head's choice is correct or incorrect. For the correct one, the whole map
+    is drawn too.
     """
     from anaphora.analysis.evidence.exhibits import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

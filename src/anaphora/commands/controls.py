@@ -1,4 +1,4 @@
-"""Train the controls of a run and measure them.
+"""Train and measure the controls of a run.
 
 Example: anaphora controls run=outputs/demo
 """
@@ -26,7 +26,7 @@ class TrainedControls:
     """Settings of `anaphora controls`."""
 
     run: str = "outputs/demo"  # the run directory
-    # The controls to train; masked_tokens, pairwise and nearest are possible too.
+    # The controls to train; masked_tokens, pairwise and nearest are available too.
     controls: list[str] = field(default_factory=lambda: [*CONTROLS])
     split: str = "test"  # split on which the controls are measured: `train`, `dev` or `test`
     trainer: RunsDevice = field(default_factory=RunsDevice)  # device to train and measure on
@@ -87,7 +87,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
 
 
 def control_settings(run: Run, control: str, device: str | None) -> Config:
-    """Return the training settings of a control: those of the run, except for the change that defines the control."""
+    """Return the training settings of a control, which differ from the run's only in what defines the control."""
     from anaphora.analysis.evidence import controls
 
     config = controls.control_config(run.config, control)
@@ -96,7 +96,7 @@ def control_settings(run: Run, control: str, device: str | None) -> Config:
 
 
 def _trained_control(run: Run, control: str, device: str | None) -> Run:
-    """Return the trained run of a control; the run itself if the control changes none of its settings."""
+    """Return the trained run of a control, or the run itself if the control changes none of its settings."""
     from anaphora.base.console import say
     from anaphora.settings.run import same_settings
     from anaphora.training.reuse import load_or_train

@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 _ENDS = ("inclusive", "exclusive")
 _FORMS = ("pronoun", "proper", "nominal", "unknown")
 _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-e", "lea": "LEA"}
-"""Usual names of the measures, by field of `CoreferenceScores`."""
+"""Display names of the measures, by field of `CoreferenceScores`."""
 
 
 @dataclass(kw_only=True)
 class ClusterFiles:
     """Settings of `anaphora coreference`: two files with the same documents, one per line."""
 
-    any_model: ClassVar[bool] = True  # a language model of transformers has no config.yaml
-    key: str = MISSING  # file with the gold clusters, .jsonl or .jsonlines, in a form that data=clusters reads
-    # File with the clusters of a system for the same documents, in any order and form; with `run` the file is written,
-    # in the form of the key.
+    any_model: ClassVar[bool] = True  # a transformers language model has no config.yaml
+    key: str = MISSING  # file with the gold clusters, .jsonl or .jsonlines, in a format that data=clusters reads
+    # File with a system's clusters for the same documents, in any order and format; with `run`, the file is written in
+    # the format of the key.
     response: str = MISSING
     # A run directory or a language model (a folder, hf://owner/name): each pronoun among the mentions of the key is
     # linked to the earlier mention that the model chooses, and linked mentions form a cluster.
     run: str | None = None
     # With `run`, the kinds of mentions to link, by head word: `pronoun`, `proper`, `nominal`, `unknown`.
     forms: list[str] = field(default_factory=lambda: ["pronoun"])
-    words: int = 100  # with `run`, most words in one input, which ends with a sentence if possible
-    # Meaning of the end of a span in the key, `inclusive` (the last word) or `exclusive` (the word after it); by
+    words: int = 100  # with `run`, maximum number of words in one input, which ends with a sentence if possible
+    # Meaning of the end of a span in the key: `inclusive` (the last word) or `exclusive` (the word after it); by
     # default inferred from the name of the field or from the spans.
     key_ends: str | None = None
-    response_ends: str | None = None  # the same for the response: `inclusive` or `exclusive`
+    response_ends: str | None = None  # meaning of the end of a span in the response: `inclusive` or `exclusive`
     singletons: bool = True  # count clusters of one mention, which OntoNotes does not have
     output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # device of a run
@@ -84,8 +84,8 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
     With `run`, the clusters that the model predicts are first written to `response`.
 
     Returns:
-        A row for each measure: "measure", "recall", "precision" and "f1", from 0 to 1. The last, "conll", has the mean
-        F1 of MUC, B3 and CEAF-e.
+        One row for each measure, with "measure", "recall", "precision" and "f1" (from 0 to 1). The last row, "conll",
+        has only the mean F1 of MUC, B3 and CEAF-e.
 
     Raises:
         UserError: a file is missing or invalid, the files have different documents, or the model does not answer
@@ -113,10 +113,10 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
 
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
-    """Write the documents of the key with the clusters that a model predicts, and return them.
+    """Predict the clusters of the key's documents, write the documents to the response, and return them.
 
     Raises:
-        UserError: the response is the key or cannot be written, or the model does not answer pronoun questions.
+        UserError: the response is the key file or cannot be written, or the model does not answer pronoun questions.
     """
     from tqdm import tqdm
 
@@ -150,10 +150,10 @@ def _predicted_clusters(
         model: a run with a prediction head, or a language model.
         document: document whose clusters define the mentions; their grouping is not used.
         forms: forms of the mentions to link, from `word_classes.FORMS`.
-        words: largest number of words in a passage, which is one input of the model.
+        words: maximum number of words in a passage, which is one input of the model.
 
     Returns:
-        Clusters in the order of their first mentions, each mention as (first word, last word + 1).
+        Clusters in the order of their first mentions, each mention as (index of first word, index of last word + 1).
 
     Raises:
         UserError: the model does not answer pronoun questions, or a passage is too long for it.
@@ -183,10 +183,10 @@ def _span(mention: Mention) -> Span:
 def _matched(
     key: Sequence[ClusterDocument], response: Sequence[ClusterDocument]
 ) -> Iterator[tuple[ClusterDocument, ClusterDocument]]:
-    """Yield each document of the key with the document of the response that has the same words.
+    """Yield pairs of documents with the same words, one from the key and one from the response.
 
     Raises:
-        UserError: a document of one file is missing from the other.
+        UserError: a document of one file is missing from the other file.
     """
     waiting: defaultdict[tuple[str, ...], list[ClusterDocument]] = defaultdict(list)
     for document in reversed(response):

@@ -1,4 +1,4 @@
-"""Describe a corpus: its counts, the dropped rows, and the accuracy of every shortcut.
+"""Describe a corpus: its counts, its dropped rows, and the accuracy of shortcuts.
 
 Example: anaphora corpus data=dpr data.path=train.c.txt
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 FEWEST_TRAINING_ITEMS = 1000
-"""Number of training items below which an encoder with random weights learns nothing (docs/own_data.md)."""
+"""Number of training items below which a randomly initialised encoder learns nothing (docs/own_data.md)."""
 
 
 @dataclass(kw_only=True)
@@ -54,7 +54,8 @@ def corpus(settings: CorpusDescription) -> None:
     With `output`, the tables, the items and a dataset card are written to this folder.
 
     Raises:
-        UserError: the corpus cannot be read, or the folder holds files that are not of this command.
+        UserError: the corpus cannot be read, or files in the folder that this command did not write would be
+            overwritten.
     """
     if settings.output is not None:
         _check_folder(settings.output)
@@ -137,7 +138,7 @@ def _describe(settings: CorpusDescription) -> None:
 
 
 def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
-    """Remove the interval of a shortcut that is always right or always wrong: its width would be zero."""
+    """Remove the interval of a shortcut whose accuracy is 0 or 1, which would have zero width."""
     return replace(row, low=None, high=None) if row.accuracy in (0, 1) else row
 
 
@@ -145,7 +146,7 @@ def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
 def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
     """Print what the test items lack for a supported verdict: quads, minimal pairs, enough templates or groups.
 
-    For a user's own items, a note explains how items without the label `kind` are treated.
+    For a user's own data, a note explains the treatment of items without the label `kind`.
     """
     from anaphora.analysis.scores.cells import claim_cells, clusters
     from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
@@ -231,7 +232,7 @@ def describe_texts(
 
 
 def _check_folder(output: str) -> None:
-    """Check that the output folder holds no file that this command would overwrite, except its own.
+    """Check that this command would overwrite no files in the output folder except its own.
 
     Raises:
         UserError: a file would be overwritten.
@@ -266,7 +267,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _terms(data: Data) -> str:
-    """Return a sentence on the licence of a corpus; the user's files may have another one than the published files."""
+    """Return a sentence on the licence of a corpus, which may differ between published files and the user's own."""
     from anaphora.data.corpora.readers import origin_of
 
     if isinstance(data, ControlledCorpus):
@@ -277,7 +278,7 @@ def _terms(data: Data) -> str:
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
-    """Yield the name and value of each setting of a corpus, `kind` first, as text; a path is cut to its last part.
+    """Yield the name and value of each setting of a corpus as text, `kind` first; paths are cut to their last part.
 
     Settings that are None or an empty list are left out.
     """
@@ -293,10 +294,10 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
     """Print the source and licence of a corpus, the number of items, the reading time, and the dropped rows.
 
     Args:
-        counted: message for `count`, the number of rows and the seconds, marked by `N_`.
+        counted: message with placeholders for count, rows and seconds, marked by `N_`.
         count: number of items or texts.
-        report: number of rows read, and of dropped rows by reason.
-        seconds: reading time.
+        report: number of rows read, and number of dropped rows by reason.
+        seconds: reading time in seconds.
         data: settings of the corpus.
     """
     from anaphora.data.corpora.readers import origin_of

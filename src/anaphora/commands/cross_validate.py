@@ -1,4 +1,4 @@
-"""Cross-validate runs trained on the folds of a corpus, next to shortcuts fitted on the same folds.
+"""Cross-validate runs trained on the folds of a corpus, and compare them with shortcuts fitted on the same folds.
 
 Example: anaphora cross_validate 'runs=[outputs/dpr_*]'
 """
@@ -17,7 +17,7 @@ class CrossValidation:
     """Settings of `anaphora cross_validate`."""
 
     runs: list[str] = field(default_factory=list)  # one or more runs for each fold, such as `outputs/dpr_*`
-    # Factors whose values get rows of their own; `type+stereotype` combines two.
+    # Factors each of whose values gets its own rows; `type+stereotype` combines two factors.
     by: list[str] = field(default_factory=list)
     output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # device to compute on
@@ -34,7 +34,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         The rows of the table.
 
     Raises:
-        UserError: the runs are not the folds of one corpus, or a run was trained on items that it would answer.
+        UserError: the runs were not trained on the folds of one corpus, or a run was trained on an item to answer.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.cross_validation import answer_folds, check_folds, fold_count

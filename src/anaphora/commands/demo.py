@@ -1,4 +1,4 @@
-"""Train a run if necessary, measure it, and write its report.
+"""Train a run if necessary, measure its attention, and write a report.
 
 Example: anaphora demo name=smoke trainer=smoke data.train_items=300 data.test_items=60
 """
@@ -16,13 +16,13 @@ from anaphora.settings.run import Config
 
 
 def demo(config: Config) -> float | None:
-    """Train a run if necessary, measure it, write attention rows, figures and report, and print the headline table.
+    """Train a run if necessary, measure it, write attention rows, figures and a report, and print the headline table.
 
     Returns:
-        In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
+        The run's objective, which the sampler minimises, in a job of a sweep; otherwise None.
 
     Raises:
-        UserError: the data have no pronoun questions, the model has no attention maps, or the training cannot begin.
+        UserError: the data have no pronoun questions, the model has no attention maps, or training cannot start.
     """
     from anaphora.analysis.evidence.measurement import gather_evidence
     from anaphora.analysis.maps.rows import write_attention_rows

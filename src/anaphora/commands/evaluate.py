@@ -1,7 +1,7 @@
-"""Evaluate the answers of one run, or of several runs next to shortcuts and linear models.
+"""Evaluate the answers of one run, or compare several runs with shortcuts and linear models.
 
-Several runs must differ only in seed and fold. They answer `data`, by default their own data; runs that label texts
-answer only their own.
+The runs of a comparison must differ only in seed and fold. They answer `data`, by default their own data; text
+classifiers answer only their own data.
 
 Example: anaphora evaluate run=outputs/demo split=dev
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 _OF_A_HEAD = ("candidate_accuracy", "antecedent_mass")
-"""Columns of the template table that depend on a head; they are left out if no head is named or chosen."""
+"""Columns of the template table that depend on a head, left out if no head is named or chosen."""
 
 
 @dataclass(kw_only=True)
@@ -38,16 +38,16 @@ class Evaluation(RunHead):
 
     # Several runs of one recipe instead of `run`, such as `outputs/dpr_*`; they answer `data`, by default their own.
     runs: list[str] = field(default_factory=list)
-    # With several runs, factors whose values get rows of their own; `type+stereotype` combines two.
+    # With several runs, factors each of whose values gets its own rows; `type+stereotype` combines two factors.
     by: list[str] = field(default_factory=list)
-    # With several runs, a factor with two values, such as `stereotype`: the table shows how much higher accuracy is on
-    # the value that is first in alphabetical order.
+    # With several runs, a factor with two values, such as `stereotype`: the table shows the accuracy on the
+    # alphabetically first value minus that on the other.
     contrast: str | None = None
-    # With several runs, number of folds of the items, by group, for shortcuts that are fitted on them; by default 5.
+    # With several runs, number of folds of the items, by group, for fitting shortcuts on them; by default 5.
     folds: int | None = None
     # Split on which to calibrate the probabilities of a run's answers, `train`, `dev` or `test`: one temperature for
-    # each language is written to `calibration.json` in the run directory. The calibration error on `split` is printed,
-    # before and after.
+    # each language is written to `calibration.json` in the run directory. The calibration error on `split` is printed
+    # before and after calibration.
     calibrate: str | None = None
     output: str | None = None  # folder for the files, by default in the run directory; with several runs a CSV file
 
@@ -69,12 +69,12 @@ class Evaluation(RunHead):
 
 
 def evaluate(settings: Evaluation) -> None:
-    """Answer the pronoun questions of a split or label its texts, and print and write the answers and accuracies.
+    """Answer the pronoun questions of a split, or label its texts, and print and write answers and accuracies.
 
     With `runs`, the accuracies of several runs are compared instead.
 
     Raises:
-        UserError: answers on other data would be written among those on the run's own data, or `calibrate` is set for
+        UserError: answers on other data would be mixed with those on the run's own data, or `calibrate` is set for
             texts.
     """
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, held_output
@@ -95,7 +95,7 @@ def evaluate(settings: Evaluation) -> None:
 
 
 def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
-    """Print the accuracy of several runs next to shortcuts or linear models, and write it as CSV if `output` is set.
+    """Print the accuracy of several runs and of shortcuts or linear models; write a CSV if `output` is set.
 
     Raises:
         UserError: the runs differ in more than fold and seed, have different tasks, or were trained on all items.
@@ -115,8 +115,8 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Answer every pronoun question of a split, and print the accuracy by language, kind of cue, type and stratum.
 
-    The answers go to `<split>_answers.json`, the scores by template to `<split>_templates.csv`; a model without
-    attention maps has no scores by template.
+    The answers are written to `<split>_answers.json`, and scores by template to `<split>_templates.csv`. A model
+    without attention maps has no scores by template.
     """
     from anaphora.analysis.evidence.headline import score_split
     from anaphora.analysis.evidence.storage import chosen_head, stored_head
@@ -167,7 +167,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
     """Fit and store temperatures if `calibrate` is set, and print the calibration error of a calibrated run.
 
-    The temperature of a language without items to fit on is unchanged.
+    The temperature of a language without items in the split to fit on is unchanged.
 
     Raises:
         UserError: the run does not answer pronoun questions, or the split to fit on is empty.
@@ -200,10 +200,10 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
 
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Label every text of a split and compare with a bag of words, or print the perplexity of masked tokens.
+    """Label every text of a split and compare the accuracy with a bag of words, or print a perplexity.
 
-    Labels go to `<split>_answers.json` and accuracies to `<split>_labels.csv`. A run without a prediction head only has
-    its perplexity printed.
+    Labels are written to `<split>_answers.json`, and accuracies to `<split>_labels.csv`. For a run without a prediction
+    head, only the perplexity of masked tokens is printed.
 
     Raises:
         UserError: the split has no texts, or the run's prediction head has no answer to these data.
@@ -247,9 +247,9 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return task accuracy and the worst template per language, kind, type and stratum.
+    """Return the task accuracy and the worst template for each language, kind, type and stratum.
 
-    The accuracy is None if the model cannot answer.
+    Accuracies are None if the model does not answer pronoun questions.
     """
     cells: dict[tuple[str, ...], list[int]] = {}
     for number, example in enumerate(examples):
@@ -279,7 +279,7 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
 
 
 def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several runs, next to shortcuts, on items that they have not seen.
+    """Print and return the accuracy of several runs, and of shortcuts, on items that the runs have not seen.
 
     Items whose text is in a run's training or development split are left out.
 
@@ -333,7 +333,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
 
 
 def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several runs on their own texts, next to linear models.
+    """Print and return the accuracy of several text classifiers, and of linear models, on the runs' own data.
 
     Raises:
         UserError: a setting is for pronoun questions only, or the split has no texts.

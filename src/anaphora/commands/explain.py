@@ -1,4 +1,4 @@
-"""Walk through attention step by step, for matrices or for a sentence, in the terminal, as a page or as JSON.
+"""Explain attention step by step, for matrices or for a sentence, in the terminal, as a page or as JSON.
 
 Example: anaphora explain example=by_hand
 """
@@ -29,19 +29,20 @@ _DEFAULT_OUTPUT = "outputs/explain"
 
 @dataclass(kw_only=True)
 class Explanation:
-    """Settings of `anaphora explain`: an example, the user's matrices, or a sentence for a trained run."""
+    """Settings of `anaphora explain`: a built-in example, your own matrices, or a sentence for a trained run."""
 
     example: str | None = None  # a built-in example; `list` lists them
-    matrices: str | None = None  # instead, a YAML file with matrices of your own
-    text: str | None = None  # instead, a sentence for a trained run
-    run: str | None = None  # run directory, by default `outputs/demo` for a text; with an example, for its sentence
+    matrices: str | None = None  # in place of `example`, a YAML file with matrices of your own
+    text: str | None = None  # in place of `example`, a sentence for a trained run
+    # Run directory, by default `outputs/demo` for a text; with an example, the run processes its sentence.
+    run: str | None = None
     # A word of the text ("it:2" for the second "it"), or its characters as "start:end"; by default its last
     # third-person pronoun.
     pronoun: str | None = None
-    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end"; the run then answers
+    candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end", for the run's answer
     layer: int | None = None  # layer of the run; by default that of the head chosen on the development split
     head: int | None = None  # head of this layer; by default the chosen one, or the first of your own matrices
-    row: str | None = None  # the token to follow through all steps: a word, or its index from 0
+    row: str | None = None  # the token that is followed through all steps: a word, or an index from 0
     interface_language: str | None = None  # `en` or `zh`; by default that of ANAPHORA_LANGUAGE, else the text's
     form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` for a text, else `terminal`
     digits: int = 4  # digits after the decimal point; JSON has all digits
@@ -82,7 +83,7 @@ class Explanation:
 
     @property
     def shown_as(self) -> str:
-        """Return `form`; by default `short` for a text and `terminal` otherwise."""
+        """Return `form`, or its default: `short` for a text, `terminal` otherwise."""
         return self.form or ("terminal" if self.text is None else "short")
 
 
@@ -125,7 +126,7 @@ def explain(settings: Explanation) -> None:
 
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
-    """Return the default file name of a walk-through, without ending; for a run, it is unique to the sentence."""
+    """Return the default file name of a walk-through, without suffix; for a run, it includes a digest."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.run is None:
@@ -135,7 +136,7 @@ def _name(settings: Explanation, walk: Walkthrough) -> str:
 
 
 def build_walkthrough(settings: Explanation) -> Walkthrough:
-    """Build the walk-through that the settings describe.
+    """Build the walk-through requested by the settings.
 
     Raises:
         UserError: a file, a run, a head or a word is missing or invalid.

@@ -1,4 +1,4 @@
-"""Write a run as a folder that `transformers` loads, or as a page that runs it in the browser.
+"""Export a run as a folder for `transformers`, or as a page that runs the model in the browser.
 
 Example: anaphora export run=outputs/demo format=page output=try.html
 """
@@ -32,8 +32,8 @@ class Export:
 
     run: str = "outputs/demo"  # the run directory
     output: str = MISSING  # folder to write, which must be new or empty; for format=page a file, such as try.html
-    # bert: a plain BERT, if it has all parts of the run; anaphora: the whole run, with a model card; page: one HTML
-    # file that runs the model in the browser, without Python and without a network.
+    # bert: a plain BERT model, if BERT has all parts of the run's model; anaphora: the whole run, with a model card;
+    # page: one HTML file that runs the model in the browser, offline and without Python.
     format: str = "bert"
     output_layer: bool | None = None  # write BertForMaskedLM, not BertModel; by default only if the layer was trained
     # Licence of the weights for the model card of format=anaphora, as the Hub writes it, such as apache-2.0.
@@ -108,7 +108,7 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
-    """Write the whole run, with its model card, training record and scores on the test split, if it has these."""
+    """Write the whole run and a model card, with the training record and the scores on the test split if available."""
     from anaphora.analysis.evidence.storage import metrics_path, read_evidence
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.report.cards import CARD, model_card
@@ -138,7 +138,7 @@ def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def _measured(run: Run) -> Path:
-    """Return the folder of a run's scores: those measured on this machine, else those published with the run."""
+    """Return the folder of the scores measured on this machine, else of the scores published with the run."""
     from anaphora.analysis.evidence.storage import metrics_path
 
     here = run.directory

@@ -35,10 +35,11 @@ class Extraction(SentenceOrItems):
 
     # For texts without pronoun questions: the words whose rows are written; by default all words.
     words: list[str] = field(default_factory=list)
-    chunk_tokens: int | None = None  # most tokens of such a text in one input; by default the run's batching.row_tokens
-    # "2/8" writes only the second of eight parts of the split, into a folder of its own; groups are kept whole.
+    # For such texts, maximum number of tokens in one input; by default the run's batching.row_tokens.
+    chunk_tokens: int | None = None
+    # "2/8" writes only the second of eight parts of the split, to a separate folder; groups are kept whole.
     shard: str | None = None
-    memory: int = 64  # most MiB of attention weights in memory, and in a row group of the file
+    memory: int = 64  # maximum size in MiB of the attention weights in memory, and in a row group of the file
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,7 +62,7 @@ class Extraction(SentenceOrItems):
 
     @property
     def part(self) -> tuple[int, int]:
-        """Return the number of the shard, from 1, and the number of shards; (1, 1) without `shard`."""
+        """Return the number of the shard, from 1, and the number of shards; (1, 1) if `shard` is not set."""
         number, count = (self.shard or "1/1").split("/")
         return int(number), int(count)
 
@@ -69,12 +70,12 @@ class Extraction(SentenceOrItems):
 def extract(settings: Extraction) -> None:
     """Write the attention rows of every layer and head as Parquet, by default to the folder `attention` of the run.
 
-    Next to the rows, `*_items.jsonl` has the items and, for the pronouns of a split, `*_scores.parquet` their scores.
-    Files of the same items, weights, code and settings are kept.
+    The items are written to `*_items.jsonl` and, for the pronouns of a split, their scores to `*_scores.parquet`. Files
+    of an earlier command with the same items, weights, code and settings are kept.
 
     Raises:
-        UserError: rows of other data would be written among those of the run's own data, a setting is only for texts,
-            or `words` appear in no text.
+        UserError: rows of other data would be mixed with those of the run's own data, a setting is only for texts, or
+            `words` appear in no text.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
     from anaphora.runs.directory import load
@@ -206,7 +207,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
-    """Return the settings and digests that determine the file's content; None for one sentence, which is not reused."""
+    """Return the settings and digests that determine a file's content; None for a single sentence, never reused."""
     from anaphora.runs.digests import analysis_code_digest, model_digest
 
     if not selection.fingerprint:
@@ -231,7 +232,7 @@ class _Progress:
         self.begin(0)
 
     def begin(self, total: int) -> None:
-        """Start the clock for a number of items."""
+        """Start timing the extraction of `total` items."""
         self.total, self.done, self.begun = total, 0, time.perf_counter()
 
     def done_and_left(self) -> tuple[str, str]:
@@ -242,7 +243,7 @@ class _Progress:
         return f"{self.done:,}", duration_text(left)
 
     def seconds(self) -> float:
-        """Return the seconds since `begin`."""
+        """Return the number of seconds since `begin`."""
         return time.perf_counter() - self.begun
 
     def memory(self) -> str | None:

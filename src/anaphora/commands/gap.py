@@ -1,4 +1,4 @@
-"""Evaluate name decisions (GAP) of fine-tuned runs, or of shortcuts, single heads and a probe without fine-tuning.
+"""Evaluate GAP name decisions of fine-tuned runs, or, without fine-tuning, of shortcuts, single heads and a probe.
 
 Example: anaphora gap 'runs=[outputs/gap]' data.path=gap-coreference
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 DEFAULT_FOLDS = 10
-"""Number of folds of the development rows, for heads that are chosen and probes that are fitted on them."""
+"""Number of folds of the development rows, for choosing heads and fitting probes."""
 
 
 @dataclass(kw_only=True)
@@ -37,12 +37,12 @@ class NameDecisions:
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
     weights: str | None = None  # pretrained weights, or a run, to measure without fine-tuning
     data: Data = field(default_factory=Gap)
-    # Split that the runs answer: test (the default), dev, train, or folds, where each run answers the fold that it was
-    # not trained on. Weights are measured on all development rows (train and dev).
+    # Split that the runs answer: test (the default), dev, train, or folds, where each run answers its held-out fold.
+    # Weights are measured on all development rows (train and dev).
     split: str | None = None
     # With `weights`, number of folds of the development rows for choosing heads and fitting the probe; by default 10.
     folds: int | None = None
-    exchanged: bool = False  # also evaluate the runs with exchanged names, and average both answers
+    exchanged: bool = False  # also evaluate the mean of each run's answers with original and exchanged names
     output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # device to compute on
 
@@ -68,9 +68,9 @@ class GapEvaluation:
     """Scores of the answers of S runs to N items with M names.
 
     Attributes:
-        scores: score of each run and of all runs together, by row of the table.
-        decisions: (S, W, N, M). W is 1, or 2 with exchanged names: decisions from the original names, then from the
-            mean over original and exchanged names.
+        scores: score of each run and of all runs together, by name of the table row.
+        decisions: (S, W, N, M) bool. W is 1, or 2 with exchanged names: decisions from the original names, then from
+            the mean over original and exchanged names.
         examples: the N items.
     """
 
@@ -130,12 +130,12 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
-    """Score each run and, with several runs, also the mean of their scores.
+    """Score each run and, for several runs, also the mean of their scores.
 
     Args:
-        runs: the runs that answer.
-        examples: the items of both names of each passage.
-        exchanged: also score the mean of the decisions on original and exchanged names.
+        runs: the runs to evaluate.
+        examples: items with two names each.
+        exchanged: whether to also score the decisions from the mean over original and exchanged names.
     """
     import numpy as np
 
@@ -149,7 +149,7 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
 
 
 def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> GapEvaluation:
-    """Score each run on its held-out fold, and all folds together.
+    """Score each run on its held-out fold, and the runs together on all folds.
 
     Raises:
         UserError: the runs do not cover all folds of `data`, or a run has other data settings.
@@ -181,7 +181,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Return the scores of the decisions of S runs, (S, W, N, M), with a row of the table for each of the W ways."""
+    """Return the mean scores of S runs' decisions, (S, W, N, M), by name of the table row, one for each of W ways."""
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {
@@ -191,7 +191,7 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
 
 
 def _print_exchange_gain(evaluation: GapEvaluation) -> None:
-    """Print how averaging over both orders of the names changes F1 and the decisions."""
+    """Print how averaging over original and exchanged names changes F1 and the decisions."""
     from anaphora.analysis.tasks.gap import f1_difference
     from anaphora.report.terminal import print_phrase
 
@@ -212,7 +212,7 @@ def _require_pronoun_head(run: Run) -> None:
     """Check that a run answers pronoun questions.
 
     Raises:
-        UserError: it has no prediction head for them.
+        UserError: the run has no prediction head for pronoun questions.
     """
     from anaphora.analysis.tasks.task_accuracy import require_pronoun_head
 
@@ -249,9 +249,9 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's decisions, (W, N, 2), from the original names and, if `exchanged`, from the mean of both ways.
+    """Return a run's decisions, (W, N, 2): from the original names and, if `exchanged`, from the mean of both ways.
 
-    A model may prefer one of the two names; the mean over original and exchanged names removes such a preference.
+    The mean over original and exchanged names removes a model's preference for one of the two names.
     """
     import numpy as np
 
@@ -265,7 +265,7 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 
 def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return the log-probabilities of first name, second name and neither: (N, 3)."""
+    """Return the log-probabilities of the first name, the second name and neither: (N, 3)."""
     from anaphora.analysis.maps.capture import log_probabilities
     from anaphora.data.batches.encoded import EncodedSplit
 
@@ -275,7 +275,7 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score shortcuts, the best head and a probe over all heads, chosen or fitted on the other folds.
+    """Score shortcuts, the best head, and a probe over all heads; heads and probe are fitted on the other folds.
 
     Args:
         run: run or pretrained weights with the heads.
@@ -284,7 +284,7 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
         seed: seed of the folds, of random decisions and of the probe.
 
     Returns:
-        The score of each policy, by row of the table.
+        The score of each policy, by name of the table row.
 
     Raises:
         UserError: a text is too long for the model.
@@ -328,13 +328,13 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 def _best_on_other_folds(
     scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
-    """Return the decisions, (N, M), of the policy that is best on the other folds.
+    """Return decisions for each fold, (N, M), by the policy that is best on the other folds.
 
     Args:
         scores: (N, M, K) score of each name under each of K policies.
         gold: (N, M) correct decisions.
         folds: (N,) number of each item's fold.
-        threshold: whether a name is accepted only above a threshold that is fitted on the other folds.
+        threshold: whether a name is accepted only above a threshold fitted on the other folds.
     """
     import numpy as np
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 class LivePage:
     """Settings of `anaphora look`."""
 
-    any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
+    any_model: ClassVar[bool] = True  # a transformers model has no config.yaml
     run: str = "shipped"  # a run, a folder with a model, hf://owner/name, or `shipped`, which comes with the package
     runs: list[str] = field(default_factory=list)  # several models instead of `run`
-    text: str | None = None  # a sentence whose attention row and answer are printed, without a page
+    text: str | None = None  # a sentence; its attention row and answer are then printed, and no page is served
     # A word of the text ("it:2" for the second "it"), or its characters; by default its last third-person pronoun.
     pronoun: str | None = None
     candidates: list[str] = field(default_factory=list)  # possible antecedents: words of the text, or "start:end"
@@ -87,7 +87,7 @@ def look(settings: LivePage) -> None:
 
 
 def has_display() -> bool:
-    """Return whether a browser can open a window; outside macOS and Windows, the environment must name a display."""
+    """Return whether a browser can open a window, for which Linux needs DISPLAY or WAYLAND_DISPLAY to be set."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 

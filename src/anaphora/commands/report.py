@@ -1,4 +1,4 @@
-"""Measure what is missing, and write one offline page on a run, several runs, or models of any kind (an atlas).
+"""Write one self-contained page on a run, several runs, or any models (an atlas), after measuring missing scores.
 
 An atlas compares the heads of all models on the same items. It is written if one of the models is not a run of this
 package, or if `data` or `corpora` is set. With output=NAME.csv, the stored scores of several runs are summarised.
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 class Report(EvidencePlan):
     """Settings of `anaphora report`: a report on one run or several, or an atlas of models."""
 
-    any_model: ClassVar[bool] = True  # a model of transformers has no config.yaml
-    run: str = "outputs/demo"  # a run directory, a folder with a model of transformers, or hf://owner/name
+    any_model: ClassVar[bool] = True  # a transformers model has no config.yaml
+    run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
     # Several runs instead of `run`, in the order of the page; patterns such as `outputs/a_*` are expanded.
     runs: list[str] = field(default_factory=list)
     # Data of an atlas, by default the built-in corpus; the page on runs uses their own data.
     data: Data | None = None
     corpora: list[str] = field(default_factory=list)  # public corpora of an atlas, as in [dpr:file,winobias:folder]
-    causal_items: int = 100  # for an atlas, about how many main items to use in causal tests; 0 for none
+    causal_items: int = 100  # for an atlas, approximate number of main items in causal tests; 0 for no tests
     # Folder for the page; by default the run directory, for several runs `report` next to the first, and for an atlas
-    # outputs/atlas. With several runs also a CSV file, for the median and spread of their stored scores.
+    # outputs/atlas. For several runs it can also be a CSV file, for the median and spread of their stored scores.
     output: str | None = None
     sentences: int = 64  # number of sentences in the explorer
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # formats of figures: `png`, `svg`, `pdf`
-    # Language of page, figures and progress: en, zh, or both (one page for each); texts keep their own.
+    # Language of page, figures and progress messages: en, zh, or both (one page each); texts are not translated.
     interface_language: str = field(default_factory=environment_language)
     trainer: Device = field(default_factory=Device)  # device to compute on
 
@@ -67,14 +67,14 @@ class Report(EvidencePlan):
 
     @property
     def atlas_folder(self) -> Path:
-        """Return the folder of an atlas and of its measurements, which the next atlas reuses."""
+        """Return the folder of an atlas and its stored measurements, which later atlases reuse."""
         return Path(self.output or "outputs/atlas")
 
     def sources(self) -> dict[str, Data]:
-        """Return the settings of each corpus of an atlas by name: `data` first, then `corpora`.
+        """Return the settings of each corpus of an atlas by name: first `data`, then `corpora`.
 
         Raises:
-            UserError: an entry of `corpora` is no corpus with its path, or its settings are invalid.
+            UserError: an entry of `corpora` is not of the form corpus:path, or its settings are invalid.
         """
         own = self.data or ControlledCorpus()
         public = {}
@@ -114,13 +114,13 @@ _OF_ATLASES = ("data", "corpora", "causal_items")
 
 
 def report(settings: Report) -> list[Path]:
-    """Measure what is missing, and write one offline page on one run or several, with figures and tables.
+    """Write one self-contained page on one or several runs, with figures and tables, after measuring missing scores.
 
     If `output` ends in .csv, the stored scores of several runs are summarised instead. An atlas is written if a model
     is not a run of this package, or if `data` or `corpora` is set.
 
     Returns:
-        The path of the page in each language, English first; or that of the CSV table or of the atlas.
+        The path of the page in each language (English first), of the CSV table, or of the atlas.
 
     Raises:
         UserError: a run is unfinished, two runs have the same name, or a setting has no effect on what is written.
@@ -192,7 +192,7 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Return the folder for a run's results: its directory, or one in `output` if the directory is read-only."""
+    """Return the folder for a run's results: its directory, or a subfolder of `output` if this is read-only."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say
 

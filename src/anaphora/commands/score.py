@@ -29,10 +29,12 @@ class Scoring(RunHead):
 
 
 def score(settings: Scoring) -> Measurement:
-    """Choose a head on the development split, measure it on `split`, write `metrics.json` and tables, and print them.
+    """Choose a head on the development split, measure it on `split`, and print and write the scores.
+
+    The files are `metrics.json` and tables.
 
     Raises:
-        UserError: scores on other data would be written among those on the run's own data.
+        UserError: scores on other data would be mixed with those on the run's own data.
     """
     from anaphora.analysis.evidence.storage import write_evidence
     from anaphora.base.console import working

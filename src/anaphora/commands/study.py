@@ -1,4 +1,4 @@
-"""Train and measure the cells of a study, and write its page.
+"""Train and measure the runs of a study, and write its page.
 
 Example: anaphora study study=emergence_small
 """
@@ -11,10 +11,10 @@ from anaphora.studies.plan import StudyPlan
 
 
 def study(plan: StudyPlan) -> None:
-    """Run the study's jobs, composed from the configuration of the running command, and write its page.
+    """Run the jobs of a study, composed from the configuration of the running command, and write its page.
 
     Raises:
-        FailedRunsError: a run has failed (of the cells in `only`, if it is set). The page is written first.
+        FailedRunsError: a run has failed, of the cells in `only` if this is set. The page is written first.
     """
     from anaphora.studies.run import run_study
 

@@ -16,10 +16,10 @@ from anaphora.settings.run import Config
 def train(config: Config) -> float | None:
     """Train an encoder and print its run directory.
 
-    A job of a sweep reuses its finished run, or resumes an unfinished one, and prints nothing.
+    A job of a sweep reuses its run if that is finished, resumes it if unfinished, and prints nothing.
 
     Returns:
-        In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
+        The run's objective, which the sampler minimises, in a job of a sweep; otherwise None.
     """
     from anaphora.base.console import say
     from anaphora.runs.directory import objective

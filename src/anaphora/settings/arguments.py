@@ -1,4 +1,4 @@
-"""Settings from `key=value` arguments, for all commands except `train`, `demo` and `study`, which use Hydra.
+"""Parsing of `key=value` arguments, for all commands except `train`, `demo` and `study`, which use Hydra.
 
 A value is parsed by the type of its setting, as Hydra would parse it, except that text is taken literally.
 """
@@ -21,17 +21,17 @@ from anaphora.settings.typed import Setting, construct
 from anaphora.settings.variants import VARIANTS
 
 ENTRY = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+""")
-"""An entry of a list: a quoted string, or the text up to the next comma."""
+"""Entry of a list: a quoted string, or the text up to the next comma."""
 _INSTALLED = Path(__file__).parents[1] / "configs"
 CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "configs"
-"""The folder of the YAML configurations: in the package if it is installed, else in the repository."""
+"""Folder of the YAML configurations, in the installed package or in the repository."""
 
 
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """Parse `key=value` arguments into checked settings.
 
-    A list needs no brackets, but an entry with a comma needs quotes. A slot takes the name of a variant or of a file in
-    `configs`, and then its settings, as in data=gap data.path=folder.
+    A list needs no brackets, but an entry with a comma needs quotes. The value of a slot is the name of a variant or of
+    a file in `configs`; further arguments can set the variant's settings, as in data=gap data.path=folder.
 
     Raises:
         UserError: an argument is not of the form key=value, or a setting is unknown, missing or invalid.
@@ -91,7 +91,7 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
 
 
 def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
-    """Return the plain settings for the name of a variant or of a file in `configs`."""
+    """Return the plain settings of a variant, or those in a file of `configs`, by name."""
     path = CONFIGS / group / f"{name}.yaml"
     if name in VARIANTS.get(hint, ()) or not re.fullmatch(r"\w+", name) or not path.exists():
         if hint in VARIANTS:

@@ -1,4 +1,4 @@
-"""Composition of settings by Hydra, and sweeps; errors of either are reported in one line."""
+"""Composition of settings with Hydra, and sweeps."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from anaphora.settings.typed import error_message, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
-"""The environment variable with the folder in which sweep jobs, also on other machines, record failures."""
+"""Environment variable with the folder in which sweep jobs, including those on other machines, record failures."""
 _WITHOUT_EFFECT = (
     *("name=", "output=", "objective="),
     *("trainer.device=", "trainer.progress=", "trainer.loggers=", "trainer.pictures="),
 )
-"""Overrides that do not change a run's results; they are left out of the name of a job's run."""
+"""Overrides that do not change a run's results, and are left out of the name of a job's run."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _LONGEST_NAME = 60  # characters, the digest aside
 _PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path", "data.seen_in")
@@ -47,10 +47,10 @@ _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
-    """Register every config group, its options and the schemas of config files with Hydra's ConfigStore.
+    """Register the options of all config groups, and the schemas of config files, in Hydra's ConfigStore.
 
     Args:
-        schemas: settings classes by name of the config file; Hydra knows them as "<file>_schema".
+        schemas: settings classes by name of the config file; they are registered as "<file>_schema".
     """
     nodes: dict[tuple[str | None, str], type[Any]] = {(None, f"{name}_schema"): node for name, node in schemas.items()}
     for group, slot in SLOTS.items():
@@ -62,11 +62,11 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
 
 
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Return command-line arguments with quotes around file names that Hydra would misread, and brackets around lists.
+    """Quote file names that Hydra would misread, and put lists in brackets, in command-line arguments.
 
-    Hydra splits a name at commas, reads 2024_10_05 as a number, and rejects Chinese. Values that it reads as text, as
-    null or as a list of texts are not quoted, nor are quoted values, nor paths that are lists, sweep choices or
-    references. In a sweep, whose values Hydra splits, only numbers are quoted.
+    Hydra splits a name at commas, parses 2024_10_05 as a number, and rejects Chinese. Values that Hydra parses as a
+    string, null or a list of strings are left unchanged, and so are references and paths that are lists or sweep
+    choices. In a sweep, whose values Hydra splits, only numbers are quoted.
 
     Args:
         arguments: command-line arguments after the command's name.
@@ -92,9 +92,9 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 
 
 def checked_resume(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of `train`, with `data.path=` changed to `resume_data.path=` if there is `resume=`.
+    """Return the arguments of `train`; with `resume=`, the paths of the data are renamed to `resume_data.*`.
 
-    The same holds for `data.also=` and `data.without=`. The kind of data of a resumed run is in its stored settings.
+    These paths are `data.path`, `data.also` and `data.without`. The kind of data is in the run's stored settings.
 
     Raises:
         UserError: an argument changes a setting that a resumed run keeps.
@@ -120,7 +120,7 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
 
 
 def _bracketed(value: str, of_texts: bool) -> str:
-    """Put a list in brackets, and quote entries that Hydra would not read as text; keep null and references."""
+    """Put a list in brackets, and quote entries that Hydra would not parse as strings; keep null and references."""
     if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
         return value
     entries = ENTRY.findall(value[1:-1] if value[0] + value[-1] == "[]" else value)
@@ -144,7 +144,7 @@ def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
 
 
 def _in_quotes(text: str) -> str:
-    """Quote and escape a text, so that Hydra reads it literally."""
+    """Quote and escape a text, so that Hydra takes it literally."""
     escaped = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), text)
     return '"' + escaped.replace("${", "\\${") + '"'
 
@@ -181,7 +181,7 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
     Args:
         folder: folder of the YAML configuration.
         overrides: overrides, as on the command line.
-        what: owner of the overrides, for the error message.
+        what: source of the overrides, for error messages.
 
     Raises:
         UserError: an override is invalid.
@@ -206,9 +206,9 @@ def job_overrides() -> list[str]:
 
 
 def job_name(overrides: list[str]) -> str:
-    """Name a sweep job's run after its overrides, so that a requeued job finds its run.
+    """Return the name of a sweep job's run, derived from its overrides, so that a requeued job finds its run.
 
-    The name has the last overrides, each with the last part of its key, and a digest of all overrides.
+    The name consists of the last overrides, each with the last part of its key, and a digest of all overrides.
     """
     shown: list[str] = []
     for override in reversed(overrides):
@@ -223,9 +223,10 @@ def job_name(overrides: list[str]) -> str:
 
 @contextmanager
 def sweep_failures(lines: list[str]) -> Iterator[None]:
-    """Collect the failures that the sweep jobs of the block record; one line per failed job is then added to `lines`.
+    """Collect the failures of the sweep jobs that run in the block; add one line for each failed job to `lines`.
 
-    The jobs record them in a temporary folder in the working folder, or in the system's if that is not writable.
+    The jobs record failures in a temporary subfolder of the working directory, or of the system's temporary directory
+    if the working directory is not writable.
     """
     # The working folder is shared by the machines of a cluster; /tmp is not. The first failing job creates the folder.
     place = Path.cwd() if os.access(Path.cwd(), os.W_OK) else Path(tempfile.gettempdir())
@@ -246,7 +247,7 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
 
 
 def note_failure(reason: str) -> None:
-    """Record why the running sweep job failed."""
+    """Record the reason why the running sweep job failed."""
     job = HydraConfig.get().job
     record = {"job": job.num, "overrides": ",".join(HydraConfig.get().overrides.task), "reason": reason}
     write_json(Path(os.environ[_FAILURES_FOLDER]) / f"{job.num}.json", record)

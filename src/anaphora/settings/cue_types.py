@@ -1,4 +1,4 @@
-"""The cue types of the built-in corpus, as `data.types` names them."""
+"""Cue types of the built-in corpus, by their names in `data.types`."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ ROLE_CUE_TYPES = {
     "en": ("causality", "winograd", "voice", "reflexive"),
     "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
 }
-"""Cue types that depend on who did what to whom, by language."""
+"""Cue types that depend on the participants' semantic roles (who did what to whom), by language."""
 BINDING = "binding"
-"""A role-cue type used only if named: reflexives whose form does not reveal which name is the antecedent."""
+"""Optional role-cue type: reflexives whose form does not reveal which name is the antecedent."""
 COMPOSITION = "composition"
-"""A cue type used only if named: octads, in which predicate, state and voice decide together."""
+"""Optional cue type: octads in which predicate, state and voice together determine the antecedent."""
 SHORT_TEXT = "short_text"
-"""A cue type used only if named: octads in short texts, most of which mention the participants again."""
+"""Optional cue type: octads in short texts, most of which mention the participants again."""
 ALL_TYPES = tuple(dict.fromkeys((*SET_CUE_TYPES, *sum(ROLE_CUE_TYPES.values(), ()), BINDING, COMPOSITION, SHORT_TEXT)))
 MAX_TRAINING_ASIDES = 3
 """Maximum number of asides before a pronoun in the training split."""
 
 
 def role_cue_types(language: str) -> tuple[str, ...]:
-    """Return a language's role-cue types with templates, including the one that is used only if named."""
+    """Return a language's role-cue types with templates, including the optional type."""
     return (*ROLE_CUE_TYPES[language], BINDING)
 
 
 def cue_types_of(language: str) -> tuple[str, ...]:
-    """Return all cue types of a language, including those that are used only if named."""
+    """Return all cue types of a language, including optional ones."""
     return (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION, SHORT_TEXT)
 
 

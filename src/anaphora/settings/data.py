@@ -1,4 +1,4 @@
-"""Settings for the source of the examples; no heavy imports."""
+"""Settings of the corpora, the sources of examples."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from anaphora.data.corpora.division import ReadingReport, Splits
 
 SPLITS = ("train", "dev", "test")
-"""The splits of every corpus."""
+"""Splits of every corpus."""
 
 
 @dataclass(kw_only=True)
 class Data:
-    """A source of examples; the variants are the subclasses."""
+    """A source of examples; each subclass is a variant."""
 
     reader: ClassVar[str] = ""  # the module whose `read` returns the items by split and a report; `build` imports it
 
     kind: str = MISSING
-    seed: int = 0  # seed of the random draws: of the corpus itself, or of which group goes to which split
+    seed: int = 0  # random seed for generating the corpus, or for dividing its groups into splits
 
     def __post_init__(self) -> None:
         checks.at_least("data.seed", self.seed, 0)
 
     def build(self) -> tuple[Splits, ReadingReport]:
-        """Read the items by split, with a report of dropped ones; a missing or invalid file raises a `UserError`."""
+        """Read the items by split and a report on dropped rows; raise a `UserError` for a missing or invalid file."""
         if not self.reader:
             raise UserError(f"data.kind ({self.kind!r}) is not one that can be read")
         items: tuple[Splits, ReadingReport] = import_module(self.reader).read(self)
@@ -53,20 +53,20 @@ class NoData(Data):
 
 @dataclass(kw_only=True)
 class ControlledCorpus(Data):
-    """The built-in corpus: quads and octads of sentences that differ only in cue and order."""
+    """The built-in corpus: sets of four or eight sentences (quads, octads) that differ only in cue and word order."""
 
     kind: str = "controlled"
     reader: ClassVar[str] = "anaphora.data.controlled.corpus"
     languages: list[str] = field(default_factory=lambda: ["en", "zh"])  # `en`, `zh` or both
     train_items: int = 24_000  # number of items in each language, or slightly more, since quads are kept whole
-    # Number of main items in each language in the test split, or slightly more, and as many in the dev split; other
-    # strata come on top, most of them a tenth as large.
+    # Number of main items in each language in the test split, or slightly more, and the same in the dev split; items of
+    # other strata are added, most of them a tenth as many.
     test_items: int = 3_000
     # Most asides before a pronoun in the test split; above 3, the most in training, all numbers are equally frequent.
     test_asides: int = 3
     # Types of cue, as in [gender, voice]; by default all except binding, composition and short_text.
     types: list[str] = field(default_factory=list)
-    # Share of the nouns of gender, number and animacy that training shows with every form of the pronoun.
+    # Share of the nouns in gender, number and animacy items that training shows with every form of the pronoun.
     shared_nouns: float = 0.2
 
     def __post_init__(self) -> None:
@@ -86,13 +86,13 @@ class ControlledCorpus(Data):
 
 @dataclass(kw_only=True)
 class ExternalCorpus(Data):
-    """A user's file or a public corpus, divided by group."""
+    """A file of your own or a public corpus, divided into splits by group."""
 
     path: str = MISSING  # the file or folder; `~` is expanded
-    dev_share: float = 0.1  # share of the groups that goes to the dev split
-    test_share: float = 0.2  # share of the groups that goes to the test split
-    folds: int | None = None  # for cross-validation: the groups outside the test split are divided into so many folds
-    fold: int = 0  # which fold is the dev split, counted from 0; the other folds are for training
+    dev_share: float = 0.1  # share of the groups in the dev split
+    test_share: float = 0.2  # share of the groups in the test split
+    folds: int | None = None  # number of cross-validation folds, into which groups outside the test split are divided
+    fold: int = 0  # index of the fold that is the dev split, from 0; the other folds are the training split
     # Files of evaluation data; items that share 8 consecutive words with them are left out.
     without: list[str] = field(default_factory=list)
 
@@ -134,7 +134,7 @@ class Gap(ExternalCorpus):
     """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one of the two, or hf://.
 
     The hub's rows must have the columns of the files; its split "train" is the development file. In a folder the
-    validation file is the test split and `test_share` is not used; `dev_share` comes off the development file.
+    validation file is the test split and `test_share` is not used; `dev_share` is a share of the development file.
     """
 
     kind: str = "gap"
@@ -155,7 +155,7 @@ class Winogrande(ExternalCorpus):
 
     kind: str = "winogrande"
     reader: ClassVar[str] = "anaphora.data.corpora.winogrande"
-    size: str = "largest"  # which training file of a folder to read: xs, s, m, l, xl, or the largest that is there
+    size: str = "largest"  # which training file of a folder to read: xs, s, m, l, xl, or the largest available
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,8 +194,8 @@ class Xwino(ExternalCorpus):
 class EvaluationCorpus(ExternalCorpus):
     """A corpus made for evaluation: by default it has no training split."""
 
-    dev_share: float = 0.1  # share of the groups that goes to the dev split
-    test_share: float = 0.9  # share of the groups that goes to the test split
+    dev_share: float = 0.1  # share of the groups in the dev split
+    test_share: float = 0.9  # share of the groups in the test split
 
 
 @dataclass(kw_only=True)
@@ -245,7 +245,7 @@ class Knowref(EvaluationCorpus):
 class CoreferenceCorpus(ExternalCorpus):
     """Documents with coreference links; every mention with an antecedent in its passage is an item."""
 
-    # Most words in a passage; documents are cut between sentences, or within a sentence that is too long.
+    # Maximum number of words in a passage; documents are split between sentences, or within a longer sentence.
     words: int = 100
 
     def __post_init__(self) -> None:
@@ -255,7 +255,7 @@ class CoreferenceCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class BilingualDocuments(CoreferenceCorpus):
-    """Coreference documents in a format that is used for more than one language."""
+    """Coreference documents in a format for several languages."""
 
     language: str = "en"  # language of the texts, `en` or `zh`
 
@@ -268,7 +268,7 @@ class BilingualDocuments(CoreferenceCorpus):
 class LitBank(CoreferenceCorpus):
     """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann files, books from Project Gutenberg.
 
-    `seen_in` lists books by the field `id` or `title` of a .jsonl file, or by either of them on a line of a .txt file.
+    `seen_in` is a list of books: a .jsonl file with the field `id` or `title`, or a .txt file with one of them a line.
     """
 
     kind: str = "litbank"
@@ -286,7 +286,7 @@ class OntoGum(CoreferenceCorpus):
 
 @dataclass(kw_only=True)
 class Conll2012(BilingualDocuments):
-    """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll file, .gz too, or a folder.
+    """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll file, also .gz, or a folder.
 
     If a folder has gold files, only these are read. A file whose path names another language (english, chinese, arabic)
     is skipped. Train, development or test in the path gives the official split.
@@ -306,7 +306,7 @@ class CorefUd(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class ClusterLines(BilingualDocuments):
-    """JSON lines with clusters, as neural coreference systems write them: .jsonl, .jsonlines, .gz too, or a folder."""
+    """JSON lines with clusters, the format of neural coreference systems: .jsonl, .jsonlines, also .gz, or a folder."""
 
     kind: str = "clusters"
     reader: ClassVar[str] = "anaphora.data.corpora.clusters"
@@ -322,7 +322,7 @@ class ClusterLines(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class TextCorpus(ExternalCorpus):
-    """Texts without pronoun questions; the variants are the subclasses."""
+    """Texts without pronoun questions; each subclass is a variant."""
 
 
 @dataclass(kw_only=True)
@@ -336,8 +336,8 @@ class PlainText(TextCorpus):
     kind: str = "plain_text"
     reader: ClassVar[str] = "anaphora.data.corpora.plain_text"
     also: list[str] = field(default_factory=list)  # further files, folders or hub names, read after `path`
-    dev_share: float = 0.02  # share of the documents that goes to the dev split
-    test_share: float = 0.02  # share of the documents that goes to the test split
+    dev_share: float = 0.02  # share of the documents in the dev split
+    test_share: float = 0.02  # share of the documents in the test split
 
 
 @dataclass(kw_only=True)
@@ -351,9 +351,9 @@ class SilverStandard(ExternalCorpus):
     kind: str = "silver"
     reader: ClassVar[str] = "anaphora.data.corpora.silver"
     also: list[str] = field(default_factory=list)  # further files, folders or hub names, read after `path`
-    words: int = 100  # most words in a passage
-    dev_share: float = 0.05  # share of the documents that goes to the dev split
-    test_share: float = 0.0  # share of the documents that goes to the test split
+    words: int = 100  # maximum number of words in a passage
+    dev_share: float = 0.05  # share of the documents in the dev split
+    test_share: float = 0.0  # share of the documents in the test split
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,14 +17,14 @@ from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings
 
 MOST_WEIGHTS = 2e9
-"""Maximum number of encoder weights; with gradients and optimizer state they take 32 GB."""
+"""Maximum number of encoder weights; with gradients and optimizer state, these take 32 GB."""
 
 
 @dataclass(kw_only=True)
 class MovedData:
     """New paths of a resumed run's data; null means that a path has not changed.
 
-    On the command line, `data.path=`, `data.also=` and `data.without=` together with `resume=` set them.
+    On the command line, `data.path=`, `data.also=` and `data.without=` set these paths if `resume=` is given.
     """
 
     path: str | None = None  # the new `data.path`
@@ -45,7 +45,7 @@ class Config:
         *("name", "output", "seed", "start", "resume", "optimizer.steps", "optimizer.learning_rate"),
         *("batching.tokens", "model.width", "model.layers", "validation.every", "trainer.device"),
     )
-    """The settings in the short help."""
+    """Settings in the short help text."""
 
     name: str | None = None  # name of the run's folder in `output`; by default the time, or in a sweep the overrides
     output: str = "outputs"  # folder for the run directories
@@ -101,12 +101,12 @@ class Config:
 
     @property
     def chooses_on_its_fold(self) -> bool:
-        """Return whether the best weights are selected on the same fold that the run is evaluated on."""
+        """Return whether the best weights are selected on the fold on which the run is evaluated."""
         folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
         return bool(folds) and self.validation.keep != "last"
 
     def supervises(self, layer: int, head: int) -> bool:
-        """Return whether a loss trains a head's attention rows: supervision, or a prediction head that reads them."""
+        """Return whether a loss trains a head's attention rows, by supervision or through the prediction head."""
         prediction, supervision, layers = self.task.prediction, self.task.supervision, self.model.layers
         if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
             return True
@@ -117,10 +117,10 @@ class Config:
         return (layer, head) in trained
 
     def check_objective(self) -> None:
-        """Check before a sweep job is trained that it will measure its objective.
+        """Check, before a sweep job is trained, that its objective can be measured.
 
         Raises:
-            UserError: it will not; the message names an objective that it measures.
+            UserError: the objective is the validation loss, and the run has none.
         """
         if self.objective == "validation_loss" and not self.has_validation_loss:
             raise UserError(
@@ -129,7 +129,7 @@ class Config:
             )
 
     def check_model(self) -> None:
-        """Check that the model is not too large, and has the parts that other settings name.
+        """Check that the model is not too large, and has the layers, heads and projections named in other settings.
 
         Raises:
             ValueError: a setting is invalid; the message names the setting, its value and what is allowed.
@@ -204,10 +204,10 @@ class Config:
 
 
 def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:
-    """Check that the data have what the task needs.
+    """Check that the data have the pronouns, candidates or labels that the task needs.
 
     Raises:
-        ValueError: the task needs pronouns, candidates or labels that the data lack.
+        ValueError: the data lack them.
     """
     head = f"task.prediction={task.prediction.kind}"
     if isinstance(data, data_settings.TextCorpus):
@@ -229,11 +229,10 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
 
 
 def same_settings(stored: Config, wanted: Config) -> bool:
-    """Return whether two runs have the same settings, apart from those that change results at most by rounding.
+    """Return whether two runs have the same settings, apart from those that change results only by rounding errors.
 
-    Name, output folder, objective, and the settings of `trainer` outside `DECIDE_RESULTS` are not compared. A stored
-    run without a precision counts as trained with the default of its device. Labels that training took from the data
-    and wrote into the settings are ignored if the wanted settings list none.
+    Name, output folder, objective, and the settings of `trainer` outside `DECIDE_RESULTS` are not compared. Labels that
+    training took from the data and stored in the settings are ignored if the wanted settings list no labels.
     """
     head, wanted_head = stored.task.prediction, wanted.task.prediction
     takes_labels = isinstance(wanted_head, prediction_settings.Label) and not wanted_head.labels

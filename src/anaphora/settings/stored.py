@@ -1,4 +1,4 @@
-"""Reading and writing of a run's settings, as config.yaml or as plain values."""
+"""Serialisation of a run's settings, as config.yaml or as plain values."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def _refuse_interpolations(plain: Any, place: str = "") -> None:
 def to_plain(config: Config) -> dict[str, Any]:
     """Return settings as plain values that `from_plain` can read.
 
-    `resume_data` is left out, since no stored run has it: it only gives the new paths when a run is resumed. So files
-    and digests of settings are the same as before this setting existed.
+    `resume_data` is left out, since no stored run has this setting: it only gives new paths when a run is resumed.
+    Files and digests of settings are therefore the same as before the setting existed.
     """
     return {name: value for name, value in dataclasses.asdict(config).items() if name != "resume_data"}
 

@@ -1,4 +1,4 @@
-"""Settings of training: batching, task, optimizer, validation and trainer; no heavy imports."""
+"""Settings of training: batching, task, optimizer, validation and trainer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anaphora.settings.model.prediction import Prediction
 LOGGERS = ("tensorboard", "csv", "wandb", "mlflow")
 LABELS = ("gold", "shuffled", "nearest")
 LATEST_END = 2 / 3
-"""The largest allowed `end` of a value curriculum, as a share of the steps."""
+"""Maximum `end` of a value curriculum, as a share of the steps."""
 
 
 @dataclass(kw_only=True)
@@ -23,11 +23,12 @@ class Batching:
     """Packing of sentences into rows and batches."""
 
     kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
-    tokens: int = 4096  # most tokens in a batch, padding included
-    # Most tokens in a packed row; plain texts are cut into chunks of this size, and labelled texts are cut off there.
+    tokens: int = 4096  # maximum number of tokens in a batch, padding included
+    # Maximum number of tokens in a packed row; plain texts are split into chunks of this size, and labelled texts are
+    # truncated to it.
     row_tokens: int = 128
-    window: int = 1024  # how many sentences at a time are sorted into rows or buckets
-    # For each of the first epochs, the share of the groups that it contains, shortest groups first.
+    window: int = 1024  # number of sentences that are sorted into rows or buckets at a time
+    # For each of the first epochs, the share of the groups to train on, shortest groups first.
     shortest_first: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -43,7 +44,7 @@ class Batching:
 
 @dataclass(kw_only=True)
 class Supervision:
-    """A loss on the attention itself, which moves the pronoun's row towards the antecedent's tokens (KL divergence)."""
+    """A loss on the pronoun's attention row, KL(target || row), with a target uniform over the antecedent's tokens."""
 
     weight: float = 0.0  # weight of this loss; 0 turns it off
     layers: list[int] = field(default_factory=lambda: [-1])  # supervised layers; negative numbers count from the last
@@ -62,9 +63,9 @@ class Task:
     prediction: Prediction = field(default=MISSING)
     masked_lm: float = 0.0  # share of the words that are masked for the masked-language-model loss
     masked_lm_weight: float = 1.0  # weight of the masked-language-model loss
-    own_token: float = 0.0  # share of the other words whose own, visible token the output layer has to predict
+    own_token: float = 0.0  # share of the unmasked words whose own token the output layer also predicts
     own_token_weight: float = 1.0  # weight of the loss on own tokens
-    exchanged_names: bool = False  # show each training item twice: as it is, and with the candidates' names exchanged
+    exchanged_names: bool = False  # add a copy of each training item in which the candidates' names are exchanged
     other_names: int = 0  # further copies of each training item, with names from other items for its candidates
     # Weight of a further loss, the probability that both items of a minimal pair get the same answer; 0 turns it off.
     minimal_pair_contrast: float = 0.0
@@ -94,15 +95,16 @@ class Task:
 
     @property
     def learns_labels(self) -> bool:
-        """Return whether a loss depends on the labels, which the loss on masked tokens does not."""
+        """Return whether a loss depends on the labels, unlike the loss on masked tokens."""
         return self.prediction.kind != "none" or self.supervision.weight > 0
 
 
 @dataclass(kw_only=True)
 class ValueCurriculum:
-    """A curriculum of what attention mixes: first the token embeddings, at the end each layer's own input.
+    """A curriculum for the values of attention: first the token embeddings, at the end each layer's own input.
 
-    In between, it mixes norm((1 - share) * embedding + share * hidden), with a share that rises linearly from 0 to 1.
+    In between, the values are norm((1 - share) * embedding + share * hidden), with a share that rises linearly from 0
+    to 1.
     """
 
     start: float = 0.0  # share of the steps after which hidden states are mixed in
@@ -117,7 +119,7 @@ class ValueCurriculum:
             )
 
     def hidden_share(self, step: int, steps: int) -> float:
-        """Return the share of hidden states in the values at a step, from 0 to 1; it is exactly 1 from `end` on."""
+        """Return the share of hidden states in the values at a step, from 0 to 1; exactly 1 from `end` on."""
         start, end = self.start * steps, self.end * steps
         if step >= end:
             return 1.0
@@ -128,19 +130,19 @@ class ValueCurriculum:
 class Optimizer:
     """AdamW with warm-up and decay (Loshchilov and Hutter 2019), and Muon on request."""
 
-    matrices: str = "adamw"  # what updates the blocks' matrices: adamw, or muon (orthogonalised momentum)
+    matrices: str = "adamw"  # optimizer of the blocks' weight matrices: adamw, or muon (orthogonalised momentum)
     steps: int = 1000  # training steps, one batch each
-    learning_rate: float = 1e-3  # highest learning rate, reached after the warm-up
+    learning_rate: float = 1e-3  # peak learning rate, reached after the warm-up
     matrices_learning_rate: float | None = None  # learning rate of muon; by default `learning_rate`
-    warmup: float = 0.05  # share of the steps in which the learning rate rises
+    warmup: float = 0.05  # share of the steps in which the learning rate rises linearly
     decay: str = "linear"  # learning rate after the warm-up: linear or cosine decay to zero, or constant
     weight_decay: float = 0.01  # weight decay of matrices; biases and norms have none
     beta2: float = 0.98  # decay of AdamW's second moments; that of the first is 0.9
-    clip: float = 1.0  # gradients with a larger norm are scaled down to this norm
+    clip: float = 1.0  # maximum gradient norm; larger gradients are scaled down
     frozen: list[str] = field(default_factory=list)  # projections that are not trained: query, key, value, output
-    # The embedding and this many of the lowest blocks are frozen; with 0, only the embedding is.
+    # Number of blocks, from the lowest, that are frozen together with the embedding; 0 freezes only the embedding.
     frozen_layers: int | None = None
-    # The prediction head learns at `learning_rate`, and each layer below at this share of the rate of the one above it.
+    # Layer-wise decay: the prediction head has `learning_rate`, and each layer below this share of the rate above it.
     layer_decay: float = 1.0
     value_curriculum: ValueCurriculum = field(default_factory=ValueCurriculum)
 
@@ -171,8 +173,8 @@ class Validation:
 
     every: int = 100  # steps between two validations
     patience: int = 0  # stop after this many validations without a lower loss; 0: never stop early
-    keep: str = "best"  # which weights to keep: those of the lowest validation loss (best) or those at the end (last)
-    items: int = 2000  # most items of the development split to use, evenly spread; a head is always chosen on all
+    keep: str = "best"  # which weights to keep: those with the lowest validation loss (best), or the final ones (last)
+    items: int = 2000  # maximum number of evenly spaced development items to validate on; heads are chosen on all
 
     def __post_init__(self) -> None:
         at_least("validation.every", self.every, 1)
@@ -187,14 +189,14 @@ class Validation:
 
 
 DECIDE_RESULTS = ("precision", "compile", "limit_steps", "limit_items")
-"""The settings of `trainer` that a resumed run keeps; the others change results only by rounding."""
+"""Settings of `trainer` that a resumed run keeps; the others change results only by rounding errors."""
 
 
 @dataclass(kw_only=True)
 class Trainer:
-    """Device, precision, logging and limits. Only precision, compilation and limits change results beyond rounding.
+    """Device, precision, logging and limits.
 
-    A compiled encoder draws different dropout masks.
+    Only precision, compilation (which changes the dropout masks) and limits change results beyond rounding errors.
     """
 
     device: str = "auto"  # `auto` (the first of cuda, mps and cpu that is available), `cpu`, `cuda` or `mps`
@@ -202,7 +204,7 @@ class Trainer:
     compile: bool = False  # compile the encoder with torch before training
     progress: bool = True  # show a progress bar
     loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # `tensorboard`, `csv`, `wandb`, `mlflow`
-    pictures: int = 8  # number of steps at which TensorBoard gets pictures and answers for sentences; 0: none
+    pictures: int = 8  # number of times that TensorBoard gets pictures and answers for sentences; 0: never
     limit_steps: int | None = None  # for smoke runs: stop after this many steps
     limit_items: int | None = None  # for smoke runs: use only this many items of each split
 

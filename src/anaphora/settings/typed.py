@@ -28,7 +28,7 @@ PATHS = (
     *("data.path", "data.also", "data.without", "data.seen_in"),
     *("resume_data.path", "resume_data.also", "resume_data.without"),
 )
-"""The settings that hold a path or a list of paths."""
+"""Settings that hold a path or a list of paths."""
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 
 
@@ -136,7 +136,7 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
 
 
 _NOTHING = object()
-"""A value that has none of the allowed types."""
+"""Sentinel for a value that cannot be converted to the type of its setting."""
 
 
 def _is_of(hint: Any, value: Any) -> bool:
@@ -179,11 +179,11 @@ def _is_text(word: str) -> bool:
 
 
 MOST = 10**9
-"""The largest integer setting, such as a number of steps or items; a seed may have 63 bits."""
+"""Maximum of integer settings, such as a number of steps or items; only seeds may be larger."""
 
 
 def _check_number(number: Any, path: str) -> None:
-    """Check that a number is finite, an integer at most `MOST`, and a seed from 0 to below 2**63; skip other values.
+    """Check that a float is finite, a seed in [0, 2**63) and another integer at most `MOST`; ignore other values.
 
     Raises:
         UserError: the number is outside its range.
@@ -220,7 +220,7 @@ def leaf_settings(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[
 
 
 def error_message(error: BaseException) -> str:
-    """Return a one-line message for an error about a setting, with the allowed values if they are known."""
+    """Return a one-line message for an error about a setting, with the allowed values if available."""
     message = one_line(error)
     if type(error).__name__ == "OverrideParseException" or message.startswith("Ambiguous value"):
         message = re.sub("^Lexer\\w+: (.*)", r"Error parsing override '\1'", message)

@@ -1,7 +1,7 @@
-"""The variants of every slot, and the registration of variants from outside the package.
+"""Variants of every slot, and the registration of variants from outside the package.
 
-`settings.build(...)` of a variant imports its module late, so that an invalid setting is reported before torch is
-imported. Files cannot add variants: a stored run names its variants, and loading it imports no code.
+The method `build` of a variant's settings imports its module, so that an invalid setting is reported before torch is
+imported. Files cannot add variants: a stored run names its variants, and loading the run imports no code.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from anaphora.settings.model import prediction as prediction_settings
 
 @dataclass(frozen=True)
 class RecipeSlot:
-    """A replaceable part of a recipe.
+    """Replaceable part of a recipe.
 
     Attributes:
         settings: base class of the variants' settings; its method `build` declares the slot's arguments.
-        result: class of the return value of `build`, as "module:name"; "" if it returns nothing.
-        methods: names of methods that the return value needs in addition to those of its class.
+        result: class of the return value of `build`, as "module:name"; "" if `build` returns nothing.
+        methods: names of further methods that the return value must have.
     """
 
     settings: type[Any]
@@ -57,10 +57,10 @@ SLOTS: dict[str, RecipeSlot] = {
     "model/initialisation": RecipeSlot(model_settings.Initialisation, ""),
     "task/prediction": RecipeSlot(prediction_settings.Prediction, "anaphora.model.prediction:PredictionHead"),
 }
-"""The slots by config group."""
+"""Slots by config group."""
 
 _UNCHOSEN = (data_settings.NoData,)
-"""Settings classes with a kind that no option chooses."""
+"""Settings classes that no option selects."""
 
 
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
@@ -78,19 +78,19 @@ def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
 VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
     slot.settings: _variants_of(slot.settings) for slot in SLOTS.values()
 }
-"""The variants of every slot by the option that chooses them; `register` adds to it."""
+"""Variants by name, for the base class of each slot; `register` adds to them."""
 
 
 @dataclass(frozen=True)
 class Registration:
-    """A variant from outside the package: its option, as in "model/position=decay", and its build function."""
+    """Variant from outside the package: its option, such as "model/position=decay", and its build function."""
 
     option: str
     build: Callable[..., Any]
 
 
 REGISTERED: dict[type[Any], Registration] = {}
-"""The registered variants by settings class."""
+"""Registered variants by settings class."""
 
 
 def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any] | None = None) -> None:
@@ -179,7 +179,7 @@ def _type_name(kind: type[Any]) -> str:
 
 
 def source_of(settings: object) -> str:
-    """Return the source of the file or notebook cell that builds a registered variant; "" for the package's own.
+    """Return the source code of the file or notebook cell that builds a registered variant; "" for a built-in variant.
 
     Raises:
         UserError: the source cannot be read.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Vocabulary:
-    """Tokens learned from the training split, into which text is split; the variants are the subclasses."""
+    """Vocabulary learned from the training split; each subclass is a variant."""
 
     kind: str = MISSING
 
@@ -40,8 +40,8 @@ class WordVocabulary(Vocabulary):
 
     kind: str = "word"
     min_count: int = 2  # words that occur less often are split into known subwords
-    # Above 0, words that occur in no training text are left out of the vocabulary, and each training text is read with
-    # this share of the rarer words split into subwords, as unknown words are, so that the model learns to read them.
+    # Share of the rarer words that are split into subwords in each training text, like unknown words, so that the model
+    # learns these subwords. Above 0, the vocabulary has only words that occur in training texts.
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
@@ -72,9 +72,9 @@ class CharacterVocabulary(Vocabulary):
 
 @dataclass(kw_only=True)
 class SubwordVocabulary(Vocabulary):
-    """A fixed number of subwords; at most half are single characters, and these are the most frequent ones."""
+    """A fixed number of subwords, at most half of them single characters (the most frequent ones)."""
 
-    size: int = 8000  # number of tokens, special ones included; fewer if the texts do not yield as many
+    size: int = 8000  # number of tokens, special tokens included; fewer if the texts yield fewer
     # Share of all characters of the texts that become tokens, the most frequent ones first (Kudo and Richardson 2018);
     # below 1, frequent words replace rare Chinese characters.
     coverage: float = 1.0

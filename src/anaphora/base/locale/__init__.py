@@ -1,1 +1,1 @@
-"""Translation of the interface from the English in the code; zh.po is the Chinese catalogue."""
+"""Translation of the interface; zh.po is the Chinese catalogue."""

@@ -1,4 +1,4 @@
-"""The language of the interface, and the translation of its messages: English in the code, Chinese in zh.po.
+"""Language of the interface, and translation of its messages: English in the code, Chinese in zh.po.
 
 `python tests/catalogue.py` updates zh.po from the code.
 """
@@ -19,9 +19,9 @@ from typing import ParamSpec
 from anaphora.base.language import LANGUAGES
 
 VARIABLE = "ANAPHORA_LANGUAGE"
-"""The environment variable that names the language of the interface."""
+"""Environment variable for the language of the interface."""
 CATALOGUE = Path(__file__).with_name("zh.po")
-"""The catalogue of Chinese translations."""
+"""Catalogue of Chinese translations."""
 _LINE = re.compile(r'"(.*)"\n')
 _ENTRY = re.compile(r'(?:msgctxt ((?:".*"\n)+))?msgid ((?:".*"\n)+)msgstr ((?:".*"\n)+)')
 P = ParamSpec("P")
@@ -30,9 +30,9 @@ _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
 
 
 def interface_language() -> str:
-    """Return the language of the interface, from the setting on the command line or the variable, else English.
+    """Return the language of the interface: of the command-line setting, else of the environment variable or English.
 
-    A setting that asks for pages in both languages does not apply to the terminal. The locale is ignored, so that the
+    A setting that requests pages in both languages does not apply to the terminal. The locale is ignored, so that the
     output is the same on every machine.
     """
     settings = [argument.removeprefix(_SETTING) for argument in sys.argv[1:] if argument.startswith(_SETTING)]
@@ -41,11 +41,7 @@ def interface_language() -> str:
 
 
 def environment_language(otherwise: str = "en") -> str:
-    """Return the language that the environment variable ANAPHORA_LANGUAGE names.
-
-    Args:
-        otherwise: language if the variable is unset or empty.
-    """
+    """Return the language in the environment variable ANAPHORA_LANGUAGE, or `otherwise` if it is unset or empty."""
     return os.environ.get(VARIABLE) or otherwise
 
 
@@ -60,7 +56,7 @@ def spoken_in(language: str) -> Iterator[None]:
 
 
 def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
-    """Wrap a function that prints, so that it prints in the language of the interface and not in that of a page."""
+    """Decorate a function that prints, so that it prints in the language of the interface and not in that of a page."""
 
     @functools.wraps(write)
     def written(*arguments: P.args, **named: P.kwargs) -> None:
@@ -84,7 +80,7 @@ def _(message: str) -> str:
 
 
 def pgettext(context: str, message: str) -> str:
-    """Translate a message whose Chinese depends on the context.
+    """Translate a message whose Chinese translation depends on the context.
 
     Args:
         context: context of the message in the catalogue, such as the part of the page that shows it.
@@ -94,7 +90,7 @@ def pgettext(context: str, message: str) -> str:
 
 
 def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
-    """Mark a message for the catalogue and return it unchanged; it is translated where it is shown."""
+    """Mark a message for the catalogue, and return it unchanged, to be translated when it is shown."""
     return message
 
 

@@ -1,4 +1,4 @@
-"""Atlas of models: their heads on the same items, with stored measurements reused, and one page."""
+"""Atlas of models: a page that compares their heads on the same items, with stored measurements reused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Heads = dict[str, NDArray[np.float64]]
 
 
 def draw_atlas(settings: Report) -> Path:
-    """Measure what is missing, write the page and its table, print a row for each model, and return the page's path.
+    """Write the atlas and its table after missing measurements, print a row for each model, and return the path.
 
     Raises:
         UserError: a model or a corpus cannot be read.
@@ -78,7 +78,7 @@ def print_models(entries: Sequence[AtlasEntry]) -> None:
 def atlas_entry(
     model: Model, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return a model's scores on one corpus: stored ones if they are current, newly measured ones otherwise."""
+    """Return a model's scores on one corpus, from stored measurements if they are current."""
     folder = _folder(settings, name, corpus)
     provenance = _provenance(model, splits, settings)
     stored = _stored_evidence(model, folder, splits, provenance)
@@ -105,7 +105,7 @@ def atlas_entry(
 def with_tasks(
     entry: AtlasEntry, model: Model, source: Data, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return the entry with the measures of its corpus: antecedent selection on documents, name decisions on GAP."""
+    """Add the measures specific to a corpus: antecedent selection for documents, name decisions for GAP."""
     folder, about = _folder(settings, entry.model, entry.corpus), _provenance(model, splits, settings)
     if isinstance(source, CoreferenceCorpus):
         if reads_one_pronoun(model):
@@ -132,7 +132,7 @@ def with_tasks(
 
 
 def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the rows of an earlier atlas if their provenance is the same; otherwise measure and store them."""
+    """Return the rows of an earlier atlas if they have the same provenance; otherwise measure and store rows."""
     try:
         stored = read_json(path, {"about": {str: object}, "rows": [{str: object}]})
     except FileNotFoundError:
@@ -165,7 +165,7 @@ def _provenance(model: Model, splits: EvaluationSplits, settings: Report) -> Pro
 def _stored_evidence(
     model: Model, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return stored evidence and the accuracy of every head; None if weights, items or code have changed."""
+    """Return stored evidence and the accuracies of all heads; None if weights, items or code have changed."""
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
         if own is not None and (heads := read_heads(model.run.directory, own)) is not None:
@@ -174,7 +174,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return the evidence and accuracies of an earlier atlas; None if their provenance differs."""
+    """Return the evidence and head accuracies of an earlier atlas; None if their provenance differs."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

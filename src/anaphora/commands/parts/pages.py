@@ -1,4 +1,4 @@
-"""Report pages with figures and tables, on runs with measured evidence and on external models."""
+"""Report pages with figures and tables, for runs and for external models."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
 
 
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
-    """Write a report page per language on one run or several, its figures, and each run's tables.
+    """Write a report page on one or several runs in each language, with its figures and the runs' tables.
 
     Tables and figures of an earlier report that are not written again are removed.
 
     Returns:
-        The paths of the pages, which link to each other.
+        The paths of the pages, which link to one another.
     """
     for of_run in evidence:
         _write_tables(of_run.folder, of_run.evidence, settings.split)
@@ -121,14 +121,14 @@ def report_on_records(
         folder: output folder, which is created if it is missing.
         name: name of the model.
         development, measured, answers, subject, training, split, fixed: see `evidence_from_records`.
-        maps: whole maps (L, H, T, T) of some measured records for the explorer, attending token first, by the record's
-            index in `measured`; without them, the page has no explorer and no examples.
+        maps: whole maps (L, H, T, T) of some measured records, attending token first, by the record's index in
+            `measured`; without maps, the page has no explorer and no examples.
 
     Returns:
         The evidence in `metrics.json`.
 
     Raises:
-        UserError: see `evidence_from_records`; also if a map does not fit its record, or the folder belongs to a run.
+        UserError: as in `evidence_from_records`; also if a map does not fit its record, or the folder belongs to a run.
     """
     whole = maps or {}
     for number, weights in whole.items():
@@ -172,7 +172,7 @@ def _write_records_report(
 
 
 def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
-    """Write each part of the evidence as a CSV table, and remove outdated tables of parts that are missing."""
+    """Write each part of the evidence as a CSV table, and remove old tables of missing parts."""
     for name, rows in every_table(evidence).items():
         _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
 
@@ -185,7 +185,7 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
-    """Remove figures of an earlier report that are not drawn again, unless there is a page on another split.
+    """Remove figures of an earlier report that were not drawn again, unless there is a page on another split.
 
     Args:
         folder: folder of the pages.
@@ -216,10 +216,10 @@ def report_run(
         name: name of the run.
         measurement: scores and attention rows of every head.
         evidence: evidence on the chosen head.
-        training: contents of the run's training.json, for its validations.
+        training: contents of the run's training.json, with the validation losses.
         sentences: entries of the explorer, with the run's maps.
         recipe: the run's settings as text, without name, folders and seed; None for an external model.
-        argument: value of `run=` in commands; empty for an external model.
+        argument: value of `run=` in example commands; empty for an external model.
     """
     quads = [
         (language, kind, pictures.quad_cells(records, measurement.head))
@@ -242,7 +242,7 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """Return and print the divergences between the runs' rows; empty for one run, or if the items differ."""
+    """Return and print the divergences between runs' attention rows; empty for one run, or if the items differ."""
     if len(evidence) < 2:
         return []
     try:

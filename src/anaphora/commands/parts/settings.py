@@ -19,7 +19,7 @@ class RunItems:
     run: str = "outputs/demo"  # a run directory, a folder of pretrained weights, or hf://owner/name
     data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
     split: str = "test"  # `train`, `dev` or `test`
-    items: int | None = None  # about how many items of the split to use; by default all
+    items: int | None = None  # approximate number of items of the split to use; by default all
     output: str | None = None  # folder for the files; by default in the run directory
     trainer: Device = field(default_factory=Device)  # device to compute on
 
@@ -34,7 +34,7 @@ class RunHead(RunItems):
     """Settings of a command on a run, the items of a split, and one head."""
 
     layer: int | None = None  # layer of the head; by default that of the head chosen on the development split
-    head: int | None = None  # head of this layer; give both or neither
+    head: int | None = None  # head in this layer; give both or neither
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,7 +46,7 @@ class RunHead(RunItems):
 class SentenceOrItems(RunItems):
     """Settings of a command on a run and either the items of a split or one sentence."""
 
-    text: str | None = None  # a sentence of your own instead of data
+    text: str | None = None  # a sentence of your own, in place of data
     pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
     candidates: list[str] = field(default_factory=list)  # possible antecedents: words of the text, or "start:end"
     antecedent: str | None = None  # the correct candidate, if it is known
@@ -71,7 +71,7 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Check that the settings of a sentence fit together.
+    """Check that the settings of a sentence are consistent.
 
     Args:
         text: the sentence; None if the command has other input.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
-    """Return the sentence in the settings, with its pronoun and candidates, as an example."""
+    """Return the sentence in the settings as an example, with its pronoun and candidates."""
     assert settings.text is not None
     return example_from_query(
         settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
@@ -69,7 +69,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Return the folder of a run's scores; for a published run, that of the scores measured on this machine."""
+    """Return the folder of a run's scores; for a published run, the folder of scores measured on this machine."""
     return results_folder(run) if run == SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
@@ -98,21 +98,21 @@ def print_unread(unread: UnreadMentions | None) -> None:
 
 
 _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".txt")
-"""File endings that the name of an output folder must not have."""
+"""Suffixes that the name of an output folder must not have."""
 _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
-"""Folders in a run directory with results on the run's own data, or with the run itself."""
+"""Subfolders of a run directory with the run's checkpoints, or with results on its own data."""
 
 
 def asks_alike(run: Run, settings: RunItems) -> bool:
-    """Return whether a command's items are of the same type as the run's own, texts or pronoun questions.
+    """Return whether a command's items have the same type as the run's own items: texts or pronoun questions.
 
-    If not, a command writes results only for one of the two types, so results on both cannot be mixed up.
+    Results on items of another type cannot be mixed up with results on the run's own data.
     """
     return isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus)
 
 
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Check that results on other data are not written among those on the run's own data.
+    """Check that results on other data would not be mixed with those on the run's own data.
 
     Published weights, which have no data of their own, and the shipped run are exempt.
 
@@ -122,7 +122,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
         place: example of `output` for the error message.
 
     Raises:
-        UserError: `output` is missing or lies among the run's own files.
+        UserError: `output` is missing or is a folder of the run's own files.
     """
     other = settings.data
     if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.is_shipped:
@@ -150,7 +150,7 @@ def check_folder_name(output: str) -> None:
     """Check that an output folder is not named like a file.
 
     Raises:
-        UserError: the name has a file's ending.
+        UserError: the name has the suffix of a file.
     """
     if Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
@@ -163,7 +163,7 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
     Args:
         output: the command's setting `output`; None for the default.
         default: folder if `output` is not set.
-        model: the run, or the name of another model, that the files describe.
+        model: run, or name of another model, for which files are written.
         place: example of `output` for the error message.
 
     Raises:
@@ -187,13 +187,13 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
 
 @dataclass(frozen=True)
 class TableFile:
-    """CSV file of a command's table; without a name, nothing is written."""
+    """CSV file for a command's table; without a name, nothing is written."""
 
     name: str | None
 
     @classmethod
     def checked(cls, name: str | None) -> TableFile:
-        """Return the file after checking its name and that it can be written.
+        """Check the name of the file, and that it can be written, and return the file.
 
         Raises:
             UserError: the name does not end in .csv, or the file cannot be written.
@@ -226,7 +226,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
         run: the run to measure.
         settings: settings of the command.
         untrained: number of randomly initialised models to measure as a control.
-        progress: function that is called with the name of each stage.
+        progress: callback that receives the name of each stage.
         keep_rows: whether to keep the attention rows of the measured items.
 
     Raises:
@@ -250,14 +250,14 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 
 
 def is_of_transformers(name: str) -> bool:
-    """Return whether `transformers` loads the model: it is not a run of this package, and the library is installed."""
+    """Return whether a model needs `transformers`: it is not a run of this package, and the library is installed."""
     if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
 
 
 def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
-    """Open a run or a model of `transformers`; without the library, published weights are opened as a run.
+    """Open a run or a `transformers` model; without the library, published weights are opened as a run.
 
     Raises:
         UserError: the model does not exist.

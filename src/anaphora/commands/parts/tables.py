@@ -1,4 +1,4 @@
-"""Tables that commands print from the rows of their result files, in the language of the terminal."""
+"""Terminal tables of the rows in commands' result files, in the language of the interface."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from anaphora.report.wording import (
 def _empty_table(
     title: str, names: Collection[str], texts: Collection[str], lines: box.Box = box.SIMPLE_HEAD, **spacing: Any
 ) -> Table:
-    """Return a table with the named columns, those in `texts` aligned left and the others right."""
+    """Return a table with the named columns; those in `texts` are aligned left, the others right."""
     table = Table(title=title, title_justify="left", box=lines, **spacing)
     for name in names:
         table.add_column(label(file_column_names(), name), justify="left" if name in texts else "right")
@@ -41,7 +41,7 @@ def _empty_table(
 
 @in_language_of_messages
 def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Question], other: str) -> None:
-    """Print how many items of a split are also in another split, if any."""
+    """Print the number of items of a split that are also in another split, unless it is 0."""
     if shared := shared_questions(items, others):
         names = {"split": label(split_names(), split), "other": label(split_names(), other)}
         print_phrase(
@@ -90,7 +90,7 @@ def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> No
 
 @in_language_of_messages
 def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the rows of `accuracy_by_label`, of which the first covers all texts."""
+    """Print the rows of `accuracy_by_label`; the first row covers all texts."""
     title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(
         run=run, split=label(split_names(), split)
     )
@@ -124,7 +124,7 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
 
 @in_language_of_messages
 def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Print the rows of `accuracy_table`, without columns that are empty for these items."""
+    """Print the rows of `accuracy_table`, without empty columns."""
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]
@@ -162,7 +162,7 @@ def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None
 
 @in_language_of_messages
 def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
-    """Print a table of scores on GAP, one row per policy; names of `runs` are not translated."""
+    """Print a table of GAP scores with one row per policy; names in `runs` are not translated."""
     table = _empty_table(title, rows[0], ("policy",), padding=(0, 0), pad_edge=False)
     for row in rows:
         cells = [
@@ -183,12 +183,12 @@ def _row_name(name: str, runs: Collection[str]) -> str:
 
 @in_language_of_messages
 def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
-    """Print rows without empty columns; each word of a heading has its own line.
+    """Print rows as a table without empty columns; each word of a heading has its own line.
 
     Args:
         title: title of the table.
-        rows: rows as in the result files.
-        shortcuts: names of columns that are shortcuts.
+        rows: rows of a result file.
+        shortcuts: names of columns for shortcuts.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
@@ -210,11 +210,11 @@ _VALUES_OF_COLUMNS = {
     "factor": factor_names,
     "value": factor_value_names,
 }
-"""Functions that return the display names of a column's values; values of user data may have none."""
+"""Functions that return the display names of a column's values; values of user data may have no display name."""
 
 
 def value_cell(column: str, value: Any) -> str:
-    """Return a value of a result file as text for a table; a dash for values that were not measured."""
+    """Return a value of a result file as text for a table; missing values become a dash."""
     if value is None or value != value:  # NaN: not measured
         return NOT_MEASURED
     if isinstance(value, float):
@@ -226,7 +226,7 @@ def value_cell(column: str, value: Any) -> str:
 
 
 def policy_name(name: str) -> str:
-    """Return the display name of a model, a shortcut or another policy that answers."""
+    """Return the display name of a model, a shortcut or another policy."""
     if name.endswith(OWN_FOLDS_SUFFIX):
         return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
     named = shortcut_names() | _policy_names()
@@ -247,7 +247,7 @@ def _policy_names() -> dict[str, str]:
 
 
 def file_column_names() -> dict[str, str]:
-    """Return the headings of terminal tables, by column of the result files."""
+    """Return the headings of terminal tables by column of the result files."""
     return {
         "this_run": _("this run"),
         "worst_template": _("worst template"),

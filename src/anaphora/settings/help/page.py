@@ -1,4 +1,4 @@
-"""The help of a command: its purpose, an example, and its settings with type, default and meaning."""
+"""Help text of a command: its purpose, an example, and its settings with type, default and meaning."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from anaphora.settings.variants import SLOTS, VARIANTS
 
 _WIDTH = 100
 _COLUMN = 30
-"""The column at which the meaning of a setting begins."""
+"""Column at which the meaning of a setting begins."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Entry:
-    """A setting of a command: its dotted key, its field, the class that declares the field, and its type."""
+    """A setting in the help text: its dotted key, its field, the class that declares the field, and its type."""
 
     key: str
     field: dataclasses.Field[Any]
@@ -35,7 +35,7 @@ class _Entry:
 
     @property
     def lines(self) -> list[str]:
-        """Return the lines of the setting in the help."""
+        """Return the lines of the setting in the help text."""
         default = default_text(self.field)
         kind = "name" if self.hint in VARIANTS else _type_in_words(self.hint)
         kind += "" if default else ", required"
@@ -48,15 +48,15 @@ class _Entry:
 
 
 def help_page(name: str, about: str, example: str, schema: type[Any], groups: Mapping[str, str | None] | None) -> str:
-    """Return the help of a command.
+    """Return the help text of a command.
 
     Args:
         name: name of the command.
         about: description of the command.
         example: example call.
         schema: settings class.
-        groups: config groups with their default options; the page then shows only the settings used most. None if
-            Hydra does not compose the settings; the page then shows all.
+        groups: config groups with their default options, for a help text with only the most used settings; None if
+            Hydra does not compose the settings, for a help text with all settings.
     """
     usage = f"usage:   anaphora {name} [setting=value ...]\nexample: {example}"
     if groups is None:
@@ -76,12 +76,12 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
 
 
 def listed_settings(schema: type[Any]) -> str:
-    """Return the help on the settings of a command or program, each with its type, default and meaning."""
+    """Return a list of the settings of a command or program, each with its type, default and meaning."""
     return "\n".join(line for entry in _entries(schema) for line in entry.lines)
 
 
 def most_used_settings(schema: type[Any]) -> str:
-    """Return the help on the settings in `most_used` of the settings class."""
+    """Return a list of the settings named in `schema.most_used`."""
     entries = {entry.key: entry for entry in _entries(schema)}
     return "\n".join(line for key in schema.most_used for line in entries[key].lines)
 
@@ -102,7 +102,7 @@ def options_of(group: str) -> list[str]:
 
 
 def settings_below(schema: type[Any], topic: str) -> str:
-    """Return the help on a group (`optimizer`), on a slot and its variants (`model/position`), or on all (`all`).
+    """Return a list of the settings in a group (`optimizer`), of a slot's variants (`model/position`), or all (`all`).
 
     Raises:
         UserError: the command has no such group.
@@ -124,7 +124,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """Return the help on the variants of a slot, and on each of their settings once."""
+    """Return a list of the variants of a slot, and of their settings without duplicates."""
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
@@ -152,7 +152,7 @@ def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
 
 
 def _columns(left: str, right: str) -> list[str]:
-    """Return the lines of an entry, with its explanation to the right, or below if the entry is long."""
+    """Return the lines of an entry with its explanation in the right column, which starts below a long entry."""
     first = f"  {left}".ljust(_COLUMN)
     wrapped = textwrap.wrap(
         right, _WIDTH, initial_indent=" " * _COLUMN, subsequent_indent=" " * _COLUMN, break_on_hyphens=False
@@ -175,7 +175,7 @@ _PLURALS = {str: "texts", int: "whole numbers", float: "numbers"}
 
 
 def default_text(one: dataclasses.Field[Any]) -> str:
-    """Return the default of a setting as a user types it; "" if a value is required."""
+    """Return the default of a setting in command-line syntax; "" if a value is required."""
     value = one.default if one.default_factory is dataclasses.MISSING else one.default_factory()
     if value is dataclasses.MISSING or value == MISSING:
         return ""
@@ -196,7 +196,7 @@ def comment_on(settings: type[Any], name: str) -> str:
 
 @functools.cache
 def _comments(declaring: type[Any]) -> dict[str, str]:
-    """Return the comments of a class's fields by name: the comment after the field, else the one above it."""
+    """Return the comment of each field of a class by name: the comment after the field, else the one above."""
     source = inspect.getsource(declaring)
     behind: dict[int, str] = {}
     above: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Suggestions for unknown settings: the full key of a short one, the nearest name of a misspelt one."""
+"""Suggestions for unknown settings: the full key of an abbreviated one, or the nearest name of a misspelt one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS_OF_HYDRA = {
     **dict.fromkeys(("--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn"), 1),
     **dict.fromkeys(("--config-dir", "-cd", "--experimental-rerun", "--info", "-i"), 1),
 }
-"""The options of `train`, `demo` and `study`, each with the number of values that it takes."""
+"""Hydra's command-line options for `train`, `demo` and `study`, with the number of values that each takes."""
 _CLOSE = 0.65
 _MOST_NAMED = 4
 
@@ -28,7 +28,7 @@ _MOST_NAMED = 4
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:
     """Check that every argument is a setting.
 
-    An invalid argument for which there is no suggestion is left to the parser.
+    Invalid arguments without a suggestion are left to the parser.
 
     Args:
         arguments: command-line arguments after the command's name.
@@ -36,8 +36,8 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
         groups: config groups; None if Hydra does not compose the settings.
 
     Raises:
-        UserError: an argument is an option or a word (`--steps 10`, `steps 10`), or its key resembles a setting; the
-            message says what to write.
+        UserError: an argument is an option or a word (`--steps 10`, `steps 10`), or its key resembles that of a
+            setting; the message has the correct syntax or key.
     """
     keys = list(dict.fromkeys([*setting_keys(schema), *(groups or ())]))
     waiting = list(arguments)
@@ -53,10 +53,10 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Check that no model is named by `model=`, which describes the parts of an encoder.
+    """Check that `model=`, the group for the parts of an encoder, is not used to name a model.
 
     Raises:
-        UserError: a command that opens any model has an argument `model=`.
+        UserError: a command that opens any model gets an argument `model=`.
     """
     for argument in arguments:
         if argument.startswith("model=") and getattr(schema, "any_model", False):
@@ -66,7 +66,7 @@ def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
-    """Yield every key of a settings class: groups, slots (`model/position`), and each variant's settings."""
+    """Yield all keys of a settings class: groups, slots (`model/position`) and the settings of each variant."""
     for one in dataclasses.fields(schema):
         hint, key = inner_type(schema, one.name), f"{before}{one.name}"
         if hint in VARIANTS:
@@ -95,13 +95,13 @@ def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
-    """Return the most similar name, or None if none is similar."""
+    """Return the most similar name; None if no name is similar enough."""
     close = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE)
     return close[0] if close else None
 
 
 def _check_option(option: str, following: Sequence[str], keys: Sequence[str], is_composed: bool) -> None:
-    """Raise a UserError with suggestions for `--steps 10`, `--steps=10`, `--steps`, `steps 10` or `steps`."""
+    """Raise a `UserError` with suggestions for `--steps 10`, `--steps=10`, `--steps`, `steps 10` or `steps`."""
     name, equals, value = option.lstrip("-").partition("=")
     has_value = following and not following[0].startswith("--") and following[0].partition("=")[0] not in keys
     if not equals and has_value:

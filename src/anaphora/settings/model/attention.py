@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from anaphora.model.mixer import Mixer
 
 PROJECTIONS = ("query", "key", "value", "output")
-"""The linear projections of an attention layer."""
+"""Linear projections of an attention layer."""
 
 
 @dataclass(kw_only=True)
 class Attention:
-    """Token mixing of a layer; the variants are the subclasses.
+    """Token mixing of a layer; each subclass is a variant.
 
     Attributes:
         projections: names of the linear projections that a layer of this kind trains.
@@ -123,14 +123,14 @@ class ParameterFree(Attention):
 
 @dataclass(kw_only=True)
 class Recurrent(Attention):
-    """A bidirectional recurrent network in place of attention; the variants are the subclasses."""
+    """A bidirectional recurrent network in place of attention; each subclass is a variant."""
 
     projections: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(kw_only=True)
 class Gru(Recurrent):
-    """Bidirectional gated recurrent units (Cho et al. 2014) in place of attention; they have no attention maps."""
+    """Bidirectional GRU (Cho et al. 2014) in place of attention, without attention maps."""
 
     kind: str = "gru"
 
@@ -142,7 +142,7 @@ class Gru(Recurrent):
 
 @dataclass(kw_only=True)
 class Lstm(Recurrent):
-    """Bidirectional LSTM (Hochreiter and Schmidhuber 1997) in place of attention; it has no attention maps."""
+    """Bidirectional LSTM (Hochreiter and Schmidhuber 1997) in place of attention, without attention maps."""
 
     kind: str = "lstm"
 

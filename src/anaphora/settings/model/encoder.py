@@ -1,4 +1,4 @@
-"""Settings of the encoder; no heavy imports, so that an invalid setting is reported at once."""
+"""Settings of the encoder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class FeedForward:
-    """The per-token network of a block; the variants are the subclasses."""
+    """The per-token network of a block; each subclass is a variant."""
 
     kind: str = MISSING
     expansion: float = 4.0  # hidden features per feature of the encoder's width
@@ -38,7 +38,7 @@ class FeedForward:
         raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
 
     def hidden_features(self, width: int) -> int:
-        """Return the number of hidden features for an encoder of this width: `expansion` times as many, at least 1."""
+        """Return the number of hidden features for an encoder of this width: width * `expansion`, at least 1."""
         return max(1, round(width * self.expansion))
 
 
@@ -84,7 +84,7 @@ class SwiGlu(FeedForward):
 
 @dataclass(kw_only=True)
 class Norm:
-    """Normalisation of a token's features, and its position in the block; the variants are the subclasses."""
+    """Normalisation of a token's features, and its position in the block; each subclass is a variant."""
 
     kind: str = MISSING
     placement: str = "pre"  # pre: at the start of the residual branch; post: after the sum
@@ -131,7 +131,7 @@ class RmsNorm(Norm):
 
 @dataclass(kw_only=True)
 class Initialisation:
-    """Initialisation of the weight matrices; the variants are the subclasses."""
+    """Initialisation of the weight matrices; each subclass is a variant."""
 
     kind: str = MISSING
 
@@ -146,7 +146,7 @@ class Initialisation:
 
 @dataclass(kw_only=True)
 class Normal(Initialisation):
-    """Weights from a normal distribution (Devlin et al. 2019)."""
+    """Normal distribution (Devlin et al. 2019)."""
 
     kind: str = "normal"
     deviation: float = 0.02  # standard deviation of the weights
@@ -163,7 +163,7 @@ class Normal(Initialisation):
 
 @dataclass(kw_only=True)
 class Xavier(Initialisation):
-    """Weights from a uniform distribution scaled by fan-in and fan-out (Glorot and Bengio 2010)."""
+    """Uniform distribution scaled by fan-in and fan-out (Glorot and Bengio 2010)."""
 
     kind: str = "xavier"
 
@@ -180,9 +180,9 @@ class Model:
     width: int = 128  # number of features of a token, over all heads
     layers: int = 3  # number of blocks of attention and feed-forward network
     dropout: float = 0.0  # dropout rate of the embedding and of every branch's output, in training only
-    values: str = "hidden"  # what attention mixes: the layer's own input (hidden), or the tokens' embeddings (token)
-    second_sequence: bool = False  # take the pronoun out of the text and let it query the text as a second sequence
-    tied_output: bool = False  # word prediction and masked-language-model logits use the embedding's own weights
+    values: str = "hidden"  # source of the attention values: the layer's input (hidden), or token embeddings (token)
+    second_sequence: bool = False  # move the pronoun from the text to a second sequence, which attends to the text
+    tied_output: bool = False  # share the weights of the embedding and of the output layer over the vocabulary
     output_transform: bool = False  # dense layer, activation and norm before the logits over the vocabulary, as in BERT
     position: Position = field(default=MISSING)
     attention: Attention = field(default=MISSING)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Position:
-    """Encoding of the tokens' positions; the variants are the subclasses."""
+    """Encoding of the tokens' positions; each subclass is a variant."""
 
     kind: str = MISSING
 
@@ -37,7 +37,7 @@ class Position:
 
     @property
     def longest_text(self) -> int | None:
-        """Return the largest possible number of tokens in a text, or None if there is no limit."""
+        """Return the maximum number of tokens in a text, or None if there is no limit."""
         return None
 
 
@@ -78,7 +78,7 @@ class Learned(Position):
     """One trained vector for each position, added to the embedding (Devlin et al. 2019)."""
 
     kind: str = "learned"
-    max_length: int = 512  # number of positions that have a vector; longer texts are refused
+    max_length: int = 512  # number of positions with a vector; longer texts raise an error
 
     def __post_init__(self) -> None:
         between("model.position.max_length", self.max_length, 1, 10**6)
@@ -133,7 +133,7 @@ class T5Relative(Position):
 
     kind: str = "t5_relative"
     buckets: int = 32  # number of distance buckets, half of them for each direction
-    max_distance: int = 128  # distance from which on all distances share the last bucket
+    max_distance: int = 128  # distances from this one on share the last bucket
 
     def __post_init__(self) -> None:
         if self.buckets < 4 or self.buckets % 4:

@@ -1,4 +1,4 @@
-"""Settings of the prediction head: how the answer is computed from the hidden states."""
+"""Settings of the prediction head, which computes the answer from the hidden states."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Prediction:
-    """Prediction head, which computes the answer from the encoder's states; the variants are the subclasses."""
+    """Prediction head, which computes the answer from the encoder's states; each subclass is a variant."""
 
     kind: str = MISSING
-    none_of_them: bool = False  # allow a further answer, "none of the candidates", for data that need it
+    none_of_them: bool = False  # add the answer "none of them", for data in which no candidate may be the antecedent
 
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
         """Build the prediction head; `output` turns vectors into vocabulary logits, (..., W) -> (..., V).
@@ -64,10 +64,10 @@ class Word(Prediction):
 
 @dataclass(kw_only=True)
 class Slot(Prediction):
-    """The antecedent's slot, predicted from the pronoun's vector; embeddings of random slots mark the candidates."""
+    """The antecedent's slot, predicted from the pronoun's vector; random slots' embeddings mark the candidates."""
 
     kind: str = "slot"
-    slots: int = 8  # most candidates that an item may have
+    slots: int = 8  # maximum number of candidates of an item
 
     def __post_init__(self) -> None:
         between("task.prediction.slots", self.slots, 2, 10_000)
@@ -80,7 +80,7 @@ class Slot(Prediction):
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
-    """An answer read from one attention row; since the label trains this row, its head counts as supervised."""
+    """The pronoun's attention weights in one head as the answer; since labels train them, the head is supervised."""
 
     kind: str = "pointer"
     layer: int = -1  # layer of the row; negative numbers count from the last layer
@@ -106,12 +106,12 @@ class Bilinear(Prediction):
 
 @dataclass(kw_only=True)
 class Pair(Prediction):
-    """A score from a small network on each pair of pronoun vector and candidate vector, and on their product."""
+    """A score from a small network on the pronoun vector, each candidate's vector and their product."""
 
     kind: str = "pair"
-    attention: bool = False  # also read the pronoun's weights on the candidate in all heads; the label then trains them
+    attention: bool = False  # add the pronoun's weights on the candidate in all heads, which labels then train
     hidden: int = 128  # hidden features of this network
-    dropout: float = 0.0  # dropout rate of the network's input and its hidden features, in training only
+    dropout: float = 0.0  # dropout rate of the network's input and hidden features, in training only
 
     def __post_init__(self) -> None:
         at_least("task.prediction.hidden", self.hidden, 1)
@@ -146,10 +146,10 @@ class Label(Prediction):
 
 
 def slots_of(prediction: Prediction) -> int:
-    """Return the number of slots that mark candidates in the input; 0 if the prediction head marks none."""
+    """Return the number of slots that mark candidates in the input; 0 for a prediction head without slots."""
     return prediction.slots if isinstance(prediction, Slot) else 0
 
 
 def reads_candidates(prediction: Prediction) -> bool:
-    """Return whether answers are read from the candidates' states, which needs no attention from the query to them."""
+    """Return whether answers depend on the candidates' states, which requires no attention from the query to them."""
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)
