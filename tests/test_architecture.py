@@ -192,7 +192,7 @@ def test_what_a_run_is_made_of_knows_nothing_of_what_commands_ask() -> None:
         ("tensorboard", ("training",)),
         ("transformers", ("hf",)),
         ("hydra", ("settings/compose.py", "cli.py")),
-        ("submitit", ("studies/jobs/slurm.py",)),
+        ("submitit", ("studies/slurm.py",)),
     ],
 )
 def test_each_library_stays_in_its_folder(package: str, allowed: tuple[str, ...]) -> None:

@@ -27,10 +27,10 @@ from anaphora.runs.processes import until_requeued
 from anaphora.settings.run import Config
 from anaphora.settings.stored import from_plain
 from anaphora.settings.vocabulary import WordPiece
+from anaphora.studies import jobs as study_jobs
+from anaphora.studies import slurm
 from anaphora.studies.grid import Job
-from anaphora.studies.jobs import runner, slurm
-from anaphora.studies.jobs.progress import StudyProgress, weights_bytes
-from anaphora.studies.jobs.runner import encode_job, run_with
+from anaphora.studies.jobs import StudyProgress, encode_job, run_with, weights_bytes
 from anaphora.studies.plan import Slurm, StudyPlan
 from anaphora.studies.records import MEASURED_FILE, Query, RunRecord, read_record
 from anaphora.studies.summary import summarise
@@ -119,7 +119,7 @@ def quiet(config: Config) -> Config:
 
 @pytest.fixture
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(study_jobs, "_POLL_SECONDS", 0.0)
     monkeypatch.setattr(slurm, "_CANCEL_SECONDS", 0.0)
 
 
@@ -234,7 +234,7 @@ def test_runs_that_have_their_weights_take_no_more_time(
     plan: StudyPlan, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = [0.0]
-    monkeypatch.setattr("anaphora.studies.jobs.progress.time.perf_counter", lambda: seconds[0])
+    monkeypatch.setattr("anaphora.studies.jobs.time.perf_counter", lambda: seconds[0])
     for job in jobs[1:]:
         finish(job)
         RunFiles(job.directory).weights.touch()
@@ -272,11 +272,9 @@ def test_time_left_counts_no_more_processes_than_there_are_runs_and_what_checkpo
     plan: StudyPlan, jobs: list[Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = [0.0]
-    monkeypatch.setattr("anaphora.studies.jobs.progress.time.perf_counter", lambda: seconds[0])
+    monkeypatch.setattr("anaphora.studies.jobs.time.perf_counter", lambda: seconds[0])
     done = {jobs[2].directory: 30}
-    monkeypatch.setattr(
-        "anaphora.studies.jobs.progress.checkpoint_step", lambda files: done.get(files.weights.parent, 0)
-    )
+    monkeypatch.setattr("anaphora.studies.jobs.checkpoint_step", lambda files: done.get(files.weights.parent, 0))
     progress = StudyProgress(replace(plan, side_by_side=64), jobs, QUERY)
     assert progress.steps_left == 330
     progress.begin(jobs[0])

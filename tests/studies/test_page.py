@@ -16,9 +16,9 @@ from anaphora.report.wording import language_name
 from anaphora.studies.page.conclusions import conclusions
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
 from anaphora.studies.page.study import draw_study_figures, figure_alt, write_study_page
-from anaphora.studies.page.terminal import terminal_report
 from anaphora.studies.page.words import axis_value, items_label
 from anaphora.studies.records import GroupMeasures, RunRecord
+from anaphora.studies.run import terminal_report
 from anaphora.studies.summary import summarise
 
 

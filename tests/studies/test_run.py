@@ -18,9 +18,9 @@ from anaphora.base.files import locked_directory
 from anaphora.base.language import CHINESE_CHARACTER
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.stored import dumps
+from anaphora.studies import jobs as study_jobs
 from anaphora.studies import run as engine
 from anaphora.studies.grid import Job, cells_of, jobs_of
-from anaphora.studies.jobs import runner
 from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, read_record
 
@@ -85,7 +85,7 @@ def test_data_that_are_not_there_stop_the_study_before_anything_runs(
 def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "locked_run", locked_directory)  # measuring a finished run removes its checkpoints
+    monkeypatch.setattr(study_jobs, "locked_run", locked_directory)  # measuring a finished run removes its checkpoints
     plan = planned()
     summary = engine.run_study(plan, CONFIGS)
     root = Path(plan.output) / "small"
@@ -110,7 +110,7 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(
     def broken(config: Any, *_: Any, **__: Any) -> Any:
         raise RuntimeError(f"no memory for {config.model.attention.heads} heads")
 
-    monkeypatch.setattr(runner, "load_or_train", broken)
+    monkeypatch.setattr(study_jobs, "load_or_train", broken)
     plan = planned()
     summary = engine.run_study(plan, CONFIGS)
     assert [cell.runs[0].status for cell in summary.cells] == ["failed", "failed"]
@@ -133,7 +133,7 @@ def test_a_study_that_would_take_too_long_stops_after_its_first_run(
 
     monkeypatch.setattr(engine, "train_and_measure", quick)
     seconds = iter(range(0, 6000, 60))
-    monkeypatch.setattr("anaphora.studies.jobs.progress.time.perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr("anaphora.studies.jobs.time.perf_counter", lambda: float(next(seconds)))
     with pytest.raises(UserError, match=r"it would take \d+ minutes, more than minutes=1; raise minutes"):
         engine.run_study(planned(minutes=1, seeds=[0, 1, 2]), CONFIGS)
     assert worked == ["base"]
@@ -182,8 +182,8 @@ def test_a_process_of_its_own_measures_what_has_finished(planned: Callable[..., 
 
 def test_a_process_ends_when_whoever_started_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
-    monkeypatch.setattr("anaphora.studies.jobs.runner.os._exit", left.append)
-    runner._exit_when_closed(io.StringIO(""))
+    monkeypatch.setattr("anaphora.studies.jobs.os._exit", left.append)
+    study_jobs._exit_when_closed(io.StringIO(""))
     assert left == [1]
 
 

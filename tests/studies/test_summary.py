@@ -8,8 +8,8 @@ from invented import cells, plan, record, records, rule, study
 from anaphora.analysis.results.scores import Spread
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import spoken_in
-from anaphora.studies.page.terminal import terminal_report
 from anaphora.studies.page.words import measure_text
+from anaphora.studies.run import terminal_report
 from anaphora.studies.schema import Groups, SeedValues, Study
 from anaphora.studies.summary import summarise, table_rows
 

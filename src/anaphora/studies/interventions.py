@@ -109,9 +109,7 @@ def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
     edges: dict[str, list[tuple[int, int, int]]] = {}
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
         pronoun, everything = list(tokens.covering(example.pronoun)), range(len(tokens.ids))
-        candidates = sorted(
-            {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
-        )
+        candidates = sorted({token for span in example.spans[1:] for token in tokens.covering(span)})
         others = [token for token in everything if token not in pronoun]
         relays = [token for token in others if token not in candidates]
         for name, queries, keys in (

@@ -21,6 +21,7 @@ from anaphora.analysis.maps.capture import task_correctness
 from anaphora.analysis.scores.cells import cells, rounded
 from anaphora.analysis.scores.heads import is_main, reason_to_drop
 from anaphora.analysis.scores.measures.roles import head_roles
+from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.tasks.antecedent_selection import form_of
 from anaphora.analysis.tasks.labels import label_names, predict_labels
 from anaphora.base.errors import UserError
@@ -154,11 +155,9 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the chosen head's scores by form of the query mention, one of `FORMS`."""
-    items_by_group: dict[tuple[str, str], list[int]] = {}
-    for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
-        example = evaluation.examples[item]
-        items_by_group.setdefault((example.language, form_of(example)), []).append(item)
-    return _group_means(evaluation, [(*key, np.array(items)) for key, items in items_by_group.items()])
+    examples = evaluation.examples
+    items = indices_by((example.language, form_of(example)) if example.is_main else None for example in examples)
+    return _group_means(evaluation, [(*group, np.array(of_group)) for group, of_group in items.items()])
 
 
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
@@ -166,14 +165,14 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 
     "distance 8" is 8 to 15 words, a bin of `DISTANCE_BINS`. Items without a distance are left out.
     """
-    items_by_group: dict[tuple[str, str], list[int]] = {}
-    for item in np.flatnonzero(is_main(evaluation.examples)).tolist():
-        distance = evaluation.examples[item].distance
-        if distance is not None:
-            begin = DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, distance, side="right")) - 1]
-            items_by_group.setdefault((evaluation.examples[item].language, f"distance {begin}"), []).append(item)
-    ordered = sorted(items_by_group, key=lambda key: (key[0], int(key[1].split()[1])))
-    return _group_means(evaluation, [(*key, np.array(items_by_group[key])) for key in ordered])
+    items = indices_by(
+        (example.language, DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, example.distance, side="right")) - 1])
+        if example.is_main and example.distance is not None
+        else None
+        for example in evaluation.examples
+    )
+    groups = [(language, f"distance {begin}", np.array(items[language, begin])) for language, begin in sorted(items)]
+    return _group_means(evaluation, groups)
 
 
 def count_relation_heads(headline: Headline) -> GroupMeasures:

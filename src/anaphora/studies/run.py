@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anaphora.base.console import console
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.locale.translation import N_, interface_language, spoken_in
+from anaphora.base.locale.translation import N_, _, interface_language, pgettext, spoken_in
 from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
+from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.offline import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.terminal import print_phrase
+from anaphora.report.wording import label, language_name, language_names
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.run import same_settings
 from anaphora.settings.stored import read
 from anaphora.studies.grid import Job, cells_of, jobs_of
-from anaphora.studies.jobs.progress import StudyProgress
-from anaphora.studies.jobs.runner import LocalProcesses, run_with, train_and_measure
-from anaphora.studies.jobs.slurm import Cluster, check_cluster
+from anaphora.studies.jobs import LocalProcesses, StudyProgress, run_with, train_and_measure
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
-from anaphora.studies.page.terminal import terminal_report
+from anaphora.studies.page.words import (
+    condition_text,
+    is_of_route,
+    items_label,
+    judged_value,
+    measure_label,
+    measure_text,
+    own_words,
+    question_of,
+    status_text,
+    value_in,
+    verdict_counts,
+)
 from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import Query, read_record
 from anaphora.studies.schema import Study
+from anaphora.studies.slurm import Cluster, check_cluster
 from anaphora.studies.summary import summarise, table_rows
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def run_study(plan: StudyPlan, folder: Path) -> Study:
@@ -167,3 +184,59 @@ def _check_directories(jobs: Sequence[Job]) -> None:
         layout = RunFiles(job.directory)
         if layout.config.exists() and not same_settings(read(layout.config), job.config):
             raise UserError(f"{job.directory} holds a run with other settings; choose another output= or name=")
+
+
+def terminal_report(study: Study) -> Iterator[Table | str]:
+    """Yield the final output of a study: its question, a table for each language, unfinished runs and its verdict.
+
+    Cells have their names as on the command line.
+    """
+    yield _("{study}: {question}").format(study=study.name, question=question_of(study))
+    for language in study.measured_languages:
+        yield _terminal_table(study, language)
+    for cell in study.cells:
+        for run in cell.runs:
+            if run.status != "finished":
+                state = status_text(run.status, run.error)
+                yield _("{cell}, seed {seed}: {state}").format(cell=cell.name, seed=run.seed, state=state)
+    for row in study.verdict.rules:
+        values = [value_in(language, judged_value(row, spread)) for language, spread in row.spreads.items()]
+        text = {
+            True: _("holds: {statement} ({measured}; needed {needed})"),
+            False: _("FAILS: {statement} ({measured}; needed {needed})"),
+            None: _("not checked: {statement} ({measured}; needed {needed})"),
+        }[row.passed]
+        yield text.format(
+            statement=own_words(row.statement, row.statement_zh),
+            measured=pgettext("list", ", ").join(values) or NOT_MEASURED,
+            needed=condition_text(row),
+        )
+    yield _("verdict: {verdict}").format(verdict=label(verdict_counts(), study.verdict.verdict))
+
+
+def _terminal_table(study: Study, language: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    title = _("Median (lowest to highest) over seeds; ~ task not solved")
+    if language in language_names():
+        title = _("{spoken}: median (lowest to highest) over seeds; ~ task not solved").format(
+            spoken=language_name(language)
+        )
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    left_out = ("items", "chance", "quad_accuracy")
+    measures = dict.fromkeys(
+        measure
+        for group in study.groups_in(language)
+        for measure in group.measures
+        if measure not in left_out and not is_of_route(measure)  # the measures of every layer would not fit in a line
+    )
+    for heading in (_("cell"), _("kind of items"), pgettext("number of", "runs")):
+        table.add_column(heading)
+    for name in measures:
+        table.add_column(measure_label(name), justify="right")
+    for cell in study.table_cells:
+        for group, summary in cell.groups.get(language, {}).items():
+            values = [measure_text(summary, name) for name in measures]
+            table.add_row(cell.name, items_label(group), str(summary.runs), *values)
+    return table

@@ -97,13 +97,11 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
     ids = []
     for item, tokens in enumerate(data.tokens):
         example = data.examples[item]
-        pronoun = set(tokens.covering(example.pronoun))
-        candidates = {token for spans in example.candidates for span in spans for token in tokens.covering(span)}
         if name == "cue_masked":
-            masked = set(np.flatnonzero(cues[item]).tolist()) or pronoun
+            masked = set(np.flatnonzero(cues[item]).tolist() or tokens.covering(example.pronoun))
         else:
             textual = {token for token, (start, end) in enumerate(tokens.spans) if start < end}
-            masked = textual - pronoun - candidates
+            masked = textual - {token for span in example.spans for token in tokens.covering(span)}
         ids.append([MASK if token in masked else number for token, number in enumerate(tokens.ids)])
     return ids
 

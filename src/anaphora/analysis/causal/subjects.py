@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -24,7 +23,7 @@ from anaphora.analysis.causal.interventions import (
     zero_edge_values,
 )
 from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.quads import cyclic_pairs, next_in_minimal_pair
+from anaphora.analysis.scores.quads import cyclic_pairs, indices_by, next_in_minimal_pair
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import evaluation_batches
@@ -303,9 +302,7 @@ class PackedSubject(EditedSubject):
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
     """Return the partner of each item, whose outputs replace the item's in the ablation mode "resample"."""
-    languages: defaultdict[str, list[int]] = defaultdict(list)
-    for item, example in enumerate(examples):
-        languages[example.language].append(item)
+    languages = indices_by(example.language for example in examples)
     partners = {one: other for items in languages.values() for one, other in cyclic_pairs(items)}
     minimal_pairs = next_in_minimal_pair(examples).items()
     partners |= {one: other for one, other in minimal_pairs if len(tokens[one].ids) == len(tokens[other].ids)}

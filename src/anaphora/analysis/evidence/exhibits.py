@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,14 +143,6 @@ def _balanced_items(measurement: Measurement, most: int, among: Collection[int] 
             pointed = bool(scores.candidate_accuracy[item, head.layer, head.head] > 0.5)
             key = (example.language, example.factors.get("type", ""), bool(task_correct[item] > 0.5), pointed)
             piles.setdefault(key, []).append(item)
-    chosen = list(_round_robin([piles[key] for key in sorted(piles)], most))
-    return sorted(chosen, key=lambda item: (scores.examples[item].language, item))
-
-
-def _round_robin(piles: list[list[int]], most: int) -> Iterator[int]:
-    yielded = 0
-    for depth in range(max((len(pile) for pile in piles), default=0)):
-        for pile in piles:
-            if depth < len(pile) and yielded < most:
-                yielded += 1
-                yield pile[depth]
+    turns = zip_longest(*(piles[key] for key in sorted(piles)))
+    in_turn = (item for turn in turns for item in turn if item is not None)
+    return sorted(islice(in_turn, most), key=lambda item: (scores.examples[item].language, item))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -16,8 +15,9 @@ from anaphora.analysis.maps.capture import Capture, capture_run, captured_batche
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
-from anaphora.analysis.scores.heads import DROP_REASONS, HeadScores, choose_head, is_main, score_records
+from anaphora.analysis.scores.heads import DROP_REASONS, HeadScores, choose_head, score_records
 from anaphora.analysis.scores.measures.levels import composition_shortcuts, level_scores
+from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.scores.strata import summarise
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
@@ -102,11 +102,9 @@ class Measurement:
 
     def _items_digests(self) -> dict[str, str]:
         """Return a digest of the measured main items of each language."""
-        by_language: dict[str, list[Example]] = {}
-        for example, counts in zip(self.measured.examples, is_main(self.measured.examples), strict=True):
-            if counts:
-                by_language.setdefault(example.language, []).append(example)
-        return {language: examples_digest(examples) for language, examples in by_language.items()}
+        examples = self.measured.examples
+        by_language = indices_by(example.language if example.is_main else None for example in examples)
+        return {language: examples_digest(examples[item] for item in items) for language, items in by_language.items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -279,9 +277,7 @@ def untrained_correctness(
     Raises:
         UserError: a model was measured on an item outside `examples`.
     """
-    item_numbers: dict[Example, list[int]] = defaultdict(list)
-    for number, example in enumerate(examples):
-        item_numbers[example].append(number)
+    item_numbers = indices_by(examples)
     rows = []
     for development, measured in control:
         head = choose_head(development)

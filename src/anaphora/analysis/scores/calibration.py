@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import Bools, Floats, right_answers, shares_right
+from anaphora.analysis.scores.quads import indices_by
 from anaphora.data.example import Example
 
 _BINS = 10
@@ -54,9 +54,8 @@ def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, flo
         logs: log-probabilities of the answers, (N, M + 1).
     """
     right = right_answers(examples, logs.shape[1])
-    return {
-        language: fit_temperature(logs[items], right[items]) for language, items in _items_by_language(examples).items()
-    }
+    languages = indices_by(example.language for example in examples)
+    return {language: fit_temperature(logs[items], right[items]) for language, items in sorted(languages.items())}
 
 
 def fit_temperature(logs: Floats, right: Bools) -> float:
@@ -95,7 +94,7 @@ def calibration_by_language(
     """
     right = right_answers(examples, logs.shape[1])
     rows = []
-    for language, items in _items_by_language(examples).items():
+    for language, items in sorted(indices_by(example.language for example in examples).items()):
         temperature = temperatures.get(language, 1.0)
         before, after = (
             expected_calibration_error(shares_at(logs[items], each), right[items]) for each in (1.0, temperature)
@@ -115,8 +114,3 @@ def expected_calibration_error(shares: Floats, right: Bools) -> float:
     bins = np.clip(np.ceil(confidence * _BINS) - 1, 0, _BINS - 1).astype(np.int64)
     distances = np.bincount(bins, correct - confidence, _BINS)  # sum per bin, which includes its weight
     return float(np.abs(distances).sum() / len(shares))
-
-
-def _items_by_language(examples: Sequence[Example]) -> dict[str, NDArray[np.int64]]:
-    languages = np.array([example.language for example in examples])
-    return {str(language): np.flatnonzero(languages == language) for language in np.unique(languages)}

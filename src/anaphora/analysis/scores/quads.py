@@ -1,16 +1,28 @@
-"""Groups of items that differ in cue or order: minimal pairs and quads; N items."""
+"""Groups of items: by a label, and those that differ in cue or order, minimal pairs and quads; N items."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.scores.heads import Floats
 from anaphora.data.example import Example, codes_of
+
+K = TypeVar("K", bound=Hashable)
+
+
+def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
+    """Return the indices at which each label occurs, labels in order of first occurrence; None is left out."""
+    indices: dict[K, list[int]] = {}
+    for index, label in enumerate(labels):
+        if label is not None:
+            indices.setdefault(label, []).append(index)
+    return indices
 
 
 def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
@@ -62,10 +74,7 @@ def minimal_pairs_of(examples: Sequence[Example]) -> list[str]:
 
 def items_of_minimal_pairs(examples: Sequence[Example]) -> list[list[int]]:
     """Return the item indices of each minimal pair with two or more items."""
-    pairs: defaultdict[str, list[int]] = defaultdict(list)
-    for item, example in enumerate(examples):
-        if example.minimal_pair:
-            pairs[example.minimal_pair].append(item)
+    pairs = indices_by(name or None for name in minimal_pairs_of(examples))
     return [items for items in pairs.values() if len(items) > 1]
 
 
@@ -86,10 +95,8 @@ def quads_of(examples: Sequence[Example]) -> list[str]:
     Larger groups do not count, because being right in all of 36 items is much harder than in all of 4. Without the
     factor `order`, four items are a quad if the same two candidates occur in both orders, each once as the antecedent.
     """
-    members: dict[str, list[Example]] = {}
-    for example in examples:
-        members.setdefault(example.group, []).append(example)
-    quads = {group for group, items in members.items() if group and _is_quad(items)}
+    members = indices_by(example.group or None for example in examples)
+    quads = {group for group, items in members.items() if _is_quad([examples[item] for item in items])}
     return [each.group if each.group in quads else "" for each in examples]
 
 

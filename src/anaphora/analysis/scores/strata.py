@@ -5,7 +5,6 @@ N items, L layers, H heads, R untrained models.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from anaphora.analysis.results.scores import KINDS, Cell, Groups, Head, Language
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import clusters, factor_values, rounded, rounded_interval
 from anaphora.analysis.scores.heads import MEASURES, HeadScores, head_accuracy, is_main
-from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
+from anaphora.analysis.scores.quads import indices_by, minimal_pairs_of, quads_of, set_products
 from anaphora.analysis.scores.statistics import cluster_interval
 
 if TYPE_CHECKING:
@@ -90,11 +89,12 @@ def summarise(
 def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[TemplateRow]:
     """Return the scores of a head for each language, stratum and template; items without a template are left out."""
     table = _ItemValues(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
-    rows: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
-    for item, example in enumerate(test.examples):
-        name = example.factors.get("template")
-        if name is not None:
-            rows[example.language, example.factors.get("stratum") or "main", name].append(item)
+    rows = indices_by(
+        (example.language, example.factors.get("stratum") or "main", example.factors["template"])
+        if "template" in example.factors
+        else None
+        for example in test.examples
+    )
     return [
         TemplateRow(
             language=language,

@@ -19,6 +19,7 @@ from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.cells import bootstrap_interval, rounded
+from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.tasks.antecedent_rules import RULES, rule_hits
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
@@ -61,7 +62,7 @@ def selection_hits(record: AttentionRecord) -> Hits:
     text = [start < end for start, end in row.spans]
     other = np.array([written and not overlap(span, pronoun) for span, written in zip(row.spans, text, strict=True)])
     before = other & np.array([end <= pronoun[0] for _, end in row.spans])
-    mentioned = _overlapping_any(row.spans, [span for spans in example.candidates for span in spans])
+    mentioned = _overlapping_any(row.spans, example.spans[1:])
     right = _overlapping_any(row.spans, [span for index in example.antecedents for span in example.candidates[index]])
     hits = np.zeros((len(CHOICE_SETS), *row.weights.shape[:2]), dtype=np.float32)
     for number, allowed in enumerate((other, before, before & mentioned)):
@@ -288,10 +289,7 @@ class Passages:
 
     def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
         self.examples = examples
-        by_text: dict[str, list[int]] = {}
-        for number, example in enumerate(examples):
-            by_text.setdefault(example.text, []).append(number)
-        self.items = list(by_text.values())
+        self.items = list(indices_by(example.text for example in examples).values())
         self.encoded = EncodedSplit([examples[items[0]] for items in self.items], tokenizer)
         self.mention_positions = [
             [self.encoded.tokens[passage].covering(examples[item].pronoun) for item in items]

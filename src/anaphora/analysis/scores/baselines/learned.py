@@ -188,7 +188,7 @@ def _context(example: Example) -> list[str]:
     """
     text = example.text.lower()
     stretches, at = [], 0
-    for start, end in sorted([example.pronoun, *(span for spans in example.candidates for span in spans)]):
+    for start, end in sorted(example.spans):
         stretches.append(text[at:start])
         at = end
     stretches.append(text[at:])

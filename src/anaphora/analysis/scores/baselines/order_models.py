@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.scores.quads import indices_by
 from anaphora.data.example import Example, overlap
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
@@ -162,12 +163,11 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
 
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
     """Return the sorted distinct codes, token id * 4 + zone, of the words outside the candidates."""
-    names = [span for spans in example.candidates for span in spans]
     bounds = [*sorted(_named(example).values()), example.pronoun[0]]
     zones = (
         token * _ZONES + sum(span[0] >= bound for bound in bounds)
         for token, span in zip(tokens.ids, tokens.spans, strict=True)
-        if span[0] < span[1] and not any(overlap(span, name) for name in names)
+        if span[0] < span[1] and not any(overlap(span, name) for name in example.spans[1:])
     )
     return np.unique(np.fromiter(zones, dtype=np.int64))
 
@@ -349,11 +349,8 @@ def _sparse(rows: Sequence[Columns], columns: int):  # type: ignore[no-untyped-d
 def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
     """Return the hash buckets of all sets of 1 to `count` words in each text, ordered by size of the set."""
     rows: list[Columns] = [np.zeros(0, np.int32)] * len(texts)
-    by_length: dict[int, list[int]] = {}
-    for number, words in enumerate(texts):
-        by_length.setdefault(len(words), []).append(number)
-    by_length.pop(0, None)  # a text without words has no sets
-    for length, alike in by_length.items():  # texts of one length at once
+    # Texts of one length are hashed at once; a text without words has no sets.
+    for length, alike in indices_by(len(words) or None for words in texts).items():
         for start in range(0, len(alike), _TEXTS_AT_ONCE):
             numbers = alike[start : start + _TEXTS_AT_ONCE]
             stacked = np.array([texts[number] for number in numbers], dtype=np.uint64)

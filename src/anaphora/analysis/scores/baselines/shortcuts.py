@@ -22,6 +22,7 @@ from anaphora.analysis.scores.baselines import order_models
 from anaphora.analysis.scores.baselines.learned import learned_answers
 from anaphora.analysis.scores.baselines.policies import POLICIES, Floats, focal_correctness, random_choice
 from anaphora.analysis.scores.cells import clusters
+from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.base.code import code_digest
 from anaphora.base.console import say
@@ -147,7 +148,7 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
     most 10 candidates.
     """
     results = unfitted_correctness(test)
-    for cell, items in _cells(test).items():
+    for cell, items in indices_by(map(_cell, test)).items():
         known = [example for example in train if _cell(example) == cell and example.antecedents]
         for name, fit in learned_answers(cell[1], known).items():
             right = results.setdefault(name, np.full(len(test), np.nan))
@@ -167,7 +168,7 @@ def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> 
     Intervals resample templates, or groups or items without templates.
     """
     labels = clusters(test)
-    cells = _cells(test)
+    cells = indices_by(map(_cell, test))
     rows = []
     for name, right in results.items():
         for (language, kind), items in cells.items():
@@ -221,11 +222,3 @@ def _mean(right: Floats) -> float | None:
 
 def _cell(example: Example) -> tuple[str, str]:
     return example.language, example.factors.get("kind", "")
-
-
-def _cells(examples: Sequence[Example]) -> dict[tuple[str, str], list[int]]:
-    """Return the indices of the examples by language and kind."""
-    cells: dict[tuple[str, str], list[int]] = {}
-    for item, example in enumerate(examples):
-        cells.setdefault(_cell(example), []).append(item)
-    return cells

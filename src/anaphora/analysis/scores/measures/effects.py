@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from anaphora.analysis.results.scores import Groups, Head
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores
-from anaphora.analysis.scores.quads import quads_of
+from anaphora.analysis.scores.quads import indices_by, quads_of
 
 EFFECTS = ("meaning", "position", "entity")
 
@@ -60,41 +60,30 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
     labels = clusters(scores.examples)
 
     def cell(items: NDArray[np.bool_]) -> Effects:
-        inside = [quad for quad in quads if items[quad.first]]
-        quad_clusters = labels[[quad.first for quad in inside]]
-        return Effects(**{name: _effect([getattr(quad, name) for quad in inside], quad_clusters) for name in EFFECTS})
+        inside = [item for item in quads if items[item]]
+        values = np.array([quads[item] for item in inside]).reshape(-1, len(EFFECTS))
+        return Effects(
+            **{name: _effect(column, labels[inside]) for name, column in zip(EFFECTS, values.T, strict=True)}
+        )
 
     return by_language_and_kind((language, kind, cell(items)) for language, kind, items in cells(scores.examples))
 
 
-def _effect(values: list[float], quad_clusters: NDArray[np.int64]) -> Effect:
-    return Effect(
-        value=rounded(np.mean(values)) if values else None,
-        interval=bootstrap_interval(values, quad_clusters) if values else None,
-        quads=len(values),
-    )
+def _effect(values: NDArray[np.float64], quad_clusters: NDArray[np.int64]) -> Effect:
+    if not len(values):
+        return Effect(value=None, interval=None, quads=0)
+    return Effect(value=rounded(values.mean()), interval=bootstrap_interval(values, quad_clusters), quads=len(values))
 
 
-@dataclass(frozen=True)
-class _QuadEffects:
-    """Effects in one quad; `first` is the index of its first item."""
-
-    first: int
-    meaning: float
-    position: float
-    entity: float
-
-
-def _quad_effects(scores: HeadScores, head: Head) -> list[_QuadEffects]:
-    members: defaultdict[str, list[int]] = defaultdict(list)
-    for item, group in enumerate(quads_of(scores.examples)):
-        if group:
-            members[group].append(item)
+def _quad_effects(scores: HeadScores, head: Head) -> dict[int, tuple[float, ...]]:
+    """Return `EFFECTS` in each quad that counts, by index of the quad's first item."""
+    members = indices_by(group or None for group in quads_of(scores.examples))
     mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)
-    return [quad for items in members.values() if (quad := _effects_of_quad(scores, mass, items)) is not None]
+    by_quad = {items[0]: _effects_of_quad(scores, mass, items) for items in members.values()}
+    return {first: of_quad for first, of_quad in by_quad.items() if of_quad is not None}
 
 
-def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[int]) -> _QuadEffects | None:
+def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[int]) -> tuple[float, ...] | None:
     names: set[tuple[str, ...]] = set()
     difference, right, first = [], [], []
     for item in items:
@@ -111,4 +100,4 @@ def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[
     if not same or len(counts) != 4 or len(set(counts.values())) != 1:
         return None
     d = np.array(difference)
-    return _QuadEffects(items[0], float(np.mean(d * right)), float(np.mean(d * first)), float(abs(d.mean())))
+    return float(np.mean(d * right)), float(np.mean(d * first)), float(abs(d.mean()))

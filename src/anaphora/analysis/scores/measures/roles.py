@@ -157,7 +157,7 @@ def _differing(example: Example, spans: Sequence[Span], other: Example, its: Seq
     others = [other.text[left:right] for left, right in its]
     for tag, first, last, _, _ in SequenceMatcher(None, own, others, autojunk=False).get_opcodes():
         tokens[first:last] |= tag in ("replace", "delete")
-    for mention in (example.pronoun, *(span for spans in example.candidates for span in spans)):
+    for mention in example.spans:
         tokens[overlapping(spans, mention)] = False
     return tokens
 

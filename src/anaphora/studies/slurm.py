@@ -18,12 +18,13 @@ from anaphora.base.files import read_json, write_json
 from anaphora.base.locale.translation import _
 from anaphora.runs.processes import until_requeued
 from anaphora.studies.grid import Job
-from anaphora.studies.jobs.runner import encode_job, run_encoded
+from anaphora.studies.jobs import encode_job, run_encoded
 from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import FAILURE_FILE, Query
 
 if TYPE_CHECKING:
     import submitit
+
 
 SUBMITTED_FILE = "submitted.json"
 """File in the log folder with the job id and digest of each run, with which a restarted study finds its jobs."""

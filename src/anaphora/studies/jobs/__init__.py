@@ -1,1 +1,0 @@
-"""Execution of a study's runs: in this process, in other processes, or on a cluster."""
