@@ -45,7 +45,7 @@ from anaphora.analysis.scores.measures.maps import MapCell, MapScores
 from anaphora.analysis.scores.measures.roles import AntecedentLead, HeadRoles, PositionalShare
 from anaphora.analysis.scores.measures.significance import Significance
 from anaphora.analysis.scores.measures.specificity import Specificity
-from anaphora.report.page.packing import pack_map
+from anaphora.report.page.explorer import pack_map
 
 LAYERS, HEADS = 3, 4
 ENGLISH = "[CLS] Yesterday , the nervous king thanked the young queen because she was extraordinarily generous . [SEP]"

@@ -15,8 +15,7 @@ from anaphora.analysis.maps.record import from_arrays
 from anaphora.analysis.maps.words import word_map, word_weights
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report.page.elements import ReportRun
-from anaphora.report.page.explorer import explorer_entries
-from anaphora.report.page.packing import unpack_map
+from anaphora.report.page.explorer import explorer_entries, unpack_map
 from anaphora.report.page.write import write_report
 
 ENGLISH = ("The old king saw Berta when she sang.", [(0, 12), (17, 22)], (28, 31), 1)

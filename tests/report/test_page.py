@@ -28,10 +28,9 @@ from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.page import sections as sections_module
 from anaphora.report.page.elements import FigureElement, ReportRun, ShadedSentence, ShadedWord, TableElement
-from anaphora.report.page.explorer import attention_entry
+from anaphora.report.page.explorer import attention_entry, pack_map, unpack_map
 from anaphora.report.page.offline import number_parts
 from anaphora.report.page.opening import comparison_section, run_facts, run_headline
-from anaphora.report.page.packing import pack_map, unpack_map
 from anaphora.report.page.sections import run_sections
 from anaphora.report.page.write import write_attention_page, write_report
 from anaphora.report.terminal import print_comparison

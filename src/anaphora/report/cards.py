@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
+from anaphora.report.wording import kind_groups
 
 if TYPE_CHECKING:
     from rich.table import Table

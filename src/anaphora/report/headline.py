@@ -9,9 +9,10 @@ from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import UNTRAINED, Cell
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext
-from anaphora.report.groups import Group, all_groups
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent, format_short_percent
 from anaphora.report.wording import (
+    Group,
+    all_groups,
     baseline_names,
     head_choice_names,
     head_name,

@@ -6,10 +6,17 @@ from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, every_g
 from anaphora.analysis.results.causal import Knockout
 from anaphora.analysis.scores.measures.levels import Level
 from anaphora.base.locale.translation import _
-from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_points
 from anaphora.report.page.elements import TableElement
-from anaphora.report.wording import baseline_names, group_label, label, language_name, level_names, shortcut_names
+from anaphora.report.wording import (
+    baseline_names,
+    group_label,
+    kind_groups,
+    label,
+    language_name,
+    level_names,
+    shortcut_names,
+)
 
 
 def causal_table(evidence: Evidence) -> TableElement:

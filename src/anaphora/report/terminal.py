@@ -11,13 +11,20 @@ from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
 from anaphora.base.console import console, print_table
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
-from anaphora.report.groups import kind_groups
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.page.elements import TableElement
 from anaphora.report.stored import observed_text, stored_sentence
 from anaphora.report.tables import causal_table, level_table, one_head_table, specificity_table
-from anaphora.report.wording import group_label, kind_names, label, language_name, short_measure_names, split_names
+from anaphora.report.wording import (
+    group_label,
+    kind_groups,
+    kind_names,
+    label,
+    language_name,
+    short_measure_names,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -19,10 +19,9 @@ from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.figures.sheet import CandidateWords, WordRoles, text_width
-from anaphora.report.groups import Group
 from anaphora.report.headline import bar_text, bars_not_beaten, group_name, groups_by_case, share_text
 from anaphora.report.numbers import format_short_percent
-from anaphora.report.wording import group_label, head_name, label, language_name, listed, split_names
+from anaphora.report.wording import Group, group_label, head_name, label, language_name, listed, split_names
 
 _WIDEST_MENTION = 1.6
 """Maximum width of a mention in a title, in inches."""

@@ -1,4 +1,4 @@
-"""Names of measures, heads and groups, and lists in sentences, in the language of the page.
+"""Names of measures, heads and groups of measurements, and lists in sentences, in the language of the page.
 
 Every function translates when it is called, since one process may write pages in two languages.
 """
@@ -6,9 +6,15 @@ Every function translates when it is called, since one process may write pages i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from anaphora.analysis.evidence.evidence import claim_groups, every_group
+from anaphora.analysis.results.scores import Groups
 from anaphora.base.locale.translation import _, pgettext, spoken_language
+
+T = TypeVar("T")
 
 
 def label(names: Mapping[str, str], name: str) -> str:
@@ -27,6 +33,30 @@ def group_label(code: str, kind: str) -> str:
     if kind == "all":
         return name
     return _("{spoken}, {kind}").format(spoken=name, kind=label(kind_names(), kind))
+
+
+@dataclass(frozen=True)
+class Group(Generic[T]):
+    """Measurement of one language and kind of cue; `kind` is "all" for the whole language."""
+
+    language: str
+    kind: str
+    cell: T
+
+    @property
+    def label(self) -> str:
+        """Return the group in words: "English, role cues"."""
+        return group_label(self.language, self.kind)
+
+
+def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
+    """Yield a group per language and kind of cue, or per language if its kinds were not measured separately."""
+    return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
+
+
+def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
+    """Yield each language as a whole, followed by its kinds of cue."""
+    return (Group(language, kind, cell) for language, kind, cell in every_group(part))
 
 
 def head_name(layer: int, head: int | None = None) -> str:

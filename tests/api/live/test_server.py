@@ -21,7 +21,7 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.commands.parts.shared import open_models
 from anaphora.hf.reader import TransformersModel, open_model
-from anaphora.report.page.packing import unpack_map
+from anaphora.report.page.explorer import unpack_map
 
 TEXT = "Anna met Emma before she went to the park."
 QUESTION: dict[str, Any] = {"model": "own", "text": TEXT, "pronoun": "she", "candidates": ["Anna", "Emma"]}

@@ -13,8 +13,7 @@ from anaphora.base.locale.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Curve, Mark, Marks, axis_limits, curve_figure, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
-from anaphora.report.groups import kind_groups
-from anaphora.report.wording import edge_names, label, map_names, scope_names
+from anaphora.report.wording import edge_names, kind_groups, label, map_names, scope_names
 
 EDGES = (
     *("gold", "value_zeroing", "value_zeroing_others", "distractor", "cue"),

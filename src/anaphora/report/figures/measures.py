@@ -23,11 +23,11 @@ from anaphora.report.figures.panels import (
     row_below,
 )
 from anaphora.report.figures.style import figure_style
-from anaphora.report.groups import kind_groups
 from anaphora.report.wording import (
     control_names,
     effect_names,
     factor_names,
+    kind_groups,
     label,
     language_name,
     map_names,

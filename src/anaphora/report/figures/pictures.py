@@ -22,9 +22,8 @@ from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.heads import alignment_figure
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure
 from anaphora.report.figures.sheet import CandidateWords
-from anaphora.report.groups import all_groups
 from anaphora.report.titles import alignment_title, attention_title, scoreboard_title
-from anaphora.report.wording import label, split_names
+from anaphora.report.wording import all_groups, label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.locale.translation import _
 from anaphora.data.tokens.unread import UnreadMentions
+from anaphora.report.wording import clauses
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -267,6 +268,34 @@ PlacedSections = Mapping[int, Callable[[ReportRun], Section | None]]
 
 A function returns None if its section does not apply to the run.
 """
+
+
+def figure_with_numbers(
+    name: str,
+    figure: Figure | None,
+    summary: Sequence[str],
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    texts: int = 1,
+    title: str = "",
+) -> list[PageElement]:
+    """Return a figure followed by a folded table of its numbers; empty if nothing was measured.
+
+    Args:
+        name: name of the figure.
+        figure: the figure; None if nothing was measured.
+        summary: clauses of the figure's alternative text.
+        columns: column headings of the table.
+        rows: cells of the table by row.
+        texts: number of leading columns with words.
+        title: title of the table, by default "The numbers".
+    """
+    if figure is None:
+        return []
+    return [
+        FigureElement(name=name, figure=figure, alt=clauses(summary)),
+        TableElement(title=title or _("The numbers"), columns=columns, rows=rows, texts=texts, folded=True),
+    ]
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:

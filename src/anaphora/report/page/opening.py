@@ -12,17 +12,18 @@ from anaphora.analysis.results.scores import Groups
 from anaphora.base.locale.translation import _, pgettext, spoken_language
 from anaphora.report.figures.maps import pronoun_row_figure
 from anaphora.report.figures.style import DOUBLE_COLUMN, PHONE
-from anaphora.report.groups import Group, kind_groups
 from anaphora.report.headline import group_name, headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import FigureElement, PageElement, ReportRun, Section, TableElement
-from anaphora.report.page.packing import unpack_map
+from anaphora.report.page.explorer import unpack_map
 from anaphora.report.titles import attention_title
 from anaphora.report.wording import (
+    Group,
     clauses,
     group_label,
     head_choice_names,
     head_name,
+    kind_groups,
     label,
     language_name,
     listed,

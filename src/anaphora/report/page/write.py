@@ -18,7 +18,7 @@ from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.locale.translation import spoken_language
 from anaphora.report.page.answer_notes import unread_note
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
-from anaphora.report.page.explorer import completed_entry, explorer_phrases, explorer_words
+from anaphora.report.page.explorer import completed_entry, compress_map, explorer_phrases, explorer_words
 from anaphora.report.page.glossary import glossary
 from anaphora.report.page.offline import read_asset, script_json, trusted_markup, weight_colours, write_page
 from anaphora.report.page.opening import (
@@ -30,7 +30,6 @@ from anaphora.report.page.opening import (
     run_headline,
     verdict_sentence,
 )
-from anaphora.report.page.packing import compress_map
 from anaphora.report.page.sections import run_sections
 from anaphora.report.wording import kind_names
 

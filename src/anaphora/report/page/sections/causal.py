@@ -6,48 +6,55 @@ from dataclasses import replace
 
 from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence
 from anaphora.analysis.evidence.verdict import NONE_TRAINED
-from anaphora.analysis.results.causal import CausalCell
-from anaphora.analysis.results.scores import Spread
+from anaphora.analysis.results.causal import Knockout
 from anaphora.base.locale.translation import _
 from anaphora.report.figures import causal, measures
-from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_range
-from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
+from anaphora.report.page.elements import (
+    FigureElement,
+    PageElement,
+    PlacedSections,
+    ReportRun,
+    Section,
+    TableElement,
+    figure_with_numbers,
+)
 from anaphora.report.stored import observed_text, stored_sentence
 from anaphora.report.tables import dose_table, freed_table, one_head_table, specificity_table
-from anaphora.report.wording import clauses, control_names, edge_names, label, map_names, scope_names
+from anaphora.report.wording import clauses, control_names, edge_names, kind_groups, label, map_names, scope_names
 
 
 def knockout_section(run: ReportRun) -> Section:
     """Return the section on attention knockout."""
     cells = run.evidence.causal_cells
-    figure = causal.knockout_figure(cells)
-    elements: list[PageElement] = []
-    if figure:
-        summary: list[str] = []
-        rows: list[list[str]] = []
-        for group in kind_groups(cells):
-            for scope in scope_names():
-                summary += _knockout_summary(group.label, group.cell, scope)
-                rows += _knockout_rows(group.label, group.cell, scope)
-        columns = [
-            _("language, cue"),
-            _("where"),
-            _("edge knocked out"),
-            _("items"),
-            _("task accuracy lost, points"),
-            _("weight removed, %"),
-        ]
-        elements = [
-            FigureElement(name="knockout", figure=figure, alt=clauses(summary)),
-            TableElement(
-                title=_("The numbers, with the weight that each knockout removes"),
-                columns=columns,
-                rows=rows,
-                texts=3,
-                folded=True,
-            ),
-        ]
+    summary: list[str] = []
+    rows: list[list[str]] = []
+    for group in kind_groups(cells):
+        for scope, where in scope_names().items():
+            if (knockout := group.cell.knockout.get(scope)) is not None:
+                rows += _knockout_rows(group.label, where, knockout)
+                gold = knockout.edges.get("gold")
+                if scope in ("head", VERDICT_SCOPE) and gold is not None and gold.drop is not None:
+                    summary.append(
+                        _(
+                            "{group}, {scope}: antecedent {points} points, {more} more than the matched edge that "
+                            "hurts most"
+                        ).format(
+                            group=group.label,
+                            scope=where,
+                            points=format_percent(gold.drop),
+                            more=format_percent(knockout.gold_minus_matched.value),
+                        )
+                    )
+    columns = [
+        _("language, cue"),
+        _("where"),
+        _("edge knocked out"),
+        _("items"),
+        _("task accuracy lost, points"),
+        _("weight removed, %"),
+    ]
+    title = _("The numbers, with the weight that each knockout removes")
     return Section(
         name="knockout",
         title=_("Does the answer depend on that edge?"),
@@ -58,34 +65,11 @@ def knockout_section(run: ReportRun) -> Section:
             "to the cue. Points are the losses and lines are 95 % intervals; there is no line where all items with "
             "such an edge come from one template, or where the interval is a single point."
         ),
-        elements=elements,
+        elements=figure_with_numbers("knockout", causal.knockout_figure(cells), summary, columns, rows, 3, title),
     )
 
 
-def _knockout_summary(group: str, cell: CausalCell, scope: str) -> list[str]:
-    """Return a list with the alternative text for one scope of a knockout.
-
-    Empty for scopes other than "head" and the verdict's, or if the loss at the antecedent's edge is unknown.
-    """
-    knockout = cell.knockout.get(scope)
-    gold = knockout.edges.get("gold") if knockout else None
-    if knockout is None or gold is None or gold.drop is None or scope not in ("head", VERDICT_SCOPE):
-        return []
-    return [
-        _("{group}, {scope}: antecedent {points} points, {more} more than the matched edge that hurts most").format(
-            group=group,
-            scope=label(scope_names(), scope),
-            points=format_percent(gold.drop),
-            more=format_percent(knockout.gold_minus_matched.value),
-        )
-    ]
-
-
-def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
-    knockout = cell.knockout.get(scope)
-    if knockout is None:
-        return []
-    where = label(scope_names(), scope)
+def _knockout_rows(group: str, where: str, knockout: Knockout) -> list[list[str]]:
     rows = [
         [
             group,
@@ -105,64 +89,48 @@ def _knockout_rows(group: str, cell: CausalCell, scope: str) -> list[list[str]]:
     return rows
 
 
-def _spread_cells(spread: Spread | None) -> tuple[str, str]:
-    """Return the median and the range of a spread in %, as two table cells; dashes for None."""
-    if spread is None:
-        return NOT_MEASURED, NOT_MEASURED
-    return format_percent(spread.median), format_range(spread.lowest, spread.highest)
-
-
 def ablation_section(run: ReportRun) -> Section:
     """Return the section on head ablation."""
     cells = run.evidence.causal_cells
-    figure = causal.ablation_figure(cells)
-    elements: list[PageElement] = []
     groups = list(kind_groups(cells))
-    if figure:
-        summary = [
-            (
-                _("{group}: {points} points with {count} heads, random heads {random}")
-                if last.random
-                else _("{group}: {points} points with {count} heads")
-            ).format(
-                group=group.label,
-                points=format_percent(last.drop),
-                count=last.k,
-                random=format_percent(last.random.median if last.random else None),
-            )
-            for group in groups
-            for last in group.cell.head_ablation.cumulative[-1:]
-        ]
-        rows = [
-            [
-                group.label,
-                format_count(step.k),
-                ", ".join(f"{layer}.{head}" for layer, head in step.heads),
-                format_percent(step.drop),
-                *_spread_cells(step.random),
-            ]
-            for group in groups
-            for step in group.cell.head_ablation.cumulative
-        ]
-        columns = [
-            _("language, cue"),
-            _("heads ablated"),
-            _("layer.head"),
-            _("lost, points"),
-            _("random, median"),
-            _("random, lowest to highest"),
-        ]
-        elements = [
-            FigureElement(name="ablation", figure=figure, alt=clauses(summary)),
-            TableElement(title=_("The numbers"), columns=columns, rows=rows, folded=True),
-        ]
-    singles = [
+    summary = [
+        (
+            _("{group}: {points} points with {count} heads, random heads {random}")
+            if last.random
+            else _("{group}: {points} points with {count} heads")
+        ).format(
+            group=group.label,
+            points=format_percent(last.drop),
+            count=last.k,
+            random=format_percent(last.random.median if last.random else None),
+        )
+        for group in groups
+        for last in group.cell.head_ablation.cumulative[-1:]
+    ]
+    rows = [
         [
             group.label,
-            f"{step.layer}.{step.head}",
-            label(_ablation_mode_names(), step.mode),
-            format_percent(step.drop, step.interval),
+            format_count(step.k),
+            ", ".join(f"{layer}.{head}" for layer, head in step.heads),
+            format_percent(step.drop),
+            format_percent(step.random.median if step.random else None),
+            format_range(step.random.lowest, step.random.highest) if step.random else NOT_MEASURED,
         ]
+        for group in groups
+        for step in group.cell.head_ablation.cumulative
+    ]
+    columns = [
+        _("language, cue"),
+        _("heads ablated"),
+        _("layer.head"),
+        _("lost, points"),
+        _("random, median"),
+        _("random, lowest to highest"),
+    ]
+    elements = figure_with_numbers("ablation", causal.ablation_figure(cells), summary, columns, rows)
+    modes = {"zero": _("zero"), "mean": _("mean"), "resample": _("resample"), "uniform": _("uniform")}
+    singles = [
+        [group.label, f"{step.layer}.{step.head}", label(modes, step.mode), format_percent(step.drop, step.interval)]
         for group in groups
         for step in group.cell.head_ablation.single
     ]
@@ -185,33 +153,26 @@ def ablation_section(run: ReportRun) -> Section:
 def patching_section(run: ReportRun) -> Section:
     """Return the section on attention-pattern patching."""
     cells = run.evidence.causal_cells
-    figure = causal.patching_figure(cells)
-    elements: list[PageElement] = []
-    if figure:
-        rows = []
-        for group in kind_groups(cells):
-            patching = group.cell.pattern_patching
-            flipped = [
-                format_percent(patched.flipped, patched.interval)
-                for patched in (patching.of_head, patching.of_layer, patching.all_layers)
-            ]
-            left_out = patching.pairs + patching.skipped - patching.pairs_used
-            rows.append([group.label, format_count(patching.pairs_used), format_count(left_out), *flipped])
-        summary = clauses(
-            [
-                _("{group}: {head} % by the chosen head, {layer} % by its layer, {every} % by all").format(
-                    group=group, head=head, layer=layer, every=every
-                )
-                for group, _used, _left_out, head, layer, every in rows
-            ]
-        )
-        patched_heads = (_("the chosen head"), _("its layer"), _("all heads"))
-        flipped_by = [_("flipped by {heads}, %").format(heads=heads) for heads in patched_heads]
-        columns = [_("language, cue"), _("items patched"), _("left out"), *flipped_by]
-        elements = [
-            FigureElement(name="pattern_patching", figure=figure, alt=summary),
-            TableElement(title=_("The numbers"), columns=columns, rows=rows, folded=True),
+    rows = []
+    for group in kind_groups(cells):
+        patching = group.cell.pattern_patching
+        flipped = [
+            format_percent(patched.flipped, patched.interval)
+            for patched in (patching.of_head, patching.of_layer, patching.all_layers)
         ]
+        left_out = patching.pairs + patching.skipped - patching.pairs_used
+        rows.append([group.label, format_count(patching.pairs_used), format_count(left_out), *flipped])
+    summary = [
+        _("{group}: {head} % by the chosen head, {layer} % by its layer, {every} % by all").format(
+            group=group, head=head, layer=layer, every=every
+        )
+        for group, _used, _left_out, head, layer, every in rows
+    ]
+    flipped_by = [
+        _("flipped by {heads}, %").format(heads=heads)
+        for heads in (_("the chosen head"), _("its layer"), _("all heads"))
+    ]
+    columns = [_("language, cue"), _("items patched"), _("left out"), *flipped_by]
     return Section(
         name="pattern-patching",
         title=_("Does the pattern alone carry the decision?"),
@@ -219,29 +180,20 @@ def patching_section(run: ReportRun) -> Section:
             "The pronoun’s weights are replaced by those it has in the other sentence of its minimal pair, where the "
             "other candidate is right; nothing else is touched. The answer should then become that sentence’s."
         ),
-        elements=elements,
+        elements=figure_with_numbers("pattern_patching", causal.patching_figure(cells), summary, columns, rows),
     )
 
 
 def dose_response_section(run: ReportRun) -> Section:
     """Return the section on the correlation between an edge's score and the loss from its knockout."""
     cells = run.evidence.causal_cells
-    figure = causal.dose_response_figure(cells)
-    elements: list[PageElement] = []
-    if figure:
-        rows = [
-            [group.label, label(map_names(), name), format_number(correlation.rho, 2, correlation.interval)]
-            for group in kind_groups(cells)
-            for name, correlation in group.cell.dose_response.items()
-        ]
-        summary = clauses(
-            [_("{group}, {map}: {rho}").format(group=group, map=name, rho=value) for group, name, value in rows]
-        )
-        columns = [_("language, cue"), _("map"), _("Spearman’s rho")]
-        elements = [
-            FigureElement(name="dose_response", figure=figure, alt=summary),
-            TableElement(title=_("The numbers"), columns=columns, rows=rows, texts=2, folded=True),
-        ]
+    rows = [
+        [group.label, label(map_names(), name), format_number(correlation.rho, 2, correlation.interval)]
+        for group in kind_groups(cells)
+        for name, correlation in group.cell.dose_response.items()
+    ]
+    summary = [_("{group}, {map}: {rho}").format(group=group, map=name, rho=value) for group, name, value in rows]
+    columns = [_("language, cue"), _("map"), _("Spearman’s rho")]
     return Section(
         name="dose-response",
         title=_("Is a stronger edge a more important edge?"),
@@ -249,7 +201,7 @@ def dose_response_section(run: ReportRun) -> Section:
             "For every edge that was knocked out: does a larger score go with a larger loss? A map that explains the "
             "model should say yes."
         ),
-        elements=elements,
+        elements=figure_with_numbers("dose_response", causal.dose_response_figure(cells), summary, columns, rows, 2),
     )
 
 
@@ -257,29 +209,30 @@ def controls_section(run: ReportRun) -> Section:
     """Return the section on trained control models, with those not run yet, and on perturbed inputs."""
     evidence = run.evidence
     controls = evidence.controls or {}
+    results = {True: _("as expected"), False: _("not as expected"), None: NOT_MEASURED}
     rows = []
     for name in dict.fromkeys([*NONE_TRAINED, *controls]):
         control, title = controls.get(name), label(control_names(), name)
-        if control is None:
-            rows.append([title, _("not run yet"), "", ""])
-            continue
-        result = {True: _("as expected"), False: _("not as expected"), None: NOT_MEASURED}
         rows.append(
-            [title, result[control.as_expected], stored_sentence(control.expected), observed_text(control.observed)]
-        )
-    elements: list[PageElement] = []
-    figure = measures.controls_figure(evidence)
-    if figure:
-        summary = clauses(
-            [
-                _("{group}: {text}").format(group=name, text=observed or result)
-                for name, result, _expected, observed in rows
+            [title, _("not run yet"), "", ""]
+            if control is None
+            else [
+                *(title, results[control.as_expected]),
+                *(stored_sentence(control.expected), observed_text(control.observed)),
             ]
         )
-        elements.append(FigureElement(name="controls", figure=figure, alt=summary))
+    elements: list[PageElement] = []
+    if figure := measures.controls_figure(evidence):
+        summary = [
+            _("{group}: {text}").format(group=name, text=observed or result)
+            for name, result, _expected, observed in rows
+        ]
+        elements.append(FigureElement(name="controls", figure=figure, alt=clauses(summary)))
     columns = [_("control"), _("result"), _("what should happen"), _("what happened")]
     elements.append(TableElement(title=_("Trained controls"), columns=columns, rows=rows, texts=4))
-    elements += _perturbation_tables(evidence)
+    perturbed = _perturbation_table(evidence)
+    if perturbed.rows:
+        elements.append(perturbed)
     return Section(
         name="controls",
         title=_("What would a model do that cannot use its attention?"),
@@ -291,11 +244,16 @@ def controls_section(run: ReportRun) -> Section:
     )
 
 
-def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
-    """Return a list with one table of the scores on perturbed sentences; empty if none were measured."""
+def _perturbation_table(evidence: Evidence) -> TableElement:
+    names = {
+        "cue_masked": _("the cue’s words"),
+        "context_removed": _("all but pronoun and candidates"),
+        "names_replaced": _("the candidates’ names, for others"),
+        "no_positions": _("positions"),
+    }
     rows = [
         [
-            label(_perturbation_names(), name),
+            label(names, name),
             group.label,
             format_percent(group.cell.task_accuracy),
             format_percent(group.cell.candidate_accuracy, group.cell.interval),
@@ -312,22 +270,7 @@ def _perturbation_tables(evidence: Evidence) -> list[PageElement]:
         _("chance, %"),
     ]
     title = _("The same model on a sample of the items, without what decides")
-    return [TableElement(title=title, columns=columns, rows=rows, texts=2)] if rows else []
-
-
-def _perturbation_names() -> dict[str, str]:
-    """Return the names of perturbations, by key."""
-    return {
-        "cue_masked": _("the cue’s words"),
-        "context_removed": _("all but pronoun and candidates"),
-        "names_replaced": _("the candidates’ names, for others"),
-        "no_positions": _("positions"),
-    }
-
-
-def _ablation_mode_names() -> dict[str, str]:
-    """Return the names of ablation modes, by key."""
-    return {"zero": _("zero"), "mean": _("mean"), "resample": _("resample"), "uniform": _("uniform")}
+    return TableElement(title=title, columns=columns, rows=rows, texts=2)
 
 
 def one_head_section(run: ReportRun) -> Section:

@@ -18,7 +18,7 @@ from anaphora.report.page.elements import (
     ShadedSentence,
     ShadedWord,
 )
-from anaphora.report.page.packing import unpack_map
+from anaphora.report.page.explorer import unpack_map
 from anaphora.report.wording import value_label
 
 _SORTS = {

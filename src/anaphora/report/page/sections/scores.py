@@ -6,21 +6,30 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from anaphora.analysis.evidence.evidence import Evidence, in_group
-from anaphora.analysis.results.scores import AccuracyCell, Cell
+from anaphora.analysis.results.scores import Cell, WorstTemplate
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
-from anaphora.report.groups import all_groups, kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_p_value, format_percent
-from anaphora.report.page.elements import FigureElement, PageElement, PlacedSections, ReportRun, Section, TableElement
+from anaphora.report.page.elements import (
+    FigureElement,
+    PageElement,
+    PlacedSections,
+    ReportRun,
+    Section,
+    TableElement,
+    figure_with_numbers,
+)
 from anaphora.report.tables import level_table
 from anaphora.report.wording import (
+    all_groups,
     baseline_names,
     clauses,
     effect_names,
     factor_names,
     head_name,
+    kind_groups,
     label,
     language_name,
     level_names,
@@ -51,16 +60,36 @@ def scoreboard_section(run: ReportRun) -> Section:
             ]
         )
         elements.append(FigureElement(name="scoreboard", figure=pictures.scores_figure(evidence), alt=summary))
-        scores = [[group.label, *_score_row(group.cell)] for group in groups]
-        further = [[group.label, *_further_row(evidence, group.language, group.kind)] for group in groups]
-        columns = _score_columns()
-        split = len(scores[0]) - 1
         elements += [
-            TableElement(title=title, columns=[_("language, cue"), *of_table], rows=rows, folded=True)
-            for title, of_table, rows in (
-                (_("Main scores, 95 % intervals in brackets"), columns[:split], scores),
-                (_("Further scores"), columns[split:], further),
-            )
+            TableElement(
+                title=_("Main scores, 95 % intervals in brackets"),
+                columns=[
+                    _("language, cue"),
+                    _("items"),
+                    _("task accuracy, %"),
+                    _("candidate accuracy, %"),
+                    _("quads right, %"),
+                    _("most weight of all words, %"),
+                    _("weight on the antecedent, %"),
+                    _("lift: times an even share"),
+                ],
+                rows=[[group.label, *_score_row(group.cell)] for group in groups],
+                folded=True,
+            ),
+            TableElement(
+                title=_("Further scores"),
+                columns=[
+                    _("language, cue"),
+                    _("weight per token, %"),
+                    _("reciprocal rank, 0 to 1"),
+                    _("attention score (MAS), 0 to 1"),
+                    _("kappa, up to 1"),
+                    _("candidate accuracy the other way, %"),
+                    _("p after correction"),
+                ],
+                rows=[[group.label, *_further_row(evidence, group.language, group.kind)] for group in groups],
+                folded=True,
+            ),
         ]
     return Section(
         name="scoreboard",
@@ -72,25 +101,6 @@ def scoreboard_section(run: ReportRun) -> Section:
         ),
         elements=elements,
     )
-
-
-def _score_columns() -> list[str]:
-    """Return the column headings of `_score_row`, followed by those of `_further_row`."""
-    return [
-        _("items"),
-        _("task accuracy, %"),
-        _("candidate accuracy, %"),
-        _("quads right, %"),
-        _("most weight of all words, %"),
-        _("weight on the antecedent, %"),
-        _("lift: times an even share"),
-        _("weight per token, %"),
-        _("reciprocal rank, 0 to 1"),
-        _("attention score (MAS), 0 to 1"),
-        _("kappa, up to 1"),
-        _("candidate accuracy the other way, %"),
-        _("p after correction"),
-    ]
 
 
 def _score_row(cell: Cell) -> list[str]:
@@ -117,32 +127,25 @@ def _further_row(evidence: Evidence, language: str, kind: str) -> list[str]:
 def effects_section(run: ReportRun) -> Section:
     """Return the section on the effects of meaning, position and entity."""
     part = run.evidence.effects
-    figure = measures.effects_figure(part)
-    elements: list[PageElement] = []
-    if figure:
-        names = effect_names()
-        summary = [
-            _("{group}: {text}").format(
-                group=group.label,
-                text=pgettext("list", ", ").join(
-                    f"{name} {format_number(getattr(group.cell, key).value, 2)}" for key, name in names.items()
-                ),
-            )
-            for group in kind_groups(part)
+    names = effect_names()
+    summary = [
+        _("{group}: {text}").format(
+            group=group.label,
+            text=pgettext("list", ", ").join(
+                f"{name} {format_number(getattr(group.cell, key).value, 2)}" for key, name in names.items()
+            ),
+        )
+        for group in kind_groups(part)
+    ]
+    rows = [
+        [
+            group.label,
+            *(format_number(effect.value, 2, effect.interval) for effect in attrgetter(*names)(group.cell)),
+            format_count(group.cell.meaning.quads),
         ]
-        rows = [
-            [
-                group.label,
-                *(format_number(effect.value, 2, effect.interval) for effect in attrgetter(*names)(group.cell)),
-                format_count(group.cell.meaning.quads),
-            ]
-            for group in all_groups(part)
-        ]
-        columns = [_("language, cue"), *names.values(), _("quads")]
-        elements = [
-            FigureElement(name="effects", figure=figure, alt=clauses(summary)),
-            TableElement(title=_("The numbers"), columns=columns, rows=rows, folded=True),
-        ]
+        for group in all_groups(part)
+    ]
+    columns = [_("language, cue"), *names.values(), _("quads")]
     return Section(
         name="effects",
         title=_("Meaning, position or a favourite word?"),
@@ -151,7 +154,7 @@ def effects_section(run: ReportRun) -> Section:
             "(meaning), whoever stands first (position), or always the same candidate (entity). 1 is the most there "
             "can be, 0 is none."
         ),
-        elements=elements,
+        elements=figure_with_numbers("effects", measures.effects_figure(part), summary, columns, rows),
     )
 
 
@@ -185,42 +188,23 @@ def baselines_section(run: ReportRun) -> Section:
 
 def maps_section(run: ReportRun) -> Section:
     """Return the section on the kinds of attention map."""
-    evidence = run.evidence
-    figure = measures.maps_figure(evidence.maps)
-    elements: list[PageElement] = []
-    if figure:
-        rows = []
-        for name, scores in (evidence.maps or {}).items():
-            unit = _("whole model")
-            if scores.head is not None:
-                unit = head_name(scores.head.layer, scores.head.head)
-            rows += [
-                [
-                    label(map_names(), name),
-                    unit,
-                    group.label,
-                    format_percent(group.cell.candidate_accuracy, group.cell.interval),
-                    format_percent(group.cell.antecedent_mass),
-                ]
-                for group in kind_groups(scores.languages)
-            ]
-        summary = clauses(
-            [
-                _("{map}, {group}: candidate accuracy {candidate} %").format(map=name, group=group, candidate=value)
-                for name, _unit, group, value, _mass in rows
-            ]
-        )
-        columns = [
-            _("map"),
-            _("unit"),
-            _("language, cue"),
-            _("candidate accuracy, %"),
-            _("weight on the antecedent, %"),
+    maps = run.evidence.maps or {}
+    rows = [
+        [
+            label(map_names(), name),
+            _("whole model") if scores.head is None else head_name(scores.head.layer, scores.head.head),
+            group.label,
+            format_percent(group.cell.candidate_accuracy, group.cell.interval),
+            format_percent(group.cell.antecedent_mass),
         ]
-        elements = [
-            FigureElement(name="maps", figure=figure, alt=summary),
-            TableElement(title=_("The numbers"), columns=columns, rows=rows, texts=3, folded=True),
-        ]
+        for name, scores in maps.items()
+        for group in kind_groups(scores.languages)
+    ]
+    summary = [
+        _("{map}, {group}: candidate accuracy {candidate} %").format(map=name, group=group, candidate=value)
+        for name, _unit, group, value, _mass in rows
+    ]
+    columns = [_("map"), _("unit"), _("language, cue"), _("candidate accuracy, %"), _("weight on the antecedent, %")]
     return Section(
         name="maps",
         title=_("Do other kinds of map agree?"),
@@ -230,47 +214,40 @@ def maps_section(run: ReportRun) -> Section:
             "weights at the head of the headline. Measured on a sample of the items, so the numbers differ a little "
             "from the headline."
         ),
-        elements=elements,
+        elements=figure_with_numbers("maps", measures.maps_figure(maps), summary, columns, rows, texts=3),
     )
 
 
 def factors_section(run: ReportRun) -> Section:
     """Return the section on accuracy by stratum, factor and template."""
     evidence = run.evidence
+    columns = [
+        _("factor"),
+        _("language"),
+        _("value"),
+        _("items"),
+        _("task accuracy, %"),
+        _("candidate accuracy, %"),
+        _("weight on the antecedent, %"),
+        _("chance, %"),
+    ]
     elements: list[PageElement] = []
     for name, figure, rows in (
         ("strata", measures.strata_figure(evidence.strata), list(_stratum_rows(evidence))),
         ("factors", measures.factors_figure(evidence.factors), list(_factor_rows(evidence))),
     ):
-        if figure:
-            summary = clauses(
-                [
-                    _("{factor}, {spoken}, {value}: candidate accuracy {candidate} %").format(
-                        factor=factor, spoken=spoken, value=value, candidate=candidate
-                    )
-                    for factor, spoken, value, _items, _task, candidate, *_others in rows
-                ]
+        summary = [
+            _("{factor}, {spoken}, {value}: candidate accuracy {candidate} %").format(
+                factor=factor, spoken=spoken, value=value, candidate=candidate
             )
-            columns = [
-                _("factor"),
-                _("language"),
-                _("value"),
-                _("items"),
-                _("task accuracy, %"),
-                _("candidate accuracy, %"),
-                _("weight on the antecedent, %"),
-                _("chance, %"),
-            ]
-            elements += [
-                FigureElement(name=name, figure=figure, alt=summary),
-                TableElement(title=_("The numbers"), columns=columns, rows=rows, texts=3, folded=True),
-            ]
+            for factor, spoken, value, _items, _task, candidate, *_others in rows
+        ]
+        elements += figure_with_numbers(name, figure, summary, columns, rows, texts=3)
     worst = [row for language in evidence.languages for row in _worst_templates(evidence, language)]
     if worst:
         columns = [_("template"), _("language"), _("items"), _("task accuracy, %"), _("candidate accuracy, %")]
-        elements.append(
-            TableElement(title=_("The templates where the head does worst"), columns=columns, rows=worst, texts=2)
-        )
+        title = _("The templates where the head does worst")
+        elements.append(TableElement(title=title, columns=columns, rows=worst, texts=2))
     return Section(
         name="strata",
         title=_("Where does it work, and where not?"),
@@ -309,26 +286,26 @@ def _accuracies(cell: Cell | FactorValue, ends: Interval | None) -> list[str]:
 
 
 def _worst_templates(evidence: Evidence, language: str) -> list[list[str]]:
+    """Return a row for each of the templates with the lowest candidate accuracy, the lowest first."""
     cells = (evidence.factors or {}).get("template", {}).get(language, ())
-    known = [cell for cell in cells if cell.candidate_accuracy is not None]
-    known.sort(key=attrgetter("candidate_accuracy"))
-    rows = [_template_row(cell.value, language, cell.items, cell) for cell in known[:_WORST_TEMPLATES]]
-    alone = evidence.languages[language].worst_template
-    if rows or alone is None:
-        return rows
-    accuracies = AccuracyCell(
-        task_accuracy=alone.task_accuracy, candidate_accuracy=alone.candidate_accuracy, interval=None, chance=None
+    known = sorted(
+        (cell for cell in cells if cell.candidate_accuracy is not None), key=attrgetter("candidate_accuracy")
     )
-    return [_template_row(alone.template, language, alone.items, accuracies)]
-
-
-def _template_row(template: str, language: str, items: int, cell: AccuracyCell) -> list[str]:
+    templates: list[tuple[str, FactorValue | WorstTemplate, Interval | None]] = [
+        (cell.value, cell, cell.interval) for cell in known[:_WORST_TEMPLATES]
+    ]
+    alone = evidence.languages[language].worst_template
+    if not templates and alone is not None:
+        templates.append((alone.template, alone, None))
     return [
-        template,
-        language_name(language),
-        format_count(items),
-        format_percent(cell.task_accuracy),
-        format_percent(cell.candidate_accuracy, cell.interval),
+        [
+            template,
+            language_name(language),
+            format_count(cell.items),
+            format_percent(cell.task_accuracy),
+            format_percent(cell.candidate_accuracy, interval),
+        ]
+        for template, cell, interval in templates
     ]
 
 

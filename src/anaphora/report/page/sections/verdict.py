@@ -9,7 +9,6 @@ from anaphora.analysis.evidence.verdict import UNITS
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Cell, Groups
 from anaphora.base.locale.translation import _
-from anaphora.report.groups import kind_groups
 from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent, format_points
 from anaphora.report.page.elements import (
     GroupVerdict,
@@ -22,7 +21,7 @@ from anaphora.report.page.elements import (
     VerdictElement,
 )
 from anaphora.report.stored import stored_sentence
-from anaphora.report.wording import label, map_names, measure_names, split_names
+from anaphora.report.wording import kind_groups, label, map_names, measure_names, split_names
 
 _SIGNS = {"supported": "yes", "not supported": "no", "not yet controlled": "open"}
 
