@@ -172,7 +172,7 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
     if not train and not RunFiles(directory).weights.exists():
         return
     failure = directory / FAILURE_FILE
-    failure.unlink(missing_ok=True)  # of the last attempt
+    failure.unlink(missing_ok=True)  # left by the last attempt
     try:
         if query.of_runs:
             run = load_or_train(config, "choose another output= or name=", report=lambda _: None)

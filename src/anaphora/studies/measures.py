@@ -269,7 +269,7 @@ def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
 def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -> SplitEvaluation:
     examples = splits[split]
     if not run.model.encoder.has_maps:
-        examples = [example for example in examples if reason_to_drop(example) is None]  # as where heads are scored
+        examples = [example for example in examples if reason_to_drop(example) is None]  # as in the scores of heads
         data = EncodedSplit(examples, run.tokenizer)
         correct = task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
         return SplitEvaluation(examples, correct, None)

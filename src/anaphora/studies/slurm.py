@@ -131,7 +131,7 @@ class Cluster:
         say(notice.format(fresh=len(fresh), earlier=len(by_run)))
         if fresh:
             for job in fresh if self.plan.train else []:
-                (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # of the last attempt
+                (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # left by the last attempt
             calls = [self._call(job, self.plan.train) for job in fresh]
             for job, call, queued in zip(fresh, calls, self.submit(calls), strict=True):
                 by_run[_name(job)] = queued

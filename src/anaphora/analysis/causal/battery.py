@@ -39,7 +39,7 @@ Bools = NDArray[np.bool_]
 Progress = Callable[[str], None]
 
 RANDOM_SETS = 5
-"""Number of random sets of heads that each set of best heads is compared with."""
+"""Number of random sets of heads with which each set of best heads is compared."""
 EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
 """Up to 64 heads, each head is ablated alone and sets of the best heads grow by one. In larger models only the best 16
 are ablated alone, and the sets double in size, because each ablation is a pass over all items."""

@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -72,7 +72,7 @@ def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
 
 def uniform_weights(heads: Iterable[Head]) -> Intervention:
     """Make heads attend uniformly to all allowed tokens; position biases are ignored."""
-    return _edits_by_layer(lambda numbers, _: _UniformWeights(numbers), dict.fromkeys(heads))
+    return _edits_by_layer(_UniformWeights, dict.fromkeys(heads))
 
 
 def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
@@ -153,18 +153,16 @@ def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Ten
 
 
 class _HeadEdit(Edit):
-    def __init__(self, heads: Sequence[int]) -> None:
-        self.heads = tuple(heads)
+    """Edit of some heads, with a value for each head: its output, edges or rows."""
+
+    def __init__(self, heads: Sequence[int], values: Sequence[Any]) -> None:
+        self.heads, self.values = tuple(heads), values
 
 
 class _OutputReplacement(_HeadEdit):
-    def __init__(self, heads: Sequence[int], outputs: Sequence[Tensor]) -> None:
-        super().__init__(heads)
-        self.outputs = outputs
-
     def mixed(self, mixed: Tensor) -> Tensor:
         changed = mixed.clone()
-        for head, output in zip(self.heads, self.outputs, strict=True):
+        for head, output in zip(self.heads, self.values, strict=True):
             changed[:, head] = output
         return changed
 
@@ -179,7 +177,7 @@ class _UniformWeights(_HeadEdit):
 
 class _EdgeEdit(_HeadEdit):
     def __init__(self, heads: Sequence[int], edges: Sequence[FlatEdges]) -> None:
-        super().__init__(heads)
+        super().__init__(heads, edges)
         self.head = torch.cat([torch.full_like(query, head) for head, (query, _) in zip(heads, edges, strict=True)])
         self.query = torch.cat([query for query, _ in edges])
         self.key = torch.cat([key for _, key in edges])
@@ -210,13 +208,9 @@ class _EdgeValueZeroing(_EdgeEdit):
 
 
 class _RowPatch(_HeadEdit):
-    def __init__(self, heads: Sequence[int], rows: Sequence[tuple[Tensor, Tensor]]) -> None:
-        super().__init__(heads)
-        self.rows = rows
-
     def weights(self, weights: Tensor) -> Tensor:
         changed = weights.clone()
-        for head, (queries, rows) in zip(self.heads, self.rows, strict=True):
+        for head, (queries, rows) in zip(self.heads, self.values, strict=True):
             row, token = _row_and_token(queries, weights)
             changed[row, head, token] = rows.to(weights.dtype)
         return changed

@@ -26,7 +26,7 @@ KEYS = ("distractors", "cue", "pronoun", "special", "other_words")
 """Parts of the sentence that receive the weight freed by a knockout."""
 
 Row = NDArray[np.float32]
-"""The attention rows of the pronoun's tokens in one head: (Q, T)."""
+"""Attention rows of the pronoun's tokens in one head: (Q, T)."""
 
 
 class Dose(NamedTuple):

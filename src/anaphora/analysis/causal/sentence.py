@@ -20,7 +20,7 @@ are never keys.
 matched_query: in each head, the strongest edge of another word of the sentence.
 matched_heads: the pronoun's strongest edge to words other than the candidates and the cue, in the heads outside the
 scope where this edge is strongest. As many heads are taken as the scope has.
-matched_distance: in the heads of the scope, the pronoun's edge to such words as far from it as the antecedent.
+matched_distance: in the heads of the scope, the pronoun's edge to such words at the antecedent's distance from it.
 """
 
 

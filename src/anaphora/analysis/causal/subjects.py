@@ -47,7 +47,7 @@ class Edges(NamedTuple):
 
 
 Scores = NDArray[np.float64]
-"""Scores of each item's candidates, then of "none of them": (N, M + 1); -inf for options that are not offered."""
+"""Scores of each item's candidates, then of "none of them": (N, M + 1); -inf for answers that an item does not have."""
 
 
 class Subject(Protocol):
@@ -93,13 +93,13 @@ class Subject(Protocol):
 
 
 ABLATION_MODES = ("zero", "mean", "resample", "uniform")
-"""What replaces the output of an ablated head.
+"""Replacements of an ablated head's output.
 
 zero: zeros.
-mean: its mean output over all tokens of all items.
-resample: its output at the same position of another sentence, the minimal pair's if that has the same length, otherwise
-the next item's of the language. Beyond the end of a shorter sentence, its last output is repeated.
-uniform: the mean of the values that it may attend to.
+mean: the head's mean output over all tokens of all items.
+resample: the head's output at the same position of a partner: the minimal pair's next sentence if it has the same
+length, otherwise the next item of the language. Beyond the end of a shorter partner, its last output is repeated.
+uniform: the mean of all values to which the head may attend.
 """
 
 

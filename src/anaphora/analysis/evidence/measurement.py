@@ -72,7 +72,7 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
         UserError: the stored controls are damaged, the data cannot be read, or no main item can be scored.
     """
     folder = folder or run.directory
-    stored_controls = controls.read(run.directory, settings.split)  # before the work, for they may be damaged
+    stored_controls = controls.read(run.directory, settings.split)  # before the work, because they may be damaged
     splits = evaluation_splits(run, settings.split)
     provenance = _provenance(settings, run, splits)
     trained_controls = controls.current(run.directory, settings.split, stored_controls, provenance.measured_on)

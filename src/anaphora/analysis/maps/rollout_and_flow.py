@@ -83,7 +83,7 @@ def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
     if len(capacities) == 1:
         return last
     if len(capacities) == 2:
-        through: NDArray[np.int64] = np.minimum(last[:, None], first).sum(axis=0)  # a path by each middle state
+        through: NDArray[np.int64] = np.minimum(last[:, None], first).sum(axis=0)  # one path through each middle state
         return through
     tokens = len(last)
     at_once = max(1, _EDGES_AT_ONCE // ((len(capacities) - 2) * tokens**2))

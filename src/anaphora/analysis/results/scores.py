@@ -19,7 +19,7 @@ ALL = "all"
 """Name of the cell with a language's items of every kind."""
 
 Groups = dict[str, dict[str, T]]
-"""A cell for each language and kind of cue: {language: {"all", "set" or "role": cell}}."""
+"""Cells by language and kind of cue: {language: {"all", "set" or "role": cell}}."""
 
 
 UNTRAINED = ("random_init", "random_init_95")

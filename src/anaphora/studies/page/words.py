@@ -18,6 +18,7 @@ from anaphora.report.wording import (
     language_name,
     language_names,
     level_names,
+    measure_names,
     mention_type_names,
 )
 from anaphora.studies.plan import ALIGNMENT_MEASURES, BASE_CELL, is_share
@@ -230,8 +231,7 @@ def _study_group_names() -> dict[str, str]:
 
 def _study_measure_names() -> dict[str, str]:
     """Return the display name of each column of study.csv."""
-    return {
-        "antecedent_mass": _("weight on the antecedent"),
+    return measure_names() | {
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
         "other_edges_points": _("all its others value-zeroed, points lost"),
         "patch_flips": _("row patched, flipped"),
@@ -241,11 +241,7 @@ def _study_measure_names() -> dict[str, str]:
         "without_layer_accuracy": _("task accuracy without the pronoun’s edges to candidates, layer {layer}"),
         "without_relay_accuracy": _("task accuracy without other words’ edges to candidates"),
         "layer_candidate_accuracy": _("candidate accuracy, best head of layer {layer}"),
-        "task_accuracy": _("task accuracy"),
-        "candidate_accuracy": _("candidate accuracy"),
-        "quad_accuracy": _("quad accuracy"),
         "octad_accuracy": _("octad accuracy"),
-        "chance": _("chance"),
         "antecedent_heads": _("antecedent heads"),
         "predicate_heads": _("predicate heads"),
         "neighbour_heads": _("neighbour heads"),

@@ -25,7 +25,7 @@ _MAX_RANKER_ITEMS = 20_000  # maximum number of training items of a linear ranke
 _MAX_FEW_CANDIDATES = 10  # maximum number of candidates per training item for an order classifier
 _MIN_ITEMS_FOR_WORD_CUTOFF = 100  # training items from which a word must occur in two items to count
 _MAX_ORDER_ITEMS = 5_000  # maximum number of training items of an order classifier, fitted for each penalty and fold
-_INNER_FOLDS = 4  # folds by group that choose its penalty
+_INNER_FOLDS = 4  # folds, by group, on which the penalty is chosen
 _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 

@@ -61,7 +61,7 @@ class OrderItems:
 
 
 Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
-"""A delayed call of joblib: function, arguments and keyword arguments."""
+"""Delayed call of joblib: function, arguments and keyword arguments."""
 
 
 def fit_order_models(
