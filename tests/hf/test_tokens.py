@@ -157,6 +157,48 @@ def test_a_token_that_is_given_the_place_of_a_dropped_character_is_an_error(mark
         reader.read("An红a, a")
 
 
+def without_some_bytes(kind: str) -> Any:
+    """A tokenizer that spells characters as bytes, but has learned only the bytes of one English sentence."""
+    backend = Tokenizer(models.BPE(byte_fallback=kind == "fallback"))
+    if kind == "normalizer":
+        backend.normalizer = normalizers.ByteLevel()
+    elif kind == "pre-tokenizer":
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    else:
+        backend.normalizer = normalizers.Replace(" ", "▁")
+    backend.train_from_iterator(["Anna, she was weak."], trainers.BpeTrainer(vocab_size=99, show_progress=False))
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, mask_token="<mask>")
+
+
+@pytest.mark.parametrize("kind", ["pre-tokenizer", "normalizer", "fallback"])
+def test_bytes_that_a_vocabulary_lacks_are_dropped_too(kind: str) -> None:
+    reader = TextReader(without_some_bytes(kind))
+    assert reader.read("Anna, [MASK] was weak. ").unread == ()
+    with pytest.raises(UserError, match="drops a character that it does not know and gives the token"):
+        reader.read("An红na, she was weak.")
+
+
+@pytest.mark.parametrize("reads", ["words with places on a page", "known words alone"])
+def test_a_text_that_a_tokenizer_cannot_read_ends_in_one_line(reads: str) -> None:
+    backend = Tokenizer(models.WordLevel({"Anna": 0, "she": 1}))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    own = transformers.PreTrainedTokenizerFast(tokenizer_object=backend)
+    if reads == "words with places on a page":
+        own = transformers.LayoutLMv3Tokenizer()
+    with pytest.raises(
+        UserError, match=rf"text \('Anna saw'\): the tokenizer \({type(own).__name__}\) cannot read it: "
+    ):
+        TextReader(own).read("Anna saw")
+
+
+def test_the_token_for_unknown_characters_is_the_one_that_the_model_writes() -> None:
+    """Some tokenizers state another token than their unigram model uses."""
+    backend = Tokenizer(models.Unigram([("<unk>", 0.0), ("</s>", 0.0), ("A", -1.0), ("▁", -1.0)], unk_id=1))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    own = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
+    assert TextReader(own).read("A 红 A").unread == ((2, 3),)
+
+
 def test_scores_name_the_mentions_that_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "items.jsonl"
     people = [("小红", "小明"), ("小明", "小红"), ("小红", "小了")] * 10

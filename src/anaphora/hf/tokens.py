@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, one_line
 from anaphora.base.locale.translation import N_
 from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
-from anaphora.data.tokens.pieces import BlankPieces, PieceCheck, unread_stretches
+from anaphora.data.tokens.pieces import BlankPieces, PieceCheck, unknown_ids, unread_stretches
 from anaphora.data.tokens.tokenizer import BETWEEN_TEXTS, TokenizedText
 from anaphora.data.tokens.words import word_numbers
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import BatchEncoding, PreTrainedTokenizerBase
 
 _MASK = SPECIAL_TOKENS[MASK]
 """Spelling of the mask in texts for any model; RoBERTa's own is <mask>."""
@@ -30,8 +30,7 @@ class TextReader:
         self.tokenizer = tokenizer
         backend = tokenizer.backend_tokenizer
         self._blanks, self._check_pieces = BlankPieces(backend), PieceCheck(backend)
-        written = getattr(backend.model, "unk_token", None)
-        self._unknown = {tokenizer.unk_token_id, None if written is None else backend.token_to_id(written)} - {None}
+        self._unknown = {tokenizer.unk_token_id, *unknown_ids(backend)} - {None}
 
     def read(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
@@ -44,25 +43,22 @@ class TextReader:
             second: the second text of a pair; spans then refer to both texts joined by `BETWEEN_TEXTS`.
 
         Raises:
-            UserError: a text is empty, a token has the offsets of other characters, or the tokenizer puts no token
-                between the texts of a pair.
+            UserError: the tokenizer cannot read a text, a text is empty, a token has the offsets of other characters,
+                or the tokenizer puts no token between the texts of a pair.
         """
         mask = self.tokenizer.mask_token or _MASK
         texts = [text] if second is None else [text, second]
-        encoding = self.tokenizer(
-            *(one.replace(_MASK, mask) for one in texts), return_offsets_mapping=True, truncation=False, verbose=False
-        )
+        encoding = self._encoded([one.replace(_MASK, mask) for one in texts])
         ids, names = encoding["input_ids"], encoding.tokens()
         owners = [0] * len(ids) if second is None else encoding.sequence_ids()
         text, starts = BETWEEN_TEXTS.join(texts), (0, len(text) + len(BETWEEN_TEXTS))
         places = [_places_before_replacing(one, mask) for one in texts]
-        spans = [
-            (0, 0)
-            if owner is None
-            else self._visible_part(text, name, *(starts[owner] + places[owner][place] for place in span))
-            for name, owner, span in zip(names, owners, encoding["offset_mapping"], strict=True)
+        written = [
+            (0, 0) if owner is None else (starts[owner] + places[owner][start], starts[owner] + places[owner][end])
+            for owner, (start, end) in zip(owners, encoding["offset_mapping"], strict=True)
         ]
-        self._check_pieces(text, names, spans)
+        self._check_pieces(text, names, written)
+        spans = [self._visible_part(text, name, *span) for name, span in zip(names, written, strict=True)]
         filled = {owner for owner, (start, end) in zip(owners, spans, strict=True) if start < end}
         if 0 not in filled:
             raise UserError(N_("text: it is empty"))
@@ -72,6 +68,25 @@ class TextReader:
         unread = unread_stretches(text, ids, spans, self._unknown)
         types = () if second is None else tuple(encoding.get("token_type_ids", ()))
         return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread, types)
+
+    def _encoded(self, texts: Sequence[str]) -> BatchEncoding:
+        """Call the tokenizer with a text or a pair of texts.
+
+        Raises:
+            UserError: it takes words with places on a page instead of a text, or lacks a token that the text needs.
+        """
+        try:
+            encoding: BatchEncoding = self.tokenizer(
+                *texts, return_offsets_mapping=True, truncation=False, verbose=False
+            )
+        except Exception as error:  # the tokenizers library raises bare Exception
+            raise UserError(
+                N_("text ({beginning!r}): the tokenizer ({tokenizer}) cannot read it: {error}"),
+                beginning=texts[0][:40],
+                tokenizer=type(self.tokenizer).__name__,
+                error=one_line(error),
+            ) from None
+        return encoding
 
     def _check_pair(self, second: str, owners: Sequence[int | None], has_second: bool) -> None:
         """Check that the second text of a pair has tokens and is separated from the first.

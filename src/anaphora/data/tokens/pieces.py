@@ -6,13 +6,17 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tokenizers import Tokenizer, decoders, models
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from anaphora.base.errors import UserError
 from anaphora.data.example import Span
 
 _BLANK_MARK = "\u2581"
 """SentencePiece's symbol for a blank."""
+_BLANK_BYTE = "Ġ"
+"""Symbol of byte-level tokenizers for a blank."""
+_NONCHARACTER = "\U0010ffff"
+"""A code point that is no character, and therefore in no vocabulary."""
 
 
 class BlankPieces:
@@ -42,8 +46,8 @@ class BlankPieces:
 class PieceCheck:
     """Check that tokens match the characters at their offsets, for tokenizers that report wrong offsets.
 
-    A BPE vocabulary with neither an unknown token nor byte fallback drops unknown characters. The `tokenizers` library
-    then reports wrong offsets for the following tokens of the same word.
+    A BPE vocabulary without an unknown token drops the characters and bytes that it does not know. The `tokenizers`
+    library then reports wrong offsets for the other tokens of the same word.
 
     Args:
         backend: the tokenizer.
@@ -51,25 +55,20 @@ class PieceCheck:
 
     def __init__(self, backend: Tokenizer) -> None:
         model: Any = backend.model
-        has_bytes = "ByteLevel" in f"{backend.pre_tokenizer!r} {backend.normalizer!r}"
-        self._normalizer: Any = backend.normalizer
-        self._model: Any = None
-        if isinstance(model, models.BPE) and model.unk_token is None and not (model.byte_fallback or has_bytes):
-            self._model = model
+        self._backend: Any = backend
+        self._drops = isinstance(model, models.BPE) and model.unk_token is None and not _knows_every_byte(backend)
+        self._added = {added.content for added in backend.get_added_tokens_decoder().values()}
 
     def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
-        """Check the T tokens of a text against their T spans.
+        """Check the T tokens of a text against their T spans, which may include blanks.
 
         Raises:
             UserError: a token differs from the characters in its span.
         """
-        if self._model is None:
+        if not self._drops:
             return
         for token, (start, end) in zip(tokens, spans, strict=True):
-            written = text[start:end]
-            if self._normalizer is not None:
-                written = self._normalizer.normalize_str(written)
-            if start < end and self._letters(token) not in written:
+            if start < end and token not in self._added and self._letters(token) not in self._spelling(text[start:end]):
                 raise UserError(
                     f"text ({text[:40]!r}): the tokenizer drops a character that it does not know and gives the token "
                     f"{token!r} the place of {text[start:end]!r}; its vocabulary needs a token for unknown characters"
@@ -77,8 +76,39 @@ class PieceCheck:
 
     def _letters(self, token: str) -> str:
         """Return the characters of a token without affixes that mark its position in a word."""
-        prefix, suffix = self._model.continuing_subword_prefix or "", self._model.end_of_word_suffix or ""
-        return token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK)
+        model = self._backend.model
+        prefix, suffix = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
+        return str(token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK + _BLANK_BYTE))
+
+    def _spelling(self, characters: str) -> str:
+        """Return characters as the vocabulary spells them, for instance with one letter for each byte."""
+        backend = self._backend
+        if backend.normalizer is not None:
+            characters = backend.normalizer.normalize_str(characters)
+        if backend.pre_tokenizer is not None:
+            characters = "".join(part for part, _ in backend.pre_tokenizer.pre_tokenize_str(characters))
+        return characters
+
+
+def unknown_ids(backend: Tokenizer) -> frozenset[int]:
+    """Return the id of the token that a tokenizer uses for unknown characters; an empty set if it has none."""
+    try:
+        tokens = backend.model.tokenize(_NONCHARACTER)
+    except Exception:  # the backend raises bare Exception if its unknown token is missing
+        return frozenset()
+    return frozenset(token.id for token in tokens) if len(tokens) == 1 else frozenset()
+
+
+def _knows_every_byte(backend: Tokenizer) -> bool:
+    """Return whether the vocabulary has all bytes of UTF-8 in the form in which the tokenizer looks for them."""
+    model: Any = backend.model
+    if model.byte_fallback:
+        every = [f"<0x{number:02X}>" for number in range(256)]
+    elif "ByteLevel" in f"{backend.pre_tokenizer!r} {backend.normalizer!r}":
+        every = pre_tokenizers.ByteLevel.alphabet()
+    else:
+        return False
+    return all(backend.token_to_id(byte) is not None for byte in every)
 
 
 def unread_stretches(
