@@ -1,1 +1,4 @@
-"""Experiments: a folder each, with its code, settings, tests and result. They import the package, never the reverse."""
+"""Experiments, each in a folder with its code, settings, tests and results.
+
+Experiments import the package, and the package imports no experiment.
+"""

@@ -1,4 +1,4 @@
-"""Attention maps against ablation importance, Abnar and Zuidema 2020, table 1: python -m experiments.abnar_zuidema."""
+"""Compare attention maps with blank-out (Abnar and Zuidema 2020, table 1): python -m experiments.abnar_zuidema."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from experiments.abnar_zuidema.settings import Replication
 
 
 def work(settings: Replication) -> None:
-    """Train, measure and print; torch is imported only now."""
+    """Train and measure the models, and print the results; torch is imported only here."""
     from experiments.abnar_zuidema.replicate import replicate
 
     replicate(settings)

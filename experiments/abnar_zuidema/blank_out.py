@@ -1,6 +1,6 @@
-"""Which words a prediction rests on, by blanking them out one by one, and which the maps of [CLS] weigh most.
+"""Importance of each token by blank-out, and attention of [CLS] to each token by raw weights, rollout and flow.
 
-N items, L layers, T tokens of one item: [CLS] and its words.
+Axes are N (items), L (layers) and T (tokens of one item: [CLS] and its words).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Floats = NDArray[np.float64]
 
 MAPS = ("raw", "rollout", "flow")
 TOKEN_SETS = {"all": 0, "words": 1}
-"""Which tokens are ranked, and the first of them: [CLS] too, or the words alone.
+"""Index of the first ranked token for each token set: with [CLS], or the words only.
 
-The paper counts [CLS]: its raw weights and its rollout differ at layer 1 (0.69 and 0.32), where the residual branch
-adds to the column of [CLS] alone.
+The paper includes [CLS]: its correlations of raw weights and rollout differ at layer 1 (0.69 and 0.32), where the
+residual connection changes only the weight of [CLS].
 """
 _BATCHING = Batching(kind="buckets", row_tokens=1)
 
 
 def correct_probability(model: PronounModel, data: EncodedTexts) -> Floats:
-    """The probability of the right number for each sentence: (N,).
+    """Return the probability of the correct number for each sentence: (N,).
 
     In double precision: a confident model's probabilities differ in the eighth place, and ties would spoil the ranks.
     """
@@ -49,9 +49,10 @@ def correct_probability(model: PronounModel, data: EncodedTexts) -> Floats:
 
 
 def blank_out_importance(model: PronounModel, data: EncodedTexts) -> list[Floats]:
-    """How far the probability of the right number moves when a token becomes [MASK]: Abnar and Zuidema 2020, section 2.
+    """Return the absolute change in the probability of the correct number when a token is replaced by [MASK].
 
-    Up or down alike, as in the authors' code. [CLS] is blanked as well.
+    The measure is that of Abnar and Zuidema 2020, section 2, with absolute values as in the authors' code. [CLS] is
+    replaced too.
 
     Returns:
         N arrays of (T,).
@@ -71,12 +72,12 @@ def blank_out_importance(model: PronounModel, data: EncodedTexts) -> list[Floats
 
 
 def token_ids(data: EncodedTexts) -> list[list[int]]:
-    """The token ids of every sentence, [CLS] first."""
+    """Return the token ids of each sentence, with [CLS] first."""
     return [data.ids.take(np.array([item]))[0].tolist() for item in range(len(data))]
 
 
 def cls_attention_maps(model: PronounModel, ids: Sequence[int]) -> dict[str, Floats]:
-    """The weights of the tokens of one sentence in the row of [CLS], after each layer: (L, T) for each of `MAPS`.
+    """Return the weights in the row of [CLS] of one sentence after each layer: (L, T) for each map in `MAPS`.
 
     Heads are averaged, Abnar and Zuidema 2020, section 3.
     """
@@ -90,7 +91,7 @@ def cls_attention_maps(model: PronounModel, ids: Sequence[int]) -> dict[str, Flo
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> Floats:
-    """Spearman's rank correlation along the last axis, ties at their mean rank; 0 where either side is all alike."""
+    """Return Spearman's rank correlation along the last axis, with mean ranks for ties; 0 if one input is constant."""
     ranks = [rankdata(np.asarray(values, dtype=np.float64), axis=-1) for values in (first, second)]
     left, right = (rank - rank.mean(axis=-1, keepdims=True) for rank in ranks)
     scale = np.sqrt((left**2).sum(axis=-1) * (right**2).sum(axis=-1))
@@ -102,16 +103,16 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Floats:
 def rank_correlations(
     model: PronounModel, data: EncodedTexts, importance: Sequence[Floats], after_item: Callable[[], object]
 ) -> dict[tuple[str, str], Floats]:
-    """How each map ranks the tokens against blank-out, for every item and layer.
+    """Return the rank correlation of each map with blank-out importance, for every item and layer.
 
     Args:
         model: the model.
-        data: its items.
-        importance: their `blank_out_importance`.
-        after_item: is called when an item is done.
+        data: the items.
+        importance: results of `blank_out_importance` for the items.
+        after_item: callback after each item.
 
     Returns:
-        (N, L) for each of `TOKEN_SETS` and each of `MAPS`.
+        (N, L) for each pair of a token set in `TOKEN_SETS` and a map in `MAPS`.
     """
     rows: dict[tuple[str, str], list[Floats]] = {(tokens, name): [] for tokens in TOKEN_SETS for name in MAPS}
     for ids, of_tokens in zip(token_ids(data), importance, strict=True):

@@ -1,4 +1,4 @@
-"""The figure of the replication: how well each map ranks tokens as ablation does, layer by layer."""
+"""Figure of the replication: correlation of each map with blank-out importance, by layer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anaphora.report.figures.style import figure_style
 
 @dataclass(frozen=True)
 class CorrelationPoint:
-    """A mean correlation and the interval of that mean, where there is one."""
+    """Mean correlation with its confidence interval, if there is one."""
 
     mean: float
     low: float | None = None
@@ -34,13 +34,13 @@ _MAP_STYLES: dict[str, dict[str, Any]] = {
 
 @figure_style()
 def layer_correlation_figure(panels: Mapping[str, Mapping[str, Sequence[CorrelationPoint]]]) -> Figure:
-    """Small axes side by side on one scale; a line with intervals for each map, named at its end.
+    """Draw small axes side by side on one scale, with a line and intervals for each map.
 
     Args:
-        panels: title -> map ("raw", "rollout", "flow") -> a point for each layer, the first layer first.
+        panels: for each title, the points of each map ("raw", "rollout", "flow"), one for each layer from the first on.
 
     Raises:
-        UserError: no panel, or a map without a point.
+        UserError: there is no panel, or a map has no point.
     """
     if not panels or any(not points for lines in panels.values() for points in lines.values()):
         raise UserError("the figure needs at least one panel, and a layer for each of its maps")

@@ -1,8 +1,8 @@
-"""English sentences up to their verb, whose number is to be predicted: "the keys to the cabinet" needs a plural.
+"""English sentence beginnings whose next word, the verb, has a number to predict: "the keys to the cabinet" is plural.
 
-The task of Linzen et al. 2016, section 2, with generated sentences instead of Wikipedia's. Between subject and
-verb stand prepositional phrases and relative clauses; every noun's number is drawn by itself, so that the nearest noun,
-the first noun and the majority of nouns are all poor guides.
+The task is that of Linzen et al. 2016, section 2, with generated sentences in place of Wikipedia's. Between subject and
+verb are prepositional phrases and relative clauses. The number of each noun is drawn independently, so that the nearest
+noun, the first noun and the majority of nouns do not predict the verb's number.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 SHORTEST, LONGEST = 4, 24
-"""Words of a sentence; a rank correlation over fewer than four says nothing."""
+"""Range of the number of words; a rank correlation over fewer than four words is meaningless."""
 
 
 def _words(listed: str) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ _REGULAR = _words(
 )
 _IRREGULAR = {"man": "men", "woman": "women", "child": "children", "mouse": "mice", "foot": "feet"}
 NOUNS: tuple[tuple[str, str], ...] = (*((noun, f"{noun}s") for noun in _REGULAR), *_IRREGULAR.items())
-"""Singular and plural."""
+"""Nouns in singular and plural."""
 VERBS = (
     ("likes", "like", "liked"),
     ("sees", "see", "saw"),
@@ -39,7 +39,7 @@ VERBS = (
     ("hates", "hate", "hated"),
     ("remembers", "remember", "remembered"),
 )
-"""Singular, plural and past, which agrees with anything."""
+"""Verbs in singular, plural and past tense; the past agrees with both numbers."""
 ADJECTIVES = _words("grey young small large quiet famous strange happy heavy new red broken clever tired local")
 PREPOSITIONS = _words("to near behind beside with above under from for by")
 ADVERBS = _words("often still never always probably usually rarely certainly")
@@ -56,21 +56,21 @@ VOCABULARY: tuple[str, ...] = tuple(
         for word in entry.split()
     )
 )  # fmt: skip
-"""Every word that a sentence may hold."""
+"""All words of the sentences."""
 MARKED_DETERMINER_SHARE = 0.15
-"""How often a determiner shows the number too."""
+"""Share of determiners that mark the number."""
 
 
 @dataclass(frozen=True)
 class NumberItem:
-    """A sentence up to its verb.
+    """Sentence up to its verb.
 
     Attributes:
-        text: its words, lower case, separated by blanks.
-        plural: the verb's number.
-        subject: the index of the subject's noun among the words.
-        attractors: nouns of the other number between subject and verb (Linzen et al. 2016, section 4).
-        template: its parts; sentences of one template are alike.
+        text: the words in lower case, separated by spaces.
+        plural: whether the verb is plural.
+        subject: index of the subject noun among the words.
+        attractors: number of nouns with the other number between subject and verb (Linzen et al. 2016, section 4).
+        template: structure of the sentence.
     """
 
     text: str
@@ -81,12 +81,12 @@ class NumberItem:
 
 
 def generate_items(count: int, seed: int, apart_from: Collection[str] = ()) -> list[NumberItem]:
-    """So many different sentences, half of them plural in the long run.
+    """Generate different sentences, about half of them plural.
 
     Args:
-        count: how many.
-        seed: the same seed gives the same sentences.
-        apart_from: texts that may not occur.
+        count: number of sentences.
+        seed: random seed.
+        apart_from: texts to exclude.
     """
     draw = Random(seed)
     texts = set(apart_from)
@@ -101,7 +101,7 @@ def generate_items(count: int, seed: int, apart_from: Collection[str] = ()) -> l
 
 @dataclass
 class _SentenceGenerator:
-    """One sentence as it grows."""
+    """Generator of one sentence, which is built word by word."""
 
     draw: Random
     words: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ class _SentenceGenerator:
     parts: list[str] = field(default_factory=list)
 
     def sentence(self) -> NumberItem:
-        """An opening, the subject with what belongs to it, perhaps an adverb; the verb would come next."""
+        """Generate an opening, the subject with its modifiers, and an optional adverb, up to the verb."""
         self._opening()
         plural = self._even()
         subject = self._noun(plural)
@@ -156,7 +156,7 @@ class _SentenceGenerator:
         self._noun(self._even())
 
     def _noun(self, plural: bool) -> int:
-        """A determiner, perhaps an adjective, a noun; the noun's index."""
+        """Add a determiner, an optional adjective and a noun, and return the index of the noun."""
         marked = self._happens(MARKED_DETERMINER_SHARE)
         self.words.append(self.draw.choice(DETERMINERS[plural] if marked else FREE_DETERMINERS))
         if self._happens(0.3):
@@ -166,7 +166,7 @@ class _SentenceGenerator:
         return len(self.words) - 1
 
     def _verb(self, plural: bool) -> str:
-        """Half the verbs agree, half stand in the past."""
+        """Draw a verb, half of the time in the past tense, which does not agree with the subject."""
         singular, many, past = self.draw.choice(VERBS)
         return past if self._even() else many if plural else singular
 

@@ -1,6 +1,6 @@
-"""The verb-number model: an ordinary run on generated sentences, whose label is the verb's number.
+"""Verb-number model: a training run on generated sentences, labelled with the number of the verb.
 
-Singular or plural is predicted from the last state of [CLS], Abnar and Zuidema 2020, section 2.
+The label is predicted from the last hidden state of [CLS] (Abnar and Zuidema 2020, section 2).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from experiments.abnar_zuidema.number_agreement import LONGEST, NumberItem
 from experiments.abnar_zuidema.settings import Replication
 
 NUMBERS = ("singular", "plural")
-"""The labels; the index is whether the verb is plural."""
+"""Labels; the index of a label is 1 for a plural verb."""
 _MAX_TOKENS = LONGEST + 1  # [CLS] and the words
 
 
 def run_settings(settings: Replication, sentences: Path, seed: int) -> Config:
-    """The run of a seed: GPT-2's block without its causal mask, as in the paper: norms first, GELU, learned positions.
+    """Return the settings of a run with GPT-2 blocks without the causal mask: pre-norm, GELU, learned positions.
 
     Args:
-        settings: of the replication.
-        sentences: a file that `write_sentences` wrote.
-        seed: of the weights' start, the order, dropout and the masked words.
+        settings: settings of the replication.
+        sentences: file written by `write_sentences`.
+        seed: seed of initial weights, data order, dropout and masking.
     """
     return Config(
         name=f"seed_{seed}",
@@ -66,12 +66,12 @@ def run_settings(settings: Replication, sentences: Path, seed: int) -> Config:
 
 
 def write_sentences(path: Path, items: Sequence[NumberItem]) -> None:
-    """Write training sentences with the number of their verbs, one a line of JSON."""
+    """Write training sentences as JSON lines, with the number of the verb as label."""
     rows = (json.dumps({"text": item.text, "label": NUMBERS[item.plural]}) for item in items)
     write_text(path, "".join(f"{row}\n" for row in rows))
 
 
 def encode_items(items: Sequence[NumberItem], tokenizer: Tokenizer) -> EncodedTexts:
-    """Items under the vocabulary of a run, with the number of their verbs as label."""
+    """Encode items with a run's tokenizer, with the number of the verb as label."""
     texts = [Text(text=item.text, language="en", label=NUMBERS[item.plural]) for item in items]
     return EncodedTexts(texts, tokenizer, _MAX_TOKENS, NUMBERS)

@@ -1,4 +1,4 @@
-"""Repeat a published measurement: sentences, one run a seed, correlations, and a directory with table and figure."""
+"""Replication of a published measurement: training runs, correlations, and a directory with table and figure."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TEST_SEED, _TRAINING_SEED = 1, 0
 
 
 def replicate(settings: Replication) -> dict[str, Any]:
-    """Train the seeds that are not trained yet, measure, print the table, and write metrics, table and figure.
+    """Train missing runs, measure all runs, print the table, and write metrics, table and figure.
 
     Returns:
-        What `metrics.json` holds.
+        The contents of `metrics.json`.
 
     Raises:
-        UserError: the directory holds runs of other settings, or a broken file, or the device is not there.
+        UserError: the directory has runs with other settings or a damaged file, or the device is not available.
     """
     torch_device(settings.trainer.device)
     directory = Path(settings.output)
@@ -58,7 +58,7 @@ def replicate(settings: Replication) -> dict[str, Any]:
 
 
 def print_correlations(metrics: Mapping[str, Any]) -> None:
-    """Print the table of what `metrics.json` holds, and what it shows."""
+    """Print the results in `metrics.json` as a table, and the conclusion."""
     console = Console(width=max(120, Console().width), markup=False)
     for line in terminal_report(metrics):
         console.print(line, soft_wrap=isinstance(line, str))

@@ -1,4 +1,4 @@
-"""What the replication trains and measures: the settings, which import nothing heavy."""
+"""Settings of the replication."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from anaphora.base.errors import UserError
 
 @dataclass(kw_only=True)
 class Replication:
-    """Abnar and Zuidema 2020, table 1, on a task of generated sentences: raw attention, rollout, flow and blank-out."""
+    """Replication of Abnar and Zuidema 2020, table 1, on generated sentences: raw attention, rollout and flow."""
 
-    output: str = "outputs/replication"  # folder for the results; finished seeds in it are re-used
-    seeds: list[int] = field(default_factory=lambda: [0, 1, 2])  # one model is trained for each
-    sentences: int = 40_000  # different sentences to train on; one in fifty is kept for validation
-    items: int = 500  # test sentences to measure; none of them is a training sentence
+    output: str = "outputs/replication"  # folder for the results; finished runs in it are reused
+    seeds: list[int] = field(default_factory=lambda: [0, 1, 2])  # seeds, one for each model
+    sentences: int = 40_000  # number of different training sentences; one in fifty is held out for validation
+    items: int = 500  # number of test sentences, none of which is a training sentence
     layers: int = 6
     heads: int = 8
     width: int = 128
     dropout: float = 0.1  # dropout rate of the embedding, of every branch and of attention weights, in training only
-    masked: float = 0.05  # share of words masked in training, so that the model knows blanked words
+    masked: float = 0.05  # share of words masked in training, so that the model has seen [MASK] before blank-out
     steps: int = 1000  # training steps, one batch each
-    batch_tokens: int = 512  # most tokens in a batch, padding included
-    learning_rate: float = 1e-3  # highest learning rate, reached after the warm-up
-    trainer: Device = field(default_factory=Device)  # where it computes
+    batch_tokens: int = 512  # maximum number of tokens in a batch, padding included
+    learning_rate: float = 1e-3  # peak learning rate, reached after the warm-up
+    trainer: Device = field(default_factory=Device)  # device to compute on
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) != len(self.seeds) or min(self.seeds) < 0:

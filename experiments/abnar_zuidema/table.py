@@ -1,4 +1,4 @@
-"""The result of the replication for programs (plain values) and for eyes: a table, a figure and a sentence."""
+"""Results of the replication as JSON values, table, figure and conclusion."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PAPER_CORRELATIONS = {
 
 @dataclass(frozen=True)
 class SeedResult:
-    """The measures of one model.
+    """Measurements of one model.
 
     Attributes:
-        seed: its seed.
-        accuracy: share of the test sentences whose number it predicts right.
-        accuracy_with_attractors: of those with a noun of the other number between subject and verb; None without any.
-        subject_first: how often no word matters more to blank-out than the subject's noun.
-        correlations: those of `rank_correlations`.
+        seed: seed of the run.
+        accuracy: share of test sentences with a correctly predicted number.
+        accuracy_with_attractors: the same for sentences with attractors; None if there are none.
+        subject_first: share of sentences in which the subject noun has the largest blank-out importance of all words.
+        correlations: result of `rank_correlations`.
     """
 
     seed: int
@@ -47,10 +47,10 @@ class SeedResult:
 def build_metrics(
     results: Sequence[SeedResult], templates: Sequence[str], settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Every number, ready for JSON, rounded to six places.
+    """Return all results as JSON values, rounded to six decimals.
 
-    Means and standard deviations are over items and seeds; an interval is that of the items' means over the seeds,
-    drawing whole templates, so it holds for these models: `seeds` shows how far other seeds differ.
+    Means and standard deviations are over items and seeds. Bootstrap intervals are over templates, of the items' means
+    over the seeds, and so do not include the variation between seeds, which is in `seeds`.
     """
     stacked = {key: np.stack([result.correlations[key] for result in results]) for key in results[0].correlations}
     tables = {
@@ -88,7 +88,7 @@ def build_metrics(
 
 
 def _cell_statistics(values: Floats, templates: Sequence[str], bounds: tuple[float, float]) -> dict[str, Any]:
-    """(seeds, items) -> mean, standard deviation, interval within the bounds of the values, and each seed's mean."""
+    """Return mean, standard deviation, interval and mean of each seed for (seeds, items) values within `bounds`."""
     interval = cluster_interval(values.mean(axis=0), templates, bounds=bounds)
     return {
         "mean": _rounded(values.mean()),
@@ -103,7 +103,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _conclusion(last: Mapping[str, Any], over_raw: Mapping[str, Any]) -> str:
-    """Say whether rollout and flow beat raw attention at the last layer: interval above 0, and in every seed."""
+    """State which of rollout and flow beats raw attention at the last layer: interval above 0, and in every seed."""
     better_than_raw = [
         name
         for name, cell in over_raw.items()
@@ -130,7 +130,7 @@ def _map_numbers(means: Mapping[str, float]) -> str:
 
 
 def table_rows(metrics: Mapping[str, Any]) -> list[dict[str, object]]:
-    """One row for each choice of tokens, map and layer, the paper's number beside it where there is one."""
+    """Return one table row for each token set, map and layer, with the paper's value if available."""
     rows: list[dict[str, object]] = []
     for tokens, by_map in metrics["spearman"].items():
         for name, cells in by_map.items():
@@ -160,7 +160,7 @@ def _paper_value(name: str, layer: int, layers: int) -> tuple[float, float] | No
 
 
 def terminal_report(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """The table in the paper's form with the paper's own below, the accuracy of the models, and the conclusion."""
+    """Yield the table in the paper's format, with the paper's values, the models' accuracy, and the conclusion."""
     cells = metrics["spearman"]["all"]
     table = Table(
         title="Spearman correlation of the maps of [CLS] with blank-out importance",
@@ -200,7 +200,7 @@ def _interval_text(low: float, high: float) -> str:
 
 
 def correlation_figure(metrics: Mapping[str, Any]) -> Figure:
-    """The figure: these models' correlations by layer with intervals, the paper's beside them."""
+    """Draw the correlations by layer with intervals, next to the paper's."""
     panels = {
         "this encoder": {
             name: [CorrelationPoint(cell["mean"], *(cell["interval"] or (None, None))) for cell in row]

@@ -1,1 +1,1 @@
-"""Does training on everyday scenes help with the sentences that people type first? README.md has the answer."""
+"""Does training on everyday scenes help with the sentences that users type first? The results are in README.md."""

@@ -1,6 +1,6 @@
-"""Any command that knows the corpus: python -m experiments.everyday train name=everyday_0.
+"""Run any command with the everyday corpus registered: python -m experiments.everyday train name=everyday_0.
 
-A training begins with the demo's recipe, this corpus and twice its steps; settings of your own follow.
+Training uses the demo's recipe with this corpus and twice the steps; further arguments override these settings.
 """
 
 from __future__ import annotations

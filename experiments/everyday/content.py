@@ -1,6 +1,6 @@
-"""Everyday scenes, read from english.toml and chinese.toml and checked.
+"""Content of everyday scenes, read from english.toml and chinese.toml.
 
-They hold nouns by class, what happens, and what decides who is meant.
+A language has nouns by class, scenes with two participants, and clauses that disambiguate a pronoun.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from anaphora.settings.data import SPLITS
 
 CONTENT_FOLDER = Path(__file__).parent
 NAME = "name"
-"""The class of participants with given names, of the section [names] and of the lexicon."""
+"""Class of participants with given names, from the section [names] and the lexicon."""
 GENDERS_OF_PERSONS = {"person": ("male", "female"), NAME: ("male", "female"), "man": ("male",), "woman": ("female",)}
-"""The genders that a sort of persons can have; "group" is plural alone, and every other sort is things or animals.
+"""Genders by sort of persons; "group" is only plural, and all other sorts are things or animals.
 
 The sort of a class is the first word of its name: "person_doctor" is a class of persons.
 """
 GROUP = "group"
 AGREEMENT = {"was": ("was", "were"), "is": ("is", "are"), "has": ("has", "have"), "does": ("does", "do")}
-"""English verbs that a scene writes as slots, and their forms for a singular and a plural."""
+"""Singular and plural forms of the English verbs that are slots in scenes."""
 LEAST_NOUNS = 2
-"""Nouns of a class, at least."""
+"""Minimum number of nouns in a class."""
 _SLOT = re.compile(r"\{([A-Za-z]+)\}")
 
 
 @dataclass(frozen=True)
 class EverydayNoun:
-    """A noun with its plural, or in Chinese with its classifier ("" for nouns that need no determiner)."""
+    """Noun with its plural, or in Chinese with its classifier ("" for nouns without a determiner)."""
 
     word: str
     plural_or_classifier: str
@@ -53,7 +53,7 @@ class EverydayNoun:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Gender and number that both participants share, so that the pronoun does not tell them apart."""
+    """Gender and number of both participants, which the pronoun therefore does not distinguish."""
 
     gender: str  # male, female, neuter
     number: str  # singular, plural
@@ -61,16 +61,16 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class EverydayScene:
-    """One situation with two participants, {A} and {B}.
+    """Situation with two participants, {A} and {B}.
 
     Attributes:
-        name: what knowledge decides.
-        classes: of {A} and of {B}.
-        agreements: every gender and number that both can have.
+        name: the commonsense knowledge that disambiguates the pronoun.
+        classes: noun classes of {A}, and of {B}.
+        agreements: all combinations of gender and number that both participants can have.
         forward: wordings in which {A} comes first.
-        backward: the same situation with {B} first; empty where the two nouns can be exchanged instead.
-        link: what stands between a wording and a reading.
-        readings: clauses with the pronoun that mean {A}, and those that mean {B}.
+        backward: wordings in which {B} comes first; empty if the two nouns can be exchanged instead.
+        link: text between a wording and a reading.
+        readings: clauses in which the pronoun refers to {A}, and clauses in which it refers to {B}.
     """
 
     name: str
@@ -82,13 +82,13 @@ class EverydayScene:
     readings: tuple[tuple[str, ...], tuple[str, ...]]
 
     def fitting(self, participant: int, agreement: Agreement) -> list[str]:
-        """The classes of a participant (0 for {A}, 1 for {B}) that have this gender and number."""
+        """Return the noun classes of a participant (0 for {A}, 1 for {B}) with this gender and number."""
         return [kind for kind in self.classes[participant] if _fits(kind, agreement)]
 
 
 @dataclass(frozen=True)
 class EverydayContent:
-    """Everything that the everyday sentences of one language are made of."""
+    """Nouns, names, frames and scenes of one language."""
 
     language: str
     nouns: Mapping[str, tuple[EverydayNoun, ...]]  # by class
@@ -97,9 +97,9 @@ class EverydayContent:
     frames: Mapping[str, tuple[str, ...]]  # by split: what stands around a clause
 
     def training_phrases(self) -> Iterator[str]:
-        """What training sentences are made of, and every noun, in tokens; slots are among them.
+        """Yield all nouns and the phrases of training sentences, as tokens separated by spaces, including slots.
 
-        A noun of a single scene that keeps it for dev or test occurs in no training sentence.
+        Some nouns are held out by all of their scenes, and so occur in no training sentence.
         """
         for noun in (noun for nouns in self.nouns.values() for noun in nouns):
             yield noun.word
@@ -122,7 +122,7 @@ def load(language: str, folder: Path = CONTENT_FOLDER) -> EverydayContent:
     """Return the content of a language.
 
     Raises:
-        UserError: naming file, entry and what is allowed.
+        UserError: an entry is invalid; the message names the file, the entry and the allowed values.
     """
     path = path_of(language, folder)
     table = read_toml(path)

@@ -1,4 +1,4 @@
-"""The corpus with everyday scenes, which `register` makes known as data=everyday."""
+"""Corpus with everyday scenes, registered as data=everyday."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SHARE = 1.0  # of the training items: everyday sentences that come on top of the
 
 
 def read(settings: EverydayCorpus) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return all examples by split, and the report, whose rows are the examples."""
+    """Return all examples by split, and a report that counts them as rows."""
     examples = generate(settings)
     return examples, ReadingReport(rows=sum(map(len, examples.values())))
 
 
 def generate(settings: EverydayCorpus) -> dict[str, list[Example]]:
-    """Return all examples by split, in an order drawn from the seed that keeps quads together.
+    """Return all examples by split, in random order with quads kept together.
 
     Raises:
-        UserError: the content is wrong, or too small for so many different sentences.
+        UserError: the content is invalid, or too small for the requested number of different sentences.
     """
     groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
     for language in settings.languages:
@@ -63,7 +63,7 @@ def _scene_quads(
 
 
 def _draw(generator: EverydayGenerator, split: str, stratum: str, chance: random.Random) -> controlled.Draw:
-    """Return what draws the quads of a split and stratum: the scenes in turn, each in any frame of the split."""
+    """Return a function that draws quads of a split and stratum, from each scene in turn in a random frame."""
     of_stratum = generator.scenes(split, stratum)
     in_turn = cycle(chance.sample(of_stratum, len(of_stratum)))
     frames = len(generator.content.frames[split])
@@ -71,13 +71,13 @@ def _draw(generator: EverydayGenerator, split: str, stratum: str, chance: random
 
 
 def files(settings: EverydayCorpus) -> dict[str, Path]:
-    """Return the files that decide what the corpus holds: its content, and the code that draws the scenes."""
+    """Return the files that determine the corpus: its content, and the code that draws the scenes."""
     own = [*(content.path_of(language) for language in settings.languages), Path(content.__file__)]
     return {**controlled.files(settings), **{path.name: path for path in (*own, Path(scenes.__file__))}}
 
 
 def known_words(settings: EverydayCorpus) -> list[str]:
-    """Return the words that a tokenizer should know whole, sorted."""
+    """Return the sorted words that a tokenizer should not split."""
     phrases = controlled.known_words(settings)
     for language in settings.languages:
         phrases += [*content.load(language).training_phrases(), *scenes.determiners(language)]
@@ -85,5 +85,5 @@ def known_words(settings: EverydayCorpus) -> list[str]:
 
 
 def register() -> None:
-    """Make the corpus known in this process, so that runs can be trained on it and opened."""
+    """Register the corpus in this process, so that runs on it can be trained and opened."""
     anaphora.register(slot="data", name="everyday", settings=EverydayCorpus, build=read)

@@ -1,12 +1,12 @@
-"""Quads of everyday sentences: two readings of a scene, by two orders of its participants.
+"""Quads of everyday sentences: two readings of a scene, in two orders of its participants.
 
-In the stratum `everyday` dev and test ask whether the nouns of a scene may be new to it, in frames that are new too;
-its wordings and readings are those of training. In `everyday_reworded` they are new as well: of most scenes training
-never shows one wording of each order and one reading of each participant.
+In the stratum `everyday`, dev and test have nouns that are new to a scene, in new frames, with the wordings and
+readings of training. In `everyday_reworded`, the wordings and readings are new as well: for most scenes, one wording of
+each order and one reading for each participant are held out from training.
 
-What one scene holds out, others mostly show, but not always. Nouns are held out by each scene on its own, so one that
-all scenes of its class hold out occurs in no training sentence. Each word of a withheld text stands in two further
-phrases, which may be others of its own scene, or nouns. README.md in this folder counts both.
+Most of the nouns that one scene holds out occur in other scenes. Each scene holds out nouns independently, so a noun
+that all scenes of its class hold out occurs in no training sentence. Each word of a held-out wording or reading occurs
+in at least two other phrases, which may be nouns or phrases of the same scene. README.md has the counts.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from anaphora.data.example import Example
 from experiments.everyday.content import AGREEMENT, NAME, Agreement, EverydayContent, EverydayNoun, EverydayScene
 
 EVERYDAY = "everyday"
-"""The type of the items, and the stratum of scenes whose wordings training shows."""
+"""Cue type of the items, and stratum of scenes with training wordings."""
 REWORDED = "everyday_reworded"
-"""The stratum of wordings and readings that training never shows."""
+"""Stratum of wordings and readings held out from training."""
 NAMES_OF = "winograd"
-"""The type of cue whose names the scenes have."""
+"""Cue type whose names the scenes use."""
 LEAST_HELD_OUT = 2
-"""Nouns that a scene holds out of a class, at least; a class with too few is shown in every split."""
+"""Minimum number of nouns of a class that a scene holds out; smaller classes are used in every split."""
 PLURAL_SHARE = 0.3
-"""Of the quads of a scene whose participants can stand in either number."""
+"""Share of plural quads for a scene whose participants can have either number."""
 _LEAST_SHOWN = 2
-"""Phrases, at least, in which each word of a withheld text occurs besides it, and wordings that a scene keeps.
+"""Minimum number of other phrases with each word of a held-out text, and of wordings that a scene keeps.
 
-A phrase is a noun, a frame of training, or a text of any scene that training shows.
+A phrase is a noun, a frame of the training split, or a training text of any scene.
 """
 _DETERMINERS = {
     ("en", "singular"): ("the", "the", "the", "the", "a", "this", "that", "our"),
@@ -44,31 +44,31 @@ _DETERMINERS = {
     ("zh", "singular"): ("", "", "", "那", "那", "这", "这", "一"),
     ("zh", "plural"): ("", "", "", "那些", "这些"),
 }
-"""Words before a noun, one as likely as another; those of the Chinese singular take the noun's classifier."""
+"""Determiners, drawn with equal probability; those of the Chinese singular take the noun's classifier."""
 _VOWELS = frozenset("aeiou")
 
 
 def determiners(language: str) -> list[str]:
-    """Every word that may stand before a noun, classifiers left out."""
+    """Return all words that may precede a noun, without classifiers."""
     written = {word for (spoken, _), options in _DETERMINERS.items() if spoken == language for word in options}
     return sorted((written | ({"an"} if language == "en" else set())) - {""})
 
 
 class EverydayGenerator:
-    """Draws the everyday quads of one language; names and fillers are those of the other quads."""
+    """Generator of the everyday quads of one language, with the names and fillers of the built-in corpus."""
 
     def __init__(self, content: EverydayContent, seed: int, quads: QuadGenerator) -> None:
         self.content, self.seed, self.quads = content, seed, quads
         self._shown, self._withheld = _divided(content, seed)
 
     def scenes(self, split: str, stratum: str) -> list[EverydayScene]:
-        """The scenes of a split and stratum, with the texts that it may use of each."""
+        """Return the scenes of a split and stratum, each with the texts allowed in this split."""
         if stratum != REWORDED:
             return self._shown
         return self._withheld[("dev", "test").index(split) :: 2]
 
     def quad(self, scene: EverydayScene, frame: int, place: QuadIdentity, chance: random.Random) -> list[Example]:
-        """Two readings of a scene by two orders of its participants, in one frame of the split."""
+        """Return the quad of two readings of a scene and two orders of its participants, in one frame of the split."""
         agreement = self._agreement(scene, chance)
         mentions = self._mentions(scene, agreement, place.split, chance)
         wordings = (chance.choice(scene.forward), chance.choice(scene.backward or scene.forward))
@@ -115,7 +115,7 @@ class EverydayGenerator:
         return examples
 
     def nouns(self, scene: EverydayScene, kind: str, gender: str, split: str) -> list[EverydayNoun]:
-        """The nouns of a class that a split's sentences of a scene use."""
+        """Return the nouns of a class for a scene's sentences in a split."""
         ordinary: list[EverydayNoun] = []
         shuffled = list(self.content.nouns.get(kind, ()))
         if kind == NAME:
@@ -138,7 +138,7 @@ class EverydayGenerator:
     def _mentions(
         self, scene: EverydayScene, agreement: Agreement, split: str, chance: random.Random
     ) -> list[NounPhrase]:
-        """What {A} and {B} are called, two different nouns."""
+        """Draw two different noun phrases for {A} and {B}."""
         chosen: list[NounPhrase] = []
         for participant in range(2):
             free = {}
@@ -172,7 +172,7 @@ def _heads(mentions: Sequence[NounPhrase]) -> set[str]:
 
 
 def _agreeing(tokens: Sequence[str], agreement: Agreement) -> list[str]:
-    """Tokens with the verbs' slots in the number of the participants."""
+    """Fill the verb slots of tokens in the number of the participants."""
     plural = agreement.number == "plural"
     return [
         AGREEMENT[token[1:-1]][plural] if token[1:-1] in AGREEMENT and token[0] == "{" else token for token in tokens
@@ -180,12 +180,12 @@ def _agreeing(tokens: Sequence[str], agreement: Agreement) -> list[str]:
 
 
 def _words(reading: str) -> str:
-    """A reading without its slots."""
+    """Return a reading without its slots."""
     return " ".join(word for word in reading.split() if word[0] != "{")
 
 
 def _divided(content: EverydayContent, seed: int) -> tuple[list[EverydayScene], list[EverydayScene]]:
-    """All scenes with what training shows of them, and those that withhold something with that alone."""
+    """Return all scenes with their training texts, and the scenes that hold out texts, with these texts only."""
     chance = generator(seed, content.language, EVERYDAY, "withheld")
     phrases = Counter(word for phrase in content.training_phrases() for word in set(phrase.split()))
     shown, withheld = [], []
@@ -206,11 +206,14 @@ def _divided(content: EverydayContent, seed: int) -> tuple[list[EverydayScene], 
 
 
 def _dispensable(texts: Sequence[str], phrases: Counter[str]) -> tuple[str, ...]:
-    """The first text whose words stay in enough other phrases, which lose it; none where a scene cannot spare one.
+    """Return the first text whose words all occur in enough other phrases, and subtract it from `phrases`.
 
     Args:
         texts: wordings of one order, or readings of one participant.
-        phrases: in how many phrases each word stands, the nouns and the scene's own texts among them.
+        phrases: number of phrases with each word, including nouns and the scene's own texts.
+
+    Returns:
+        A tuple of this text; empty if the scene needs all of its texts.
     """
     for text in texts if len(texts) > _LEAST_SHOWN else ():
         words = set(text.split())

@@ -1,4 +1,4 @@
-"""Settings of the corpus, which imports nothing heavy."""
+"""Settings of the corpus with everyday scenes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from anaphora.settings.cue_types import BINDING, COMPOSITION, SET_CUE_TYPES
 from anaphora.settings.data import ControlledCorpus
 
 RECIPE = ("experiment=compositions", "data=everyday", "optimizer.steps=12000")
-"""What a training on the corpus begins with."""
+"""Default arguments of training on the corpus."""
 
 
 @dataclass(kw_only=True)
 class EverydayCorpus(ControlledCorpus):
-    """The built-in corpus of compositions, and as many items of everyday scenes on top."""
+    """The built-in corpus of compositions, with an equal number of additional items of everyday scenes."""
 
     kind: str = "everyday"
     reader: ClassVar[str] = "experiments.everyday.corpus"
-    train_items: int = 90_000  # number of items in each language besides those of the scenes
+    train_items: int = 90_000  # number of items in each language, without those of the scenes
     types: list[str] = field(default_factory=lambda: [*SET_CUE_TYPES, "causality", "winograd", BINDING, COMPOSITION])

@@ -1,1 +1,1 @@
-"""The four sentences of a quad in one picture, with what a run's head attends to and what heuristics pick."""
+"""Pictures of the four sentences of a quad, with the attention of a run's head and the choices of heuristics."""

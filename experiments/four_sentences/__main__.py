@@ -7,7 +7,7 @@ from experiments.four_sentences.settings import FourSentences
 
 
 def work(settings: FourSentences) -> None:
-    """Draw the pictures; torch is imported only now."""
+    """Draw the pictures; torch is imported only here."""
     from experiments.four_sentences.picture import draw_all
 
     draw_all(settings)

@@ -1,7 +1,7 @@
 """Pictures of the four sentences of a quad: four_sentences_*.png.
 
-The four sentences of a quad, one line each: what the pronoun attends to in the run's chosen head, and whether three
-heuristics and that head pick the antecedent. English sentences with Chinese words beside them are _en_zh.png.
+Each line has a sentence with the pronoun's attention in the run's chosen head, and whether three heuristics and the
+head choose the antecedent. The picture with English sentences and Chinese labels is four_sentences_en_zh.png.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from anaphora.report.figures.style import figure_style
 from experiments.four_sentences.settings import FourSentences
 
 _GAP, _BOX, _LINE, _HEADS = 0.035, 0.19, 0.4, 0.32
-"""Between boxes, the height of a box, from one sentence to the next, and of the columns' headings, in inches."""
+"""Gap between boxes, height of a box, distance between sentences, and height of the column headings, in inches."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quad:
-    """Two names in both orders with two cues.
+    """Sentences with two names in both orders and two cues.
 
     Attributes:
         names: the two candidates.
-        patterns: per cue, the sentence with {first} and {second}, and which of these two is the antecedent.
-        pronoun_in: the pronoun as a title in each language names it.
+        patterns: for each cue, the sentence with {first} and {second}, and the antecedent among these two.
+        pronoun_in: the pronoun as written in the title, by language.
     """
 
     names: tuple[str, str]
@@ -44,13 +44,13 @@ class Quad:
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What is written on the picture in one language; {pronoun} and {name} are the quad's own, {chosen} is the head.
+    """Labels of a picture in one language; {pronoun} and {name} are those of the quad, and {chosen} is the head.
 
     Attributes:
-        heuristics: headings of "the first name", "the nearest name", "always the first of the quad's names".
-        head: the heading of the head's column.
-        score: how many of four, with {right}.
-        chosen: the head, with {layer} and {head}.
+        heuristics: headings for "the first name", "the nearest name" and "always the first of the quad's names".
+        head: heading of the head's column.
+        score: number of correct choices out of four, with {right}.
+        chosen: name of the head, with {layer} and {head}.
     """
 
     title: str
@@ -100,7 +100,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Sentence:
-    """One line of the picture: its words with the pronoun's weights, and which words are the two names."""
+    """Line of the picture: the words with the pronoun's weights, and the positions of the two names."""
 
     words: list[str]
     weights: list[float]
@@ -110,12 +110,12 @@ class Sentence:
     pronoun: int
 
     def parts(self) -> list[range]:
-        """The words of each column: the first name, what stands between the names, the second name, the rest."""
+        """Return the word indices of each column: first name, words between the names, second name, rest."""
         ends = (0, self.first + 1, self.second, self.second + 1, len(self.words))
         return [range(start, end) for start, end in pairwise(ends)]
 
     def picks(self, name: str) -> list[bool]:
-        """Whether the three heuristics and the head pick the antecedent; `name` is what the third always picks."""
+        """Return whether the three heuristics and the head choose the antecedent; the third always chooses `name`."""
         fixed = self.first if self.words[self.first] == name else self.second
         strongest = max((self.first, self.second), key=self.weights.__getitem__)
         nearest = min((self.first, self.second), key=lambda word: abs(self.pronoun - word))
@@ -123,7 +123,7 @@ class Sentence:
 
 
 def sentences(run: OpenRun, quad: Quad) -> list[Sentence]:
-    """The quad's sentences, each cue in both orders, as the run's chosen head reads them."""
+    """Return the quad's sentences, each cue in both orders, with the attention of the run's chosen head."""
     read = []
     for pattern, antecedent in quad.patterns:
         for names in (quad.names, quad.names[::-1]):
@@ -137,7 +137,7 @@ def sentences(run: OpenRun, quad: Quad) -> list[Sentence]:
 
 @figure_style()
 def draw(quad: Quad, lines: list[Sentence], chosen: Head, language: str, stem: Path) -> list[Path]:
-    """Write the picture of the chosen head as PNG, with its words in a language."""
+    """Draw the picture with labels in a language, and write it as PNG."""
     words = WORDS[language]
     right = [sum(picked) for picked in zip(*(line.picks(quad.names[0]) for line in lines), strict=True)]
     if right != [2, 2, 2, 4]:
@@ -223,7 +223,7 @@ def draw_all(settings: FourSentences) -> None:
     """Draw the quads of both languages.
 
     Raises:
-        UserError: the run's head has not been chosen.
+        UserError: the run has no chosen head.
     """
     opened = anaphora.load(settings.run)
     if opened.chosen_head is None:

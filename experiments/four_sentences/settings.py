@@ -1,4 +1,4 @@
-"""What is drawn where: the settings, which import nothing heavy."""
+"""Settings of the pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(kw_only=True)
 class FourSentences:
-    """Pictures of the four sentences of a quad, one for each language of the sentences and of the words around them."""
+    """Pictures of the four sentences of a quad, one for each language of the sentences and of the labels."""
 
     run: str = "outputs/demo"  # a run whose head has been chosen
     output: str | None = None  # folder for the pictures; by default the run's figures

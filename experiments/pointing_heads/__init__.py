@@ -1,1 +1,1 @@
-"""Does one head of a published encoder point at the antecedent, in two languages, and does it matter?"""
+"""Does one head of a published encoder attend to the antecedent, in two languages, and does this affect the output?"""

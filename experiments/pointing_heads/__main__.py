@@ -1,4 +1,4 @@
-"""Measure the heads and decide the claims: python -m experiments.pointing_heads models=MODELS data=DATA."""
+"""Measure the heads and test the claims: python -m experiments.pointing_heads models=MODELS data=DATA."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from experiments.pointing_heads.settings import PointingHeads
 
 
 def work(settings: PointingHeads) -> None:
-    """Measure what is missing, and write and print the claims; torch is imported only now."""
+    """Measure missing parts, and write and print the claims; torch is imported only here."""
     from experiments.pointing_heads.claims import write_claims
     from experiments.pointing_heads.measure import Study
 

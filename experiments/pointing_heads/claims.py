@@ -1,4 +1,4 @@
-"""Decide the claims of claims.toml from what was measured. N items."""
+"""Test of the claims in claims.toml on the measurements. N is the number of items."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ STANDS, FALLS, UNDECIDED = "stands", "falls", "not decided"
 CLAIMS = "claims.json"
 ALPHA = 0.05
 COPIES = 20
-"""Copies of each kind that the claim names; fewer refute it if one of them is as good, and do not confirm it."""
+"""Number of copies of each kind in the claim; fewer copies can refute the claim, but not confirm it."""
 
 
 class UnmeasuredError(Exception):
-    """A part that a claim needs has not been measured."""
+    """Error for a claim on a part that has not been measured."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a claim rests on.
+    """Value that supports or refutes a claim.
 
     Attributes:
-        of: the reading, corpus or head that it is about.
-        value: in the claim's unit.
-        interval: 95 %, where there is one.
-        holds: whether the claim's rule holds for it.
-        note: what it is compared with, or its p.
+        of: the reading, corpus or head of the value.
+        value: value in the claim's unit.
+        interval: 95 % interval; None if there is none.
+        holds: whether the claim's rule holds for the value.
+        note: baseline of a comparison, or p-value.
     """
 
     of: str
@@ -53,7 +53,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Decision:
-    """A claim with the numbers that decide it."""
+    """Verdict on a claim, with the values behind it."""
 
     name: str
     verdict: str
@@ -62,7 +62,7 @@ class Decision:
 
 
 def write_claims(output: str) -> None:
-    """Decide all claims, write them and print a line for each number."""
+    """Test all claims, write the verdicts, and print a line for each value."""
     decisions = decide(stored_parts(output))
     write_json(Path(output) / CLAIMS, [asdict(decision) for decision in decisions])
     for decision in decisions:
@@ -72,12 +72,12 @@ def write_claims(output: str) -> None:
 
 
 def rules() -> dict[str, dict[str, Any]]:
-    """Return the claims as they were fixed."""
+    """Return the preregistered claims."""
     return tomllib.loads(Path(__file__).with_name("claims.toml").read_text(encoding="utf-8"))
 
 
 def decide(parts: Parts) -> list[Decision]:
-    """Return each claim's verdict, in the order of the file; "not decided" where a part is missing."""
+    """Return the verdict on each claim, in the order of the file; "not decided" if a part is missing."""
     decisions = []
     for name, rule in rules().items():
         try:
@@ -95,7 +95,7 @@ def decide(parts: Parts) -> list[Decision]:
 
 
 def interval_of(values: ArrayLike, part: Part, bounds: tuple[float, float]) -> tuple[float, float] | None:
-    """Return the mean's bootstrap interval over groups, in their own unit; items without a value are left out."""
+    """Return the bootstrap interval of the mean over groups, in the unit of the values; missing values are ignored."""
     numbers = floats(values)
     there = np.flatnonzero(~np.isnan(numbers))
     ends = cluster_interval(numbers[there], [part["group"][item] for item in there], bounds=bounds)
@@ -115,23 +115,23 @@ def difference(part: Part, one: ArrayLike, other: ArrayLike) -> tuple[float, tup
 
 
 def floats(values: ArrayLike) -> Floats:
-    """Return numbers as an array; None becomes NaN."""
+    """Return values as an array; None becomes NaN."""
     return np.array(values, dtype=np.float64)
 
 
 def mean(values: ArrayLike) -> float:
-    """Return the mean of the numbers that are there, with two digits."""
+    """Return the mean of the values that are not missing, rounded to two decimals."""
     return round(float(np.nanmean(floats(values))), 2)
 
 
 def best_shortcut(part: Part, names: Sequence[str] | None = None) -> str:
-    """Return the shortcut that is right most often."""
+    """Return the shortcut with the highest accuracy."""
     shortcuts: Mapping[str, list[float]] = part["shortcuts"]
     return max(names or shortcuts, key=lambda name: mean(100 * floats(shortcuts[name])))
 
 
 def of_types(part: Part, types: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which items have one of some types of cue, (N,)."""
+    """Return a mask of the items with one of the given types of cue, (N,)."""
     return np.isin(part["type"], types)
 
 
@@ -175,7 +175,7 @@ def _beats_shortcut(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
 
 
 def copies_of(parts: Parts, model: str, of: str) -> dict[str, list[float]]:
-    """Return the accuracy of each copy's own head on a reading or a corpus, by the kind of copy."""
+    """Return the accuracy of each copy's own head on a reading or a corpus, by kind of copy."""
     return {
         kind: [
             part["accuracy"][of]
@@ -187,11 +187,11 @@ def copies_of(parts: Parts, model: str, of: str) -> dict[str, list[float]]:
 
 
 EVERYDAY = tuple((reading.model, reading.name) for reading in READINGS)
-"""The models, each with the name of a reading of everyday sentences."""
+"""Models with the names of their readings of everyday sentences."""
 
 
 def fewest_copies(parts: Parts, measured: Iterable[tuple[str, str]] = EVERYDAY) -> int:
-    """Return the number of copies that each model has of each kind, at least, on a reading or corpus."""
+    """Return the smallest number of copies of any model and kind, measured on a reading or corpus."""
     return min(len(values) for model, name in measured for values in copies_of(parts, model, name).values())
 
 

@@ -1,6 +1,6 @@
-"""What is lost without a head's edge from the pronoun to the antecedent, beside what is lost without a matched edge.
+"""Effect of knocking out a head's edge from the pronoun to the antecedent, compared with a matched edge.
 
-T tokens, W width.
+Axes are T (tokens) and W (width).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from experiments.pointing_heads.items import filled
 from experiments.pointing_heads.rows import Part, listed
 
 States = NDArray[np.float64]
-"""(T, W): the last states of the tokens of a text."""
+"""Last hidden states of the tokens of a text, (T, W)."""
 
 
 class Cuts:
-    """A sentence as the model reads it whole, without the head's edge to the antecedent, and without a matched edge.
+    """Hidden states of a sentence: intact, without the head's edge to the antecedent, and without a matched edge.
 
-    The matched edge is the head's strongest one from the pronoun to a word that is no candidate.
+    The matched edge is the head's strongest edge from the pronoun to a word that is not a candidate.
 
     Attributes:
-        tokens: of the sentence.
-        whole, without_edge, without_matched: the last states.
-        weights: of the two edges.
+        tokens: tokens of the sentence.
+        whole, without_edge, without_matched: last hidden states, (T, W).
+        weights: weights of the two edges.
     """
 
     def __init__(self, model: TransformersModel, head: Head, example: Example) -> None:
@@ -55,7 +55,7 @@ class Cuts:
         self.without_matched = _read(model, self.tokens, head, self.pronoun, matched)[1]
 
     def _other_words(self, example: Example) -> list[list[int]]:
-        """Return the tokens of each word that is neither the pronoun nor of a candidate."""
+        """Return the token indices of each word that belongs neither to the pronoun nor to a candidate."""
         taken = {self.tokens.words[place] for span in example.spans for place in self.tokens.covering(span)}
         of_word: dict[int, list[int]] = {}
         for place, (word, span) in enumerate(zip(self.tokens.words, self.tokens.spans, strict=True)):
@@ -65,15 +65,15 @@ class Cuts:
 
 
 def mention(tokens: TokenizedText, example: Example, candidates: Sequence[int]) -> list[int]:
-    """Return the tokens of some candidates."""
+    """Return the token indices of the given candidates."""
     spans = [span for number in candidates for span in example.candidates[number]]
     return sorted({place for span in spans for place in tokens.covering(span)})
 
 
 def vector_part(model: TransformersModel, head: Head, examples: Sequence[Example]) -> Part:
-    """Measure how far the sentence's vector moves away from the version with the antecedent, in cosines.
+    """Measure how far the knockout moves the sentence vector away from the version with the antecedent (cosine).
 
-    The other version has the candidate that the minimal pair's other sentence means.
+    The other version has the candidate that is the antecedent in the other sentence of the minimal pair.
     """
     meant: dict[str, set[int]] = {}
     for example in examples:
@@ -103,7 +103,7 @@ def vector_part(model: TransformersModel, head: Head, examples: Sequence[Example
 
 
 def probe_part(model: TransformersModel, head: Head, fitted_on: Sequence[Example], examples: Sequence[Example]) -> Part:
-    """Fit a probe on whole sentences, and measure its answers to others without edges."""
+    """Fit a probe on intact sentences, and measure its answers on other sentences without an edge."""
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import GroupKFold
     from sklearn.pipeline import make_pipeline
@@ -137,12 +137,12 @@ def probe_part(model: TransformersModel, head: Head, fitted_on: Sequence[Example
 
 
 def chosen_inverse_penalty(probe: Any) -> float:
-    """Return the inverse penalty that a fitted probe has chosen."""
+    """Return the inverse penalty of a fitted probe, chosen by cross-validation."""
     return float(np.ravel(probe[-1].C_)[0])
 
 
 def likelihoods_part(model: TransformersModel, development: Sequence[Example], examples: Sequence[Example]) -> Part:
-    """Cut the edges of the head of a language model that points best, and measure its answers by likelihood."""
+    """Knock out edges of a language model's best head, and measure the model's answers by likelihood."""
     ranked = ranked_heads(score_records(model.records(development)))
     subject = LanguageModelSubject(TransformersLanguageModel(model), testable_items(examples))
     tests = CausalTests(subject, ranked[0], ranked, no_progress)
@@ -172,7 +172,7 @@ def _read(
     queries: Sequence[int] = (),
     keys: Sequence[int] = (),
 ) -> tuple[list[torch.Tensor], States]:
-    """Return the maps of a text and its last states, without a head's edges from some tokens to others."""
+    """Return a text's maps and last hidden states, with a head's edges from queries to keys knocked out."""
     cut = []
     if head is not None:
         pairs = [(query, key) for query in queries for key in keys]
@@ -184,7 +184,7 @@ def _read(
 
 
 def _products(tokens: TokenizedText, example: Example, states: States) -> States:
-    """Return the product of the pronoun's state and each candidate's, (M, W)."""
+    """Return the product of the pronoun's state and each candidate's state, (M, W)."""
     pronoun = states[tokens.covering(example.pronoun)].mean(axis=0)
     return np.stack(
         [pronoun * states[mention(tokens, example, [number])].mean(axis=0) for number in range(len(example.candidates))]

@@ -1,4 +1,4 @@
-"""Two development sentences of each language that differ in the pronoun alone, for a picture."""
+"""Two development sentences of each language that differ only in the pronoun, for a picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.pointing_heads.rows import Part, listed
 
 
 def shortest_pair(examples: Sequence[Example]) -> list[Example]:
-    """Return the minimal pair of the type gender whose longer text has the fewest characters."""
+    """Return the shortest minimal pair of the cue type gender, by the length of its longer text."""
     pairs: dict[str, list[Example]] = {}
     for example in examples:
         if example.factors.get("type") == "gender":
@@ -20,7 +20,7 @@ def shortest_pair(examples: Sequence[Example]) -> list[Example]:
 
 
 def examples_part(folder: str, head: Head, examples: Sequence[Example]) -> Part:
-    """Return the words of a pair and what the pronoun attends to in a head."""
+    """Return the words of a minimal pair, and the pronoun's attention in a head."""
     sentences = []
     for example in shortest_pair(examples):
         start, end = example.pronoun

@@ -1,4 +1,4 @@
-"""What the heads are measured on: everyday sentences, other corpora, and sentences that were changed."""
+"""Items on which the heads are measured: everyday sentences, other corpora, and modified sentences."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from experiments.shipped.items import generated_items
 from experiments.shipped.settings import TrainingItems
 
 FORM_TYPES = ("gender", "number", "animacy")
-"""Types of cue in which the form of the words decides."""
+"""Types of cue in which agreement determines the antecedent."""
 MEANING_TYPES = ("selection", "role")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A model that reads sentences in one language with the head that development in another one chose."""
+    """Model evaluated on sentences in one language, with a head chosen on development sentences of any language."""
 
     name: str
     model: str
@@ -52,14 +52,14 @@ _FILES: Mapping[str, tuple[type[ExternalCorpus], str]] = {
     "xwino": (Xwino, "xwino/en_dpr_train.tsv"),
     "cluewsc": (Cluewsc, "cluewsc2020/train.json"),
 }
-"""Where each corpus lies in the folder of the corpora."""
+"""Settings class and path of each corpus in the folder of corpora."""
 DEVELOPMENT = {"e5": ("en", "zh"), "minilm": ("en",), "smollm2": ("en",)}
-"""The languages of each model, in which it chooses a head."""
+"""Languages in which a head of each model is chosen."""
 CORPORA = {"e5": ("gap", "ontogum", "litbank", "xwino", "cluewsc"), "minilm": ("gap", "ontogum", "litbank", "xwino")}
 
 
 def everyday(settings: PointingHeads, language: str, split: str) -> list[Example]:
-    """Return everyday sentences: of the first set the split "dev" or "test", or "measured"."""
+    """Return everyday sentences: the split "dev" or "test" of the first set, or the set to measure ("measured")."""
     folder = Path(settings.sentences)
     if split == "measured" and settings.measured != FIRST:
         return load(OwnExamples(path=str(folder / f"{settings.measured}.{language}.jsonl"))).examples("test")
@@ -67,7 +67,7 @@ def everyday(settings: PointingHeads, language: str, split: str) -> list[Example
 
 
 def corpus(settings: PointingHeads, name: str) -> list[Example]:
-    """Return a sample of a corpus: whole groups, or of documents whole passages, at equal distances."""
+    """Return an evenly spaced sample of a corpus, in whole groups, or in whole passages of documents."""
     kind, file = _FILES[name]
     source = kind(path=str(Path(settings.data) / file), dev_share=0.0, test_share=1.0)
     examples = [each for each in load(source).examples("test") if 0 < len(each.antecedents) < len(each.candidates)]
@@ -77,7 +77,7 @@ def corpus(settings: PointingHeads, name: str) -> list[Example]:
 
 
 def controlled(settings: PointingHeads, language: str) -> list[Example]:
-    """Return a sample of the test split of the built-in corpus with all its types of cue."""
+    """Return a sample of the test split of the built-in corpus, with all types of cue."""
     types = [*SET_CUE_TYPES, "causality", "winograd", "binding", COMPOSITION]
     examples = load(ControlledCorpus(languages=[language], types=types)).examples("test")
     main = [example for example in examples if example.is_main]
@@ -85,14 +85,14 @@ def controlled(settings: PointingHeads, language: str) -> list[Example]:
 
 
 def training_items(settings: PointingHeads, language: str) -> list[Example]:
-    """Return the first generated training items of the run inside the package."""
+    """Return the first generated training items of the shipped run."""
     rows = generated_items(TrainingItems(pairs=settings.training_items))
     kept = (row for row in rows if row["language"] == language and row.pop("split") == "train")
     return [from_record(row) for row in islice(kept, settings.training_items)]
 
 
 def replaced(example: Example, changes: Sequence[tuple[Span, str]]) -> tuple[str, dict[Span, Span]]:
-    """Return the text with other words in some spans, and the place of each span of the example in it."""
+    """Return the text with some spans replaced, and the new offsets of each of the example's spans."""
     text, places, end = "", {}, 0
     words = dict(changes)
     for span in sorted(example.spans):
@@ -105,7 +105,7 @@ def replaced(example: Example, changes: Sequence[tuple[Span, str]]) -> tuple[str
 
 
 def filled(example: Example, candidate: int) -> str:
-    """Return the text with a candidate's words in the pronoun's place."""
+    """Return the text with a candidate in place of the pronoun."""
     words = example.words(candidate)
     if example.pronoun[0] == 0:
         words = words[0].upper() + words[1:]
@@ -113,9 +113,9 @@ def filled(example: Example, candidate: int) -> str:
 
 
 def exchanged(example: Example) -> Example | None:
-    """Return the sentence with its two candidates in each other's place; None if it has others than two of one mention.
+    """Return the sentence with its two candidates exchanged; None unless it has two candidates with one mention each.
 
-    The antecedent is the same word, now in the other place.
+    The antecedent is the same word in its new position.
     """
     if [len(spans) for spans in example.candidates] != [1, 1]:
         return None
@@ -136,15 +136,15 @@ _AFTER_OBJECT = (
     "of off on out over right since so that the there this to today twice until up when where while who with without "
     "yesterday "
 )
-"""English words behind a "her" that is an object; before other words it is a possessive."""
+"""English words that follow "her" as an object; before other words, "her" is a possessive."""
 
 
 def noun_for(example: Example, other: str) -> tuple[str, str] | None:
-    """Return a definite noun that can stand in the place of a third-person pronoun: what precedes it, and the noun.
+    """Return a definite noun that can replace a third-person pronoun, as its determiner and the noun.
 
     Args:
-        example: whose pronoun it is.
-        other: the pronoun of the minimal pair's other sentence, which tells whether "they" are things.
+        example: the sentence.
+        other: the pronoun in the other sentence of the minimal pair, which shows whether "they" are things.
     """
     pronoun = example.text[slice(*example.pronoun)].lower()
     if example.language == "zh":
@@ -175,7 +175,7 @@ def noun_for(example: Example, other: str) -> tuple[str, str] | None:
 
 
 def with_noun(example: Example, other: str) -> Example | None:
-    """Return the sentence with a definite noun in the place of its pronoun, whose row is then asked for."""
+    """Return the sentence with a definite noun in place of its pronoun, as the mention whose row is measured."""
     found = noun_for(example, other)
     if found is None:
         return None

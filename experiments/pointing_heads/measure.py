@@ -1,4 +1,4 @@
-"""Measure the parts of the study, each into a file of its own, so that an interrupted run goes on where it stopped."""
+"""Measurement of the study's parts, each stored in its own file, so that an interrupted run can be continued."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from experiments.pointing_heads.settings import SECOND, PointingHeads
 KINDS_OF_COPY = ("untrained", "shuffled")
 GAP = "gap"
 _OF_PARTS = ("models", "data", "sentences", "measured", "items", "likelihood_items", "training_items")
-"""The settings that change what is measured; more copies may be added later."""
+"""Settings that change the measurements; the numbers of copies are not among them, since copies may be added later."""
 
 
 class Study:
-    """The parts of the study by name: those of development first, then those that their heads are measured in."""
+    """Parts of the study: first those that choose heads on development sentences, then those that measure the heads."""
 
     def __init__(self, settings: PointingHeads) -> None:
         self.settings = settings
@@ -45,7 +45,7 @@ class Study:
         self.corpus = cache(partial(corpus, settings))
 
     def plan(self) -> Iterator[tuple[str, Callable[[], Part]]]:
-        """Yield each part's name and what measures it."""
+        """Yield the name of each part, and the function that measures the part."""
         for model, languages in DEVELOPMENT.items():
             for language in languages:
                 yield f"development-{model}-{language}", partial(self._development, model, language)
@@ -74,7 +74,7 @@ class Study:
                 yield f"copy-{model}-{kind}-{seed}-corpora", partial(self._copy_on_corpora, model, kind, seed)
 
     def measure(self) -> None:
-        """Measure the parts that are asked for and not there yet."""
+        """Measure the requested parts that have no file yet."""
         self._check_settings()
         beginnings = tuple(self.settings.parts) or ("",)
         for name, part in self.plan():
@@ -84,10 +84,10 @@ class Study:
                 write_json(path, part())
 
     def _check_settings(self) -> None:
-        """Check that the parts that are there were measured with the same settings.
+        """Check that the stored parts were measured with the same settings.
 
         Raises:
-            UserError: a setting that changes what a part holds has another value.
+            UserError: a setting that changes the content of a part has another value.
         """
         path, now = self.folder.parent / "settings.json", {name: getattr(self.settings, name) for name in _OF_PARTS}
         if not path.exists():
@@ -137,7 +137,7 @@ class Study:
         return edges.likelihoods_part(self._model("smollm2"), development, some)
 
     def _copy(self, name: str, kind: str, seed: int) -> Part:
-        """Choose a head of a copy as that of the model was chosen, and measure it on everyday sentences."""
+        """Choose a head of a copy in the same way as for the model, and measure it on everyday sentences."""
         copied = rows.copy_of(self._model(name), kind, seed)
         chosen = {
             language: chosen_head(rows.development_part(copied, self.everyday(language, "dev")))
@@ -151,7 +151,7 @@ class Study:
         return {"accuracy": accuracy, "heads": {language: [head.layer, head.head] for language, head in chosen.items()}}
 
     def _copy_on_corpora(self, name: str, kind: str, seed: int) -> Part:
-        """Measure on corpora the head that a copy has chosen in English."""
+        """Measure a copy's head, chosen on English sentences, on corpora."""
         copied = rows.copy_of(self._model(name), kind, seed)
         head = Head(*read_json(self.folder / f"copy-{name}-{kind}-{seed}.json", {"heads": dict})["heads"]["en"])
         counts = dict.fromkeys(CORPORA[name], self.settings.few_copies) | {GAP: self.settings.gap_copies}
@@ -159,7 +159,7 @@ class Study:
         return {"accuracy": {corpus: accuracy_of(copied, head, self.corpus(corpus)) for corpus in asked}}
 
     def _model(self, name: str) -> TransformersModel:
-        """Return a model; it stays open while others are asked for."""
+        """Open a model, or return it from the cache of open models."""
         opened = open_any(f"{self.settings.models}/{name}")
         if not isinstance(opened, TransformersModel):
             raise TypeError(f"{name} is a run, and no model of transformers")
@@ -171,5 +171,5 @@ class Study:
 
 
 def stored_parts(output: str) -> dict[str, Part]:
-    """Return what was measured, by the names of the parts."""
+    """Return the stored measurements by name of the part."""
     return {path.stem: read_json(path, dict) for path in sorted((Path(output) / "parts").glob("*.json"))}

@@ -1,4 +1,4 @@
-"""Write docs/results/pointing_heads.md, its Chinese and the pictures: python -m experiments.pointing_heads.page."""
+"""Write docs/results/pointing_heads.md, its Chinese version and pictures: python -m experiments.pointing_heads.page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Row = Sequence[str]
 
 
 def work(settings: Pages) -> None:
-    """Write the pages and the pictures."""
+    """Write the pages and pictures."""
     parts = stored_parts(settings.output)
     decisions = decide(parts)
     write_json(Path(settings.verdicts), [asdict(decision) for decision in decisions])
@@ -54,13 +54,13 @@ def work(settings: Pages) -> None:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Return rows, the first of which are the columns' names, as a Markdown table."""
+    """Return rows as a Markdown table; the first row has the column names."""
     head, *body = rows
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))
 
 
 def verdicts(decisions: Sequence[Decision], words: Words) -> Iterator[Row]:
-    """Yield the claims with their numbers and verdicts."""
+    """Yield the table of claims with their values and verdicts."""
     yield [words.columns[name] for name in ("claim", "rule", "numbers", "verdict")]
     for decision in decisions:
         claim, rule = words.claims[decision.name]
@@ -69,26 +69,26 @@ def verdicts(decisions: Sequence[Decision], words: Words) -> Iterator[Row]:
 
 
 def shown(number: Number, words: Words) -> str:
-    """Return a number with its interval and what it is about."""
+    """Return a value as text, with its name and interval."""
     name = words.sets.get(number.of) or " ".join(words.sets[part] for part in number.of.split())
     value = number.value if isinstance(number.value, str) else f"{number.value:.{digits(number.interval)}f}"
     return f"{name}: {value}{interval_text(number.interval)}"
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:
-    """Return an interval in brackets, or nothing."""
+    """Return an interval in brackets; "" for None."""
     if interval is None:
         return ""
     return f" [{interval[0]:.{digits(interval)}f}, {interval[1]:.{digits(interval)}f}]"
 
 
 def digits(interval: tuple[float, float] | None) -> int:
-    """Return how many digits a number needs so that its interval has a width."""
+    """Return the number of decimals needed to show the interval's width: 3 if both ends are below 1, else 1."""
     return 3 if interval is not None and max(map(abs, interval)) < 1 else 1
 
 
 def types(parts: Parts, words: Words) -> Iterator[Row]:
-    """Yield the accuracy by type of cue, with that of the best shortcut and, for all, of the other controls."""
+    """Yield the table of accuracies by type of cue, with the best shortcut and, for all types, other controls."""
     names = [words.sets[reading.name] for reading in READINGS]
     best = [f"{words.columns['shortcut']}, {words.sets[language]}" for language in ("en", "zh")]
     yield [words.columns["type"], words.columns["items"], *names, *best]
@@ -115,13 +115,13 @@ def types(parts: Parts, words: Words) -> Iterator[Row]:
 
 
 def all_types(parts: Parts) -> list[float]:
-    """Return how often the best shortcut of each language is right, in %."""
+    """Return the accuracy of the best shortcut of each language, in %."""
     shortcuts = [parts[f"shortcuts-{language}"] for language in ("en", "zh")]
     return [100 * float(floats(one["shortcuts"][best_shortcut(one)]).mean()) for one in shortcuts]
 
 
 def sentences(parts: Parts, words: Words) -> dict[str, str]:
-    """Return the facts that stand in the text, by the name of their place."""
+    """Return the values in the page's text, by name of the placeholder."""
     of_pronouns, mentioned = [], []
     for name in CORPORA["e5"]:
         right, rules = 100 * floats(parts[f"corpus-e5-{name}"]["right"]), parts[f"rules-{name}"]
@@ -172,7 +172,7 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
 
 
 def by_distance(part: Part, types: Sequence[str]) -> str:
-    """Return the accuracy where a pair's nearer candidate is the antecedent, and where the farther one is, in %."""
+    """Return the accuracies, in %, on sentences with the nearer and with the farther candidate as antecedent."""
     farthest: dict[str, int] = {}
     for group, distance in zip(part["group"], part["distance"], strict=True):
         farthest[group] = max(distance, farthest.get(group, 0))
@@ -183,7 +183,7 @@ def by_distance(part: Part, types: Sequence[str]) -> str:
 
 
 def corpora(parts: Parts, words: Words) -> Iterator[Row]:
-    """Yield how often the head and the better rule of position are right on the texts of others."""
+    """Yield the table of accuracies of the head and the better positional rule on other corpora."""
     yield [words.columns[name] for name in ("corpus", "items", "head", "rule_of_position", "chance", "any_copies")]
     for model, names in CORPORA.items():
         for name in names:
@@ -207,7 +207,7 @@ def corpora(parts: Parts, words: Words) -> Iterator[Row]:
 
 
 def controlled(part: Part, model: str, language: str, words: Words) -> Iterator[Row]:
-    """Yield the same of the built-in corpus, by kind of cue."""
+    """Yield the table of accuracies on the built-in corpus, by kind of cue."""
     for kind, title in words.kinds.items():
         chosen = np.flatnonzero(np.array(part["kind"]) == kind)
         own = {"group": [part["group"][item] for item in chosen]}
@@ -225,7 +225,7 @@ def controlled(part: Part, model: str, language: str, words: Words) -> Iterator[
 
 
 def edges(parts: Parts, words: Words) -> Iterator[Row]:
-    """Yield what vectors, probes and likelihoods are with and without the edge."""
+    """Yield the table of results by vectors, probes and likelihoods, with and without the edge."""
     yield ["", *(words.columns[name] for name in ("whole", "edge", "matched"))]
     for reading in READINGS:
         if part := parts.get(f"vector-{reading.name}"):

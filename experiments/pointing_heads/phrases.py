@@ -1,4 +1,4 @@
-"""The words of the pages and pictures in each language."""
+"""Text of the pages and pictures in each language."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What tables and pictures say in one language.
+    """Labels of tables and pictures in one language.
 
     Attributes:
-        claims: of each claim, what it says and the rule that could refute it.
-        verdicts: by the verdict in the files.
-        sets: readings, corpora and models.
-        types: of cues.
-        shortcuts: rules of position and fitted shortcuts.
+        claims: statement of each claim, and the rule that could refute it.
+        verdicts: labels by the verdict in the files.
+        sets: names of readings, corpora and models.
+        types: names of cue types.
+        shortcuts: names of positional rules and fitted shortcuts.
     """
 
     claims: dict[str, tuple[str, str]]

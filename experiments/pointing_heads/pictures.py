@@ -1,4 +1,4 @@
-"""The three pictures of the page, from what was measured."""
+"""The three pictures of the page, drawn from the measurements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw_pictures(parts: Parts, words: Words, language: str, folder: Path) -> No
 
 
 def sentences(parts: Parts, words: Words) -> Figure:
-    """Draw what the head attends to in two sentences of each language that differ in the pronoun alone."""
+    """Draw the head's attention in two sentences of each language that differ only in the pronoun."""
     layer, head = parts["development-e5-en"]["ranked"][0]
     cells = [
         QuadCell(
@@ -48,7 +48,7 @@ def sentences(parts: Parts, words: Words) -> Figure:
 
 
 def grids(parts: Parts, words: Words) -> Figure:
-    """Draw all heads on the sentences on which one was chosen."""
+    """Draw the accuracies of all heads on the development sentences."""
     shown = []
     for name, title in zip(("e5-en", "e5-zh", "minilm-en"), words.grids, strict=True):
         part = parts[f"development-{name}"]
@@ -60,7 +60,7 @@ def grids(parts: Parts, words: Words) -> Figure:
 
 
 def types(parts: Parts, words: Words) -> Figure:
-    """Draw how often the head picks the antecedent, by what decides."""
+    """Draw the head's accuracy by type of cue."""
     rows = []
     for name in TYPES:
         for reading in READINGS:
@@ -83,7 +83,7 @@ def types(parts: Parts, words: Words) -> Figure:
 
 
 def shortcut_of_type(parts: Parts, language: str, name: str) -> float:
-    """Return the share of a type that the best shortcut of all sentences gets right."""
+    """Return the accuracy on a type of cue, from 0 to 1, of the shortcut that is best on all sentences."""
     part = parts[f"shortcuts-{language}"]
     right = floats(part["shortcuts"][best_shortcut(part)])
     items = next(parts[f"everyday-{one.name}"] for one in READINGS if one.language == language)

@@ -1,6 +1,6 @@
-"""What a head's rows say of sentences as they are, and of sentences that were changed.
+"""Accuracy of a head's attention rows on original and modified sentences.
 
-N items, L layers, H heads, T tokens, M candidates.
+Axes are N (items), L (layers), H (heads), T (tokens) and M (candidates).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from anaphora.hf.reader import TransformersModel
 from experiments.pointing_heads.items import FORM_TYPES, exchanged, with_noun
 
 Part = dict[str, Any]
-"""What was measured, ready for JSON; None stands for what does not exist of an item."""
+"""Measurements as JSON values; None is a value that an item does not have."""
 
 PERMUTATIONS = 100_000
-"""So many that the least p stays below 0.05 after its correction for 144 heads and three readings."""
+"""Number of permutations; the smallest p-value stays below 0.05 after correction for 144 heads and three readings."""
 RULES = ("nearest", "first", "longest")
 
 
 def chosen_head(part: Part) -> Head:
-    """Return the head that development chose."""
+    """Return the head chosen on the development sentences."""
     return Head(*part["ranked"][0])
 
 
@@ -48,7 +48,7 @@ def development_part(model: TransformersModel, examples: Sequence[Example]) -> P
 
 
 def everyday_part(model: TransformersModel, heads: Sequence[Head], examples: Sequence[Example]) -> Part:
-    """Measure the best and the second best head on everyday sentences, with all that claims compare them with."""
+    """Measure the best and second-best head on everyday sentences, with all baselines of the claims."""
     scores = score_records(model.records(examples))
     if len(scores.examples) != len(examples):
         raise ValueError(f"{len(examples) - len(scores.examples)} everyday sentences cannot be scored")
@@ -85,7 +85,7 @@ def everyday_part(model: TransformersModel, heads: Sequence[Head], examples: Seq
 
 
 def shortcuts_part(training: Sequence[Example], examples: Sequence[Example]) -> Part:
-    """Measure rules of position and shortcuts that are fitted on training items."""
+    """Measure positional rules, and shortcuts that are fitted on training items."""
     shortcuts = fit_shortcuts(training, examples)
     left_out = ("chance", "subject", "most_mentioned")  # everyday sentences do not tell candidates apart by these
     return {
@@ -99,7 +99,7 @@ def shortcuts_part(training: Sequence[Example], examples: Sequence[Example]) -> 
 
 
 def corpus_part(model: TransformersModel, head: Head, examples: Sequence[Example]) -> Part:
-    """Measure a head on a corpus, beside rules of position."""
+    """Measure a head and positional rules on a corpus."""
     scores = score_records(model.records(examples))
     rules = unfitted_correctness(scores.examples)
     return {
@@ -112,14 +112,14 @@ def corpus_part(model: TransformersModel, head: Head, examples: Sequence[Example
 
 
 def rules_part(examples: Sequence[Example]) -> Part:
-    """Measure rules that see only places, lengths and numbers of mentions; of documents, with the form of each item."""
+    """Measure rules based on positions, lengths and numbers of mentions, with the form of each item in documents."""
     rules = unfitted_correctness(examples)
     forms = [example.factors.get("form", "") for example in examples]
     return {"form": forms, "shortcuts": {name: listed(rules[name]) for name in (*RULES, "most_mentioned")}}
 
 
 def items_part(scores: HeadScores) -> Part:
-    """Return what tells the items apart."""
+    """Return the attributes of the items: group, type, kind and others."""
     return {
         "group": [each.group or f"alone {number}" for number, each in enumerate(scores.examples)],
         "type": [each.factors.get("type", "") for each in scores.examples],
@@ -129,7 +129,7 @@ def items_part(scores: HeadScores) -> Part:
 
 
 def copy_of(model: TransformersModel, kind: str, seed: int) -> TransformersModel:
-    """Return an untrained copy of a model, or one in which the numbers of each weight matrix are shuffled."""
+    """Return an untrained copy of a model, or a copy with shuffled values in each weight matrix."""
     if kind == "untrained":
         return model.untrained(seed)
     shuffled, random = copy.deepcopy(model.model), np.random.default_rng(seed)
@@ -141,13 +141,13 @@ def copy_of(model: TransformersModel, kind: str, seed: int) -> TransformersModel
 
 
 def accuracy_of(model: TransformersModel, head: Head, examples: Sequence[Example]) -> float:
-    """Return the candidate accuracy of a head in %, every item counting the same."""
+    """Return the candidate accuracy of a head in %, averaged over items."""
     scores = score_records(model.records(examples, head))
     return round(100 * float(scores.candidate_accuracy[:, 0, 0].mean(dtype=np.float64)), 2)
 
 
 def neighbours(model: TransformersModel, head: Head, examples: Sequence[Example]) -> dict[str, list[float | None]]:
-    """Return whether the head picks the antecedent from the words before and after the pronoun and the last word."""
+    """Return the head's correctness from the words before and after the pronoun, and from the last word."""
     right: dict[str, list[float | None]] = {"before": [], "after": [], "last": []}
     for example in examples:
         tokens, maps = model.maps(example.text)
@@ -162,7 +162,7 @@ def neighbours(model: TransformersModel, head: Head, examples: Sequence[Example]
 
 
 def other_words(example: Example, tokens: TokenizedText) -> dict[str, list[int]]:
-    """Return the tokens of the words before and after the pronoun and of the last word, if there are such words."""
+    """Return the token indices of the words before and after the pronoun and of the last word, if they exist."""
     of_word: dict[int, list[int]] = {}
     for place, (word, (start, end)) in enumerate(zip(tokens.words, tokens.spans, strict=True)):
         if word >= 0 and any(sign.isalnum() for sign in example.text[start:end]):
@@ -177,7 +177,7 @@ def other_words(example: Example, tokens: TokenizedText) -> dict[str, list[int]]
 def of_changed(
     model: TransformersModel, examples: Sequence[Example | None], measure: Callable[[HeadScores], NDArray[np.floating]]
 ) -> list[float | None]:
-    """Return a measure of changed sentences; None where an item has none."""
+    """Return a measure for each modified sentence; None for items without one."""
     there = [number for number, example in enumerate(examples) if example is not None]
     values: list[float | None] = [None] * len(examples)
     changed = [example for example in examples if example is not None]
@@ -188,17 +188,17 @@ def of_changed(
 
 
 def listed(values: NDArray[np.floating]) -> list[float]:
-    """Return numbers as a list, with four digits."""
+    """Return values as a list, rounded to four decimals."""
     return [round(float(value), 4) for value in values]
 
 
 def percent(grid: NDArray[np.floating]) -> list[list[float]]:
-    """Return shares, (L, H), in % as lists."""
+    """Return shares, (L, H), in % as nested lists."""
     return [[round(100 * float(value), 2) for value in row] for row in grid]
 
 
 def _stays_with_word(before: NDArray[np.float32], after: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return 1 where the head picks the same word in its new place, -1 where it picks the same place, (N,)."""
+    """Return 1 if the head follows the word to its new position, -1 if it keeps to the position, (N,)."""
     word: NDArray[np.float32] = (before[:, :2] * after[:, 1::-1]).sum(axis=1)
     place: NDArray[np.float32] = (before[:, :2] * after[:, :2]).sum(axis=1)
     return word - place
@@ -209,6 +209,6 @@ def _asked(example: Example) -> str:
 
 
 def _distance(example: Example) -> int:
-    """Return the characters between the pronoun and the nearest mention of an antecedent."""
+    """Return the number of characters between the pronoun and the nearest mention of an antecedent."""
     spans = [span for number in example.antecedents for span in example.candidates[number]]
     return min(max(start - example.pronoun[1], example.pronoun[0] - end) for start, end in spans)

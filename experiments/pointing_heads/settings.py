@@ -1,4 +1,4 @@
-"""What is read and how much of it: the settings, which import nothing heavy."""
+"""Settings of the study and its pages."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from anaphora.base import checks
 from experiments.shipped.settings import SENTENCES
 
 SECOND, FIRST = "second", "first"
-"""The sets of everyday sentences that can be measured: the claims are about the second; the first tries the code."""
+"""Sets of everyday sentences that can be measured: the second for the claims, and the first for testing the code."""
 
 
 @dataclass(kw_only=True)
 class PointingHeads:
-    """Heads of published encoders, chosen on development sentences and measured on others."""
+    """Heads of published encoders, chosen on development sentences and measured on other sentences."""
 
     models: str = MISSING  # folder with the models, in the folders e5, minilm and smollm2
     data: str = MISSING  # folder with the corpora: gap, ontogum, litbank_coref, xwino and cluewsc2020
     sentences: str = SENTENCES  # folder with the everyday sentences
     measured: str = SECOND  # which set of everyday sentences is measured: second or first
-    output: str = "outputs/pointing_heads"  # folder for what is measured; parts that are there are not measured again
-    parts: list[str] = field(default_factory=list)  # beginnings of the names of parts to measure; none for all
-    items: int = 400  # number of items of each corpus at most, as whole groups
-    likelihood_items: int = 100  # number of everyday sentences for likelihoods, as whole pairs at equal distances
-    training_items: int = 20_000  # number of items in each language that shortcuts are fitted on
+    output: str = "outputs/pointing_heads"  # folder for the measurements; stored parts are not measured again
+    parts: list[str] = field(default_factory=list)  # prefixes of the names of parts to measure; by default all parts
+    items: int = 400  # maximum number of items of each corpus, in whole groups
+    likelihood_items: int = 100  # number of everyday sentences for likelihoods, as evenly spaced whole pairs
+    training_items: int = 20_000  # number of items in each language for fitting shortcuts
     copies: int = 20  # number of untrained copies, and of copies with shuffled weights, on everyday sentences
-    gap_copies: int = 20  # the same on GAP
-    few_copies: int = 3  # the same on the other corpora
+    gap_copies: int = 20  # number of copies of each kind on GAP
+    few_copies: int = 3  # number of copies of each kind on the other corpora
 
     def __post_init__(self) -> None:
         checks.one_of("measured", self.measured, (SECOND, FIRST))
@@ -42,9 +42,9 @@ class PointingHeads:
 
 @dataclass(kw_only=True)
 class Pages:
-    """The page of the study, its tables and its pictures, from what was measured."""
+    """The page of the study, with tables and pictures of the measurements."""
 
-    output: str = "outputs/pointing_heads"  # folder with what was measured
+    output: str = "outputs/pointing_heads"  # folder with the measurements
     folder: str = "docs/results"  # folder for the page in each language
-    verdicts: str = "experiments/pointing_heads/verdicts.json"  # file for the verdicts with their numbers
+    verdicts: str = "experiments/pointing_heads/verdicts.json"  # file for the verdicts with their values
     pictures: str = "docs/images"  # folder for the pictures

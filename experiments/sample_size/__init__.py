@@ -1,1 +1,1 @@
-"""How many items and how many seeds does a claim need? docs/sample_size.md explains the answer."""
+"""How many items and seeds does a claim need? The answer is in docs/sample_size.md."""

@@ -7,7 +7,7 @@ from experiments.sample_size.settings import SampleSize
 
 
 def work(settings: SampleSize) -> None:
-    """Print the tables; torch is imported only now."""
+    """Print the tables; torch is imported only here."""
     from experiments.sample_size.tables import print_sample_sizes
 
     print_sample_sizes(settings)

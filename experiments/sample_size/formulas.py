@@ -1,6 +1,6 @@
-"""How many items and how many seeds a difference needs to be seen, from the spread that was measured.
+"""Numbers of items and seeds needed to detect a difference, from a measured spread.
 
-N items in K clusters (templates, groups); z normal and t Student quantiles.
+N is the number of items, K the number of clusters (templates or groups), and z are normal quantiles.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from scipy import integrate, stats
 from anaphora.data.example import codes_of
 
 MOST_SEEDS = 10_000
-"""Where more are needed the answer is None."""
+"""Maximum number of seeds in results."""
 _SURELY_SEEN = 30.0
-"""Standard errors from which on a test of any degrees of freedom asked here sees the difference."""
+"""Difference in standard errors from which on a test detects it with any degrees of freedom used here."""
 
 
 @dataclass(frozen=True)
 class ClusteredMean:
-    """A mean over items that come in clusters, and how it varies.
+    """Mean over clustered items, with its variance.
 
     Attributes:
-        mean: over the items.
+        mean: mean over the items.
         items, clusters: N and K.
-        item_variance: of single items, as if each stood alone.
-        design_effect: the variance of the mean over that of N items alone, Kish 1965, section 5.4; 1 where clusters
-            carry nothing, None below two clusters or where all items have one value.
+        item_variance: variance of single items.
+        design_effect: variance of the mean, divided by that for N independent items (Kish 1965, section 5.4); 1 if
+            clusters have no effect, None for fewer than two clusters or constant values.
     """
 
     mean: float
@@ -42,7 +42,7 @@ class ClusteredMean:
 
 
 def clustered_mean(values: ArrayLike, clusters: Sequence[Hashable]) -> ClusteredMean:
-    """The mean of (N,) values in clusters, with the variance of a ratio estimate (Cochran 1977, equation 9A.4).
+    """Return the mean of clustered values, (N,), with the variance of a ratio estimate (Cochran 1977, equation 9A.4).
 
     With s_k the sum of the deviations from the mean in cluster k, var(mean) = K / (K - 1) * sum(s_k ** 2) / N ** 2.
     """
@@ -57,20 +57,20 @@ def clustered_mean(values: ArrayLike, clusters: Sequence[Hashable]) -> Clustered
 
 
 def items_needed(spread: ClusteredMean, difference: float, alpha: float, power: float, samples: int = 1) -> int | None:
-    """Items of each sample, in clusters like those measured, of which a two-sided test sees a difference.
+    """Return the number of items per sample needed to detect a difference with a two-sided test.
 
-    samples * design effect * variance * ((z[1 - alpha / 2] + z[power]) / difference) ** 2, Cohen 1988, section 2.4,
-    with the normal distribution in place of t.
+    The number is samples * design effect * variance * ((z[1 - alpha / 2] + z[power]) / difference) ** 2 (Cohen 1988,
+    section 2.4), with the normal distribution in place of t. The items must be clustered like the measured ones.
 
     Args:
-        spread: what was measured.
-        difference: to see, in the unit of the values.
-        alpha: of the test.
-        power: how often it shall see the difference.
-        samples: 1 against a fixed value, or of differences of pairs; 2 where two means of different items are compared.
+        spread: measured mean and variance.
+        difference: difference to detect, in the unit of the values.
+        alpha: significance level of the test.
+        power: probability of detecting the difference.
+        samples: 1 for a comparison with a fixed value or of paired values; 2 for two means over different items.
 
     Returns:
-        None where nothing tells how clusters vary, or they do not vary at all.
+        The number; None if the design effect is unknown, or the variance is 0.
     """
     if not spread.design_effect:
         return None
@@ -79,17 +79,19 @@ def items_needed(spread: ClusteredMean, difference: float, alpha: float, power: 
 
 
 def seeds_needed(deviation: float, difference: float, alpha: float, power: float, samples: int = 1) -> int | None:
-    """Seeds of each recipe of which a two-sided t-test sees a difference; exact, by the noncentral t distribution.
+    """Return the number of seeds per recipe needed to detect a difference with a two-sided t-test.
+
+    The number is exact, by the noncentral t distribution.
 
     Args:
-        deviation: the standard deviation over seeds; of the differences where recipes are paired by seed.
-        difference: to see, in the same unit.
-        alpha: of the test.
-        power: how often it shall see the difference.
-        samples: 1 against a fixed value, or of differences of pairs; 2 where two recipes are compared.
+        deviation: standard deviation over seeds, or of the differences if recipes are paired by seed.
+        difference: difference to detect, in the same unit.
+        alpha: significance level of the test.
+        power: probability of detecting the difference.
+        samples: 1 for a comparison with a fixed value or of paired values; 2 for two recipes.
 
     Returns:
-        At least 2; None above `MOST_SEEDS`.
+        The number, at least 2; None above `MOST_SEEDS`.
     """
     counts = range(2, MOST_SEEDS + 1)
     place = bisect_left(counts, power, key=lambda seeds: _t_power(seeds, deviation, difference, alpha, samples))
@@ -97,7 +99,7 @@ def seeds_needed(deviation: float, difference: float, alpha: float, power: float
 
 
 def deviation_interval(values: ArrayLike) -> tuple[float, float, float]:
-    """The standard deviation of two or more normal values, and the 95 % chi-square interval that it lies in."""
+    """Return the standard deviation of at least two normal values, and the ends of its 95 % chi-square interval."""
     numbers = np.asarray(values, dtype=np.float64)
     freedom = len(numbers) - 1
     deviation = float(numbers.std(ddof=1))
@@ -106,9 +108,9 @@ def deviation_interval(values: ArrayLike) -> tuple[float, float, float]:
 
 
 def deviation_of_range(lowest: float, highest: float, seeds: int) -> float:
-    """The standard deviation of normal values of which only the lowest, the highest and their number are known.
+    """Estimate the standard deviation of normal values from their range and number.
 
-    The range over its expected value for standard normal values, Tippett 1925.
+    The estimate is the range divided by its expected value for standard normal values (Tippett 1925).
     """
     expected = 2 * integrate.quad(lambda x: 1 - stats.norm.cdf(x) ** seeds - stats.norm.sf(x) ** seeds, 0, 12)[0]
     return (highest - lowest) / float(expected)

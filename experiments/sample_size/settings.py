@@ -1,4 +1,4 @@
-"""Settings, which import nothing heavy."""
+"""Settings of the sample-size tables."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from anaphora.settings.data import SPLITS
 
 @dataclass(kw_only=True)
 class SampleSize:
-    """How many items and how many seeds show a difference, from the spread that was measured."""
+    """Numbers of items and seeds needed to detect a difference, from the spread of measured runs."""
 
-    runs: list[str] = field(default_factory=list)  # scored runs of one recipe; one is enough to ask about items
-    study_folder: str | None = None  # folder of a study, or its study.json: gives the spread over seeds for every cell
+    runs: list[str] = field(default_factory=list)  # scored runs of one recipe; a single run is enough for items
+    study_folder: str | None = None  # folder of a study, or its study.json, for the spread over seeds of every cell
     spread: list[float] = field(default_factory=list)  # a published range: lowest and highest in percent, and seeds
     points: float = 5.0  # the difference to detect, in percentage points
     measure: str = "candidate_accuracy"  # measure whose spread is used: candidate_accuracy or task_accuracy

@@ -1,4 +1,4 @@
-"""How many items and how many seeds show a difference, from the spread that was measured."""
+"""Tables of the numbers of items and seeds needed to detect a difference, from the spread of measured runs."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Row = dict[str, Any]
 
 
 def print_sample_sizes(settings: SampleSize) -> list[Row]:
-    """Print how many items and how many seeds a difference needs, and keep them as CSV where a file is named.
+    """Print the numbers of items and seeds needed to detect a difference, and write them as CSV if a file is set.
 
     Returns:
-        The rows of both tables; which of them a row belongs to stands under "needed": "items" or "seeds".
+        The rows of both tables; "needed" is "items" or "seeds".
 
     Raises:
-        UserError: a run is not scored, scored on other items than its own, or of other data; no run gives answers; the
+        UserError: a run has no scores on its own items, the runs have different data, no run gives answers, or the
             study is missing.
     """
     table = TableFile.checked(settings.output)
@@ -71,7 +71,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
 
 @dataclass(frozen=True)
 class _ItemScores:
-    """The (N,) scores of a run's chosen head, or of its answers, NaN where it has none, and the items."""
+    """Scores of a run's chosen head or of its answers, (N,), with NaN for missing scores, and the items."""
 
     run: str
     examples: list[Example]
@@ -189,7 +189,7 @@ def _values(groups: Groups, language: str, group: str, measure: str) -> tuple[fl
 def _seed_row(
     name: str, language: str, kind: str, values: Sequence[float | None], settings: SampleSize, samples: Sequence[int]
 ) -> Iterator[Row]:
-    """One row; none where fewer than two seeds have a value."""
+    """Yield a row if at least two seeds have a value."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return
@@ -226,7 +226,7 @@ def _seed_counts(deviation: float, settings: SampleSize, samples: Sequence[int])
 
 
 def print_items(rows: Sequence[Row], settings: SampleSize) -> None:
-    """Print how many items a difference needs."""
+    """Print the table of the number of items needed."""
     columns = ("items", "templates", "mean", "design effect", "one run", "each of two")
     table = _table("items", "", columns, settings)
     for row in rows:
@@ -242,7 +242,7 @@ def print_items(rows: Sequence[Row], settings: SampleSize) -> None:
 
 
 def print_seeds(rows: Sequence[Row], settings: SampleSize) -> None:
-    """Print how many seeds a difference needs."""
+    """Print the table of the number of seeds needed."""
     columns = ("seeds", "mean", "deviation [95 %]", "one recipe", "each of two")
     table = _table("seeds", "; in brackets at the upper end of the deviation", columns, settings)
     for row in rows:
@@ -256,7 +256,7 @@ def print_seeds(rows: Sequence[Row], settings: SampleSize) -> None:
 
 
 def _group_cells(row: Row) -> list[str]:
-    """What a row is of, its language and its kind of cue, which a published range does not have."""
+    """Return the cells with the name, language and kind of cue of a row; a published range has only a name."""
     return [row["of"], *(value_cell(name, row.get(name)) for name in ("language", "kind"))]
 
 

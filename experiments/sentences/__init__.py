@@ -1,1 +1,1 @@
-"""Which of forty sentences that people type first does a run answer, and does its head point? In two languages."""
+"""Accuracy of runs and their heads on forty sentences that users type first, in two languages."""

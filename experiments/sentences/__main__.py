@@ -7,7 +7,7 @@ from experiments.sentences.settings import Sentences
 
 
 def work(settings: Sentences) -> None:
-    """Ask the runs and write the pages; torch is imported only now."""
+    """Evaluate the runs and write the pages; torch is imported only here."""
     from anaphora.runs.presence import run_directories
     from experiments.everyday.corpus import register
     from experiments.sentences.page import main

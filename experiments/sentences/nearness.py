@@ -1,4 +1,4 @@
-"""How near the training sentences of a run come to a sentence."""
+"""Similarity of a sentence to the training sentences of a run."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.runs.items import corpus_of
 
 _CANDIDATE, _PRONOUN, _NOTHING = -1, -2, -3
-"""What stands in a masked sentence instead of a token, and behind its end."""
+"""Ids in a masked sentence for a candidate, for the pronoun, and for padding."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingText:
-    """What the training split of a run shows of one language.
+    """Training sentences of a run in one language.
 
     Attributes:
-        tokens: the tokens that occur in it.
-        masked: (N, T) its different sentences as token numbers, candidates and pronoun masked, filled up at the end.
-        lengths: (N,).
-        first: (N,) how often a sentence means its first mention.
+        tokens: ids of the tokens that occur.
+        masked: (N, T) token ids of the different sentences, with candidates and pronoun masked, padded at the end.
+        lengths: (N,) number of tokens of each sentence.
+        first: (N,) share of each sentence's occurrences in which the first mention is the antecedent.
     """
 
     tokens: frozenset[int]
@@ -34,10 +34,10 @@ class TrainingText:
     first: NDArray[np.float64]
 
     def nearest(self, sentence: Sequence[int]) -> tuple[float, float]:
-        """How near the nearest sentences are, and how often they mean their first mention.
+        """Return the nearness of the nearest sentences, and the share in which the first mention is the antecedent.
 
-        Nearness is 1 - edits / words of the longer sentence: 1 is a training sentence. An edit inserts, deletes or
-        replaces one word (Levenshtein).
+        Nearness is 1 - edits / words of the longer sentence, and so 1 for a training sentence. An edit inserts, deletes
+        or replaces one word (Levenshtein distance).
         """
         columns = self.masked.T
         edits = np.repeat(np.arange(len(columns) + 1, dtype=np.int16)[:, None], len(self.masked), axis=1)  # (T + 1, N)
@@ -56,7 +56,7 @@ _TRAINING: dict[str, TrainingText] = {}
 
 
 def training_text(run: OpenRun, language: str) -> TrainingText:
-    """The training split of a run in one language; runs that share their data share it."""
+    """Return the training sentences of a run in one language, cached for runs with the same data."""
     name = f"{language} {run.run.config.data} {run.run.config.vocabulary}"
     if name not in _TRAINING:
         shown = [each for each in corpus_of(run.run).examples("train") if each.language == language]
@@ -75,13 +75,13 @@ def training_text(run: OpenRun, language: str) -> TrainingText:
 
 
 def means_first(example: Example) -> bool:
-    """Whether the antecedent is the mention that comes first."""
+    """Return whether the first mention in the text is the antecedent."""
     first = min(range(len(example.candidates)), key=lambda number: example.candidates[number][0])
     return first in example.antecedents
 
 
 def masked(example: Example, tokens: TokenizedText) -> list[int]:
-    """A sentence's token numbers, a candidate or the pronoun as one mask each: names are no part of a pattern."""
+    """Return a sentence's token ids, with each candidate and the pronoun replaced by one mask."""
     mentions = [span for spans in example.candidates for span in spans]
     numbers: list[int] = []
     for number, span in zip(tokens.ids, tokens.spans, strict=True):
@@ -95,5 +95,5 @@ def masked(example: Example, tokens: TokenizedText) -> list[int]:
 
 
 def overlap(one: Span, other: Span) -> bool:
-    """Check whether two spans share a character."""
+    """Return whether two spans share a character."""
     return one[0] < other[1] and other[0] < one[1]

@@ -1,8 +1,8 @@
-"""The pages docs/results/sentences.md and sentences.zh.md.
+"""Generator of the pages docs/results/sentences.md and sentences.zh.md.
 
-Finished runs are asked about the sentences of en.jsonl and zh.jsonl: what each answers, and how much of its pronoun's
-weight the chosen head gives to each candidate. Their training splits are read too, for the words that they show and
-for the nearest sentence. Runs that learned everyday scenes have tables of their own.
+For the sentences in en.jsonl and zh.jsonl, the pages show each run's answer, and the weight from the pronoun to each
+candidate in its chosen head. The runs' training splits are loaded for their words and for the nearest training
+sentence. Runs trained on everyday scenes have separate tables.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
 LANGUAGES = ("en", "zh")
 NEAREST_SCENE = 0.75
-"""No wording of a scene is nearer to one of the sentences; a test holds it."""
+"""Maximum nearness of a scene's wording to one of the sentences, which a test checks."""
 PAGES = {"en": DOCS / "results" / "sentences.md", "zh": DOCS / "results" / "sentences.zh.md"}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one run makes of one sentence.
+    """Result of one run on one sentence.
 
     Attributes:
-        answer: the number of the candidate that it names; None for none of them.
-        weights: the chosen head's weight from the pronoun to each candidate.
-        cut: the words that its training never shows.
-        nearness: of the nearest sentence of its training.
-        copied: how often those sentences mean the mention in the antecedent's place.
+        answer: index of the predicted candidate; None for "none of them".
+        weights: weight from the pronoun to each candidate in the chosen head.
+        cut: words that are not in the training split.
+        nearness: nearness of the nearest training sentences.
+        copied: share of these sentences whose antecedent is in the same place, first or second, as this sentence's.
     """
 
     answer: int | None
@@ -58,22 +58,22 @@ class Reading:
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence, as every run reads it."""
+    """Sentence with the results of all runs."""
 
     example: Example
     readings: tuple[Reading, ...]
 
     @property
     def is_known(self) -> bool:
-        """Whether all its words occur in the training of every run."""
+        """Return whether all words occur in the training split of every run."""
         return not any(reading.cut for reading in self.readings)
 
     def answered(self, run: int) -> bool:
-        """Whether a run's answer is the antecedent."""
+        """Return whether a run's answer is an antecedent."""
         return self.readings[run].answer in self.example.antecedents
 
     def pointed(self, run: int) -> bool:
-        """Whether the antecedent gets more weight of a run's head than any other candidate."""
+        """Return whether an antecedent gets more weight in a run's head than any other candidate."""
         weights = self.readings[run].weights
         best = [number for number, weight in enumerate(weights) if weight == max(weights)]
         return len(best) == 1 and best[0] in self.example.antecedents
@@ -81,19 +81,19 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that share their tables, and the sentences of each language as they read them."""
+    """Runs that share tables, with their results on the sentences of each language."""
 
     runs: Sequence[OpenRun]
     sentences: dict[str, list[Sentence]]
 
     @property
     def name(self) -> str:
-        """Of the page's section."""
+        """Return the name of the page's section."""
         return "everyday" if knows_scenes(self.runs[0]) else "results"
 
 
 def main(directories: Sequence[str]) -> None:
-    """Ask the runs and write both pages."""
+    """Evaluate the runs and write both pages."""
     runs = [anaphora.load(directory) for directory in directories]
     for run in runs:
         if run.chosen_head is None:
@@ -109,22 +109,22 @@ def main(directories: Sequence[str]) -> None:
 
 
 def knows_scenes(run: OpenRun) -> bool:
-    """Check whether a run has learned everyday scenes."""
+    """Return whether a run was trained on everyday scenes."""
     return isinstance(run.run.config.data, EverydayCorpus)
 
 
 def examples(language: str) -> list[Example]:
-    """The list of one language, in its order."""
+    """Return the sentences of one language."""
     return [from_record(row) for _, row in rows(HERE / f"{language}.jsonl")]
 
 
 def read_sentences(language: str, runs: Sequence[OpenRun]) -> list[Sentence]:
-    """Every sentence of a language with what each run makes of it."""
+    """Return the sentences of a language with each run's results."""
     return [Sentence(example, tuple(read(run, example) for run in runs)) for example in examples(language)]
 
 
 def read(run: OpenRun, example: Example) -> Reading:
-    """Ask one run about one sentence."""
+    """Evaluate one run on one sentence."""
     names = [_written(spans[0]) for spans in example.candidates]
     answer = run.answer(example.text, _written(example.pronoun), names)
     row = run.attention(example.text).row(_written(example.pronoun))
@@ -142,9 +142,9 @@ def read(run: OpenRun, example: Example) -> Reading:
 
 
 def cut_words(text: str, tokens: TokenizedText, shown: frozenset[int]) -> list[str]:
-    """The words of a text that training never shows: cut into several tokens, or one that does not occur there.
+    """Return the words of a text that are not in the training split as one token.
 
-    Chinese has no blanks: of it the stretches of tokens that do not occur.
+    Adjacent words without a space between them, as in Chinese, are joined.
     """
     parts: dict[int, list[int]] = {}
     for position, word in enumerate(tokens.words):
@@ -171,7 +171,7 @@ def _written(span: Span) -> str:
 
 
 def page(language: str, groups: Sequence[Group]) -> str:
-    """The whole page in one language, about the sentences of both."""
+    """Return the page in one language, on the sentences of both languages."""
     say = PHRASES[language]
     runs = [run for group in groups for run in group.runs]
     names = ",".join(f"outputs/{run.name}" for run in runs)
@@ -196,7 +196,7 @@ def page(language: str, groups: Sequence[Group]) -> str:
 
 
 def _training_commands(run: OpenRun) -> list[str]:
-    """The commands that train a run of an experiment on compositions and choose its head."""
+    """Return the commands that train a run on compositions and choose its head."""
     if run.name == "demo":
         return ["make demo"]
     config = run.run.config
@@ -212,7 +212,7 @@ def _training_commands(run: OpenRun) -> list[str]:
 
 
 def summary_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
-    """Known words, cut words and both: what the runs answer and where their heads point, beside what luck gives."""
+    """Return the table of accuracies of answers and heads, with chance, for sentences of known and unknown words."""
     groups = {
         "known": [sentence for sentence in sentences if sentence.is_known],
         "cut": [sentence for sentence in sentences if not sentence.is_known],
@@ -236,7 +236,7 @@ def summary_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
 
 
 def _measured(sentences: Sequence[Sentence], run: int) -> tuple[float, ...]:
-    """The shares of one run: answers, heads, both at once, and minimal pairs of which both answers are right."""
+    """Return a run's accuracies: answers, heads, both at once, and minimal pairs with two correct answers."""
     right = np.array([(one.answered(run), one.pointed(run)) for one in sentences])
     pairs: dict[str, list[bool]] = {}
     for sentence in sentences:
@@ -247,13 +247,13 @@ def _measured(sentences: Sequence[Sentence], run: int) -> tuple[float, ...]:
 
 
 def _spread(shares: Sequence[float], unit: str = "") -> str:
-    """Shares in percent: their median with a unit, the lowest and the highest."""
+    """Return the median share in percent, with its unit and the lowest and highest share."""
     ends = f" ({100 * min(shares):.0f}–{100 * max(shares):.0f})" if len(shares) > 1 else ""
     return f"{100 * median(shares):.0f}{unit}{ends}"
 
 
 def scenes_table(runs: Sequence[OpenRun], say: dict[str, str]) -> str:
-    """How the runs do on scenes of the development split, with nouns that are new there and in words that are."""
+    """Return the table of accuracies on development scenes with new nouns, and with new wordings."""
     stored = [evidence for run in runs if (evidence := read_evidence(run.run.directory, "dev"))]
     lines = [f"| | {' | '.join(say[language + kind] for language in LANGUAGES for kind in ('answers', 'heads'))} |"]
     lines.append("|---" * (2 * len(LANGUAGES) + 1) + "|")
@@ -268,7 +268,7 @@ def scenes_table(runs: Sequence[OpenRun], say: dict[str, str]) -> str:
 
 
 def sentence_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
-    """Every sentence with its antecedent, the answers, the head's weights and what of them is right."""
+    """Return the table of all sentences with antecedent, answers, weights in the head, and their correctness."""
     columns = ("number", "sentence", "answers", "right_answers", "weights", "right_heads", "unknown", "near")
     lines = [f"| {' | '.join(say[column] for column in columns)} |", "|---" * len(columns) + "|"]
     for number, sentence in enumerate(sentences, start=1):
@@ -294,7 +294,7 @@ def sentence_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
 
 
 def _marked(example: Example) -> str:
-    """The sentence with its antecedent in bold and its pronoun in italics."""
+    """Return the sentence with the antecedent in bold and the pronoun in italics."""
     marks = {example.pronoun: "*"}
     marks |= {span: "**" for index in example.antecedents for span in example.candidates[index]}
     text = example.text
@@ -310,7 +310,7 @@ def _in_words(right: Sequence[bool], say: dict[str, str]) -> str:
 
 
 def _same_answers(sentences: Sequence[Sentence]) -> str:
-    """In how many minimal pairs a run names one candidate in both sentences, in percent: the median over the runs."""
+    """Return the share of minimal pairs with the same answer in both sentences, in percent: the median over runs."""
     shares = []
     for run in range(len(sentences[0].readings)):
         answers: dict[str, list[int | None]] = {}
@@ -322,7 +322,7 @@ def _same_answers(sentences: Sequence[Sentence]) -> str:
 
 
 def _answered_before_and_after(groups: Sequence[Group]) -> dict[str, str]:
-    """The share of each language's sentences that are answered correctly, in percent: without scenes, and with them."""
+    """Return the accuracy on each language's sentences, in percent, of runs trained without and with scenes."""
     shares = {
         f"{language}_{name}": [_measured(group.sentences[language], run)[0] for run in range(len(group.runs))]
         for name, group in zip(("before", "after"), groups, strict=True)
@@ -332,7 +332,7 @@ def _answered_before_and_after(groups: Sequence[Group]) -> dict[str, str]:
 
 
 def _nearness(sentences: dict[str, list[Sentence]]) -> dict[str, str]:
-    """Of each language the median and the highest nearness."""
+    """Return the median and highest nearness for each language."""
     numbers: dict[str, str] = {}
     for language, of_language in sentences.items():
         nearness = [max(one.nearness for one in sentence.readings) for sentence in of_language]

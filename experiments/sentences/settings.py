@@ -1,4 +1,4 @@
-"""Which runs are asked: the settings, which import nothing heavy."""
+"""Settings of the evaluation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(kw_only=True)
 class Sentences:
-    """Forty well-known sentences, asked of finished runs: writes docs/results/sentences.md and sentences.zh.md."""
+    """Evaluation of runs on forty well-known sentences, for docs/results/sentences.md and sentences.zh.md."""
 
     runs: list[str] = field(default_factory=list)  # runs whose heads have been chosen, such as outputs/compositions_*
 

@@ -1,4 +1,4 @@
-"""The text of both pages, with the places of numbers and tables."""
+"""Text of both pages, with placeholders for values and tables."""
 
 from __future__ import annotations
 

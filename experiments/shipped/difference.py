@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from anaphora.data.example import Example
 
 TEST_SETS = ("{language}", "second.{language}", "third.{language}")
-"""The names of the files whose test split is answered; the first also holds the dev split."""
+"""File names of the test sets; the first file also has the dev split."""
 
 
 def work(settings: RunDifference) -> None:
@@ -36,7 +36,7 @@ def work(settings: RunDifference) -> None:
 
 
 def hits(run: str, examples: Sequence[Example]) -> list[bool]:
-    """Return whether the run answers each sentence correctly."""
+    """Return for each sentence whether the run answers correctly."""
     import anaphora
 
     answers = anaphora.answers(run, examples)
@@ -44,12 +44,12 @@ def hits(run: str, examples: Sequence[Example]) -> list[bool]:
 
 
 def share(right: Sequence[bool]) -> float:
-    """Return the share of right answers, in %."""
+    """Return the share of correct answers, in %."""
     return 100 * sum(right) / len(right)
 
 
 def difference(ours: Sequence[bool], theirs: Sequence[bool], pairs: Sequence[str]) -> str:
-    """Return the difference in points, with the 95 % interval over minimal pairs."""
+    """Return the difference in percentage points as text, with the 95 % interval over minimal pairs."""
     from anaphora.analysis.scores.statistics import cluster_interval
 
     values = [100 * (one - other) for one, other in zip(ours, theirs, strict=True)]

@@ -1,4 +1,4 @@
-"""Answer the sentences of the kinds that introductions use: python -m experiments.shipped.introductions."""
+"""Answer sentences like those in introductions to attention: python -m experiments.shipped.introductions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from anaphora.data.example import Example
 
 CONFIDENT = 0.9
-"""The probability from which on an answer counts as confident."""
+"""Minimum probability of a confident answer."""
 
 
 def work(settings: IntroductionSentences) -> None:
-    """Print each answer with its probability, and how many are right, and right with confidence."""
+    """Print each answer with its probability, and the numbers of correct answers and of confident correct answers."""
     import anaphora
     from anaphora.base.console import say
     from anaphora.data.corpora.tables import read
@@ -37,13 +37,13 @@ def work(settings: IntroductionSentences) -> None:
 
 
 def counts(examples: Sequence[Example], answers: Sequence[PronounAnswer]) -> tuple[int, int]:
-    """Return how many answers are right, and how many of these have at least the probability `CONFIDENT`."""
+    """Return the number of correct answers, and of those with a probability of at least `CONFIDENT`."""
     right = [answer for example, answer in zip(examples, answers, strict=True) if is_right(example, answer)]
     return len(right), sum(probability(answer) >= CONFIDENT for answer in right)
 
 
 def is_right(example: Example, answer: PronounAnswer) -> bool:
-    """Check whether the most probable candidate is an antecedent."""
+    """Return whether the most probable candidate is an antecedent."""
     return answer.answer in [example.words(number) for number in example.antecedents]
 
 

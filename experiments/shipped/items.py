@@ -1,7 +1,7 @@
-"""Draw pronoun items from the lexicon: gender, number, animacy, selection and role, in minimal pairs.
+"""Generator of pronoun items in minimal pairs, for the cues gender, number, animacy, selection and role.
 
-The two rows of a pair differ in the pronoun or in what is said, and mean different participants. So the participant
-that comes first is meant in half of them.
+The two items of a pair differ in the pronoun or in the clause around it, and have different antecedents. The first
+participant is therefore the antecedent in half of the items.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PLURALS = 0.15  # of the items whose participants can both be plural
 
 @dataclass(frozen=True)
 class Pair:
-    """What a kind of cue draws: a context, its participants and what is said of each; None if nothing can be."""
+    """Context with its participants, and a reading for each of the two items."""
 
     context: Context
     participants: tuple[Participant, Participant]
@@ -44,11 +44,11 @@ class Pair:
 
 
 class Items:
-    """Draws the items of one language.
+    """Generator of the items of one language.
 
     Args:
-        lexicon: what the sentences are made of.
-        chance: the generator of all draws.
+        lexicon: content of the sentences.
+        chance: random generator.
     """
 
     def __init__(self, lexicon: Lexicon, chance: Random) -> None:
@@ -65,7 +65,7 @@ class Items:
         }
 
     def rows(self, shares: dict[str, float], pairs: int) -> Iterator[Row]:
-        """Yield the rows of so many pairs, all texts different; each kind of cue has its share of the pairs."""
+        """Yield the rows of `pairs` pairs with different texts, with the given share for each kind of cue."""
         seen: set[str] = set()
         for number in range(pairs):
             kind = self.chance.choices(list(shares), list(shares.values()))[0]
@@ -115,7 +115,7 @@ class Items:
         return Pair(context, self._participants(nouns, ("", ""), (False, False)), (readings[0], readings[1]))
 
     def _reading_of(self, noun: Noun) -> Reading:
-        """Return what can be said of a noun and not of one of another sort."""
+        """Return a reading that fits a noun, and no noun of another sort."""
         if noun.sort == PERSON:
             return self.chance.choice(self.lexicon.of_persons)
         general = self.of_animals if noun.sort == ANIMAL else self.lexicon.of_things
@@ -159,7 +159,7 @@ class Items:
     # Nouns and contexts.
 
     def _contexts_of(self, *sorts: str) -> list[Context]:
-        """Return the contexts whose participants can be of these sorts, in this order."""
+        """Return the contexts whose participants can have these sorts, in this order."""
         return [
             context
             for context in self.lexicon.contexts
@@ -170,12 +170,12 @@ class Items:
         ]
 
     def _pool(self, kinds: frozenset[str], without: frozenset[str]) -> list[Noun]:
-        """Return the things and animals of some classes that are in none of others."""
+        """Return the things and animals in any of the classes `kinds` and in none of `without`."""
         nouns = self.lexicon.nouns_of(sorted(kinds))
         return [noun for noun in nouns if not noun.genders and noun.classes.isdisjoint(without)]
 
     def _two(self, context: Context, admits: Callable[[Noun, int], bool]) -> tuple[Noun, Noun] | None:
-        """Draw two different nouns that fit the context and are admitted in their place; None if there are none."""
+        """Draw two different nouns that fit the context and pass `admits`; return None if there are none."""
         drawn = []
         for place, kinds in enumerate(context.kinds):
             pool = [noun for noun in self.lexicon.nouns_of(kinds) if admits(noun, place)]
@@ -204,7 +204,7 @@ class Items:
     # Texts.
 
     def _rows(self, pair: Pair) -> list[Row]:
-        """Return a row for each reading; none if a wording holds a slot that is not known."""
+        """Return a row for each reading; an empty list if a wording has an unknown slot."""
         frame = self._frame(pair)
         same = pair.readings[0] is pair.readings[1]
         said, link = "", ""
@@ -234,13 +234,13 @@ class Items:
         )
 
     def _asides(self) -> str:
-        """Draw sentences that say nothing of the participants; "" if there are none."""
+        """Draw sentences that do not mention the participants, as one text; "" for no sentences."""
         number = self.chance.choices(range(len(ASIDES)), ASIDES)[0]
         drawn = [aside.rstrip(" .。") for aside in self.chance.sample(self.lexicon.asides, number)]
         return (". " if self.language == "en" else "。").join(drawn)
 
     def _bystander(self, participants: tuple[Participant, Participant]) -> str:
-        """Return who acts beside the two, whom the pronoun cannot mean."""
+        """Return a third person to whom the pronoun cannot refer."""
         taken = {each.gender for each in participants}
         free = [gender for gender in GENDERS if gender not in taken]
         if not free or any(each.is_plural for each in participants) or self.chance.random() < NAMES:
@@ -249,7 +249,7 @@ class Items:
 
 
 def generated_items(settings: TrainingItems) -> Iterator[Row]:
-    """Yield the pairs that the lexicons give, each pair in one split."""
+    """Yield the rows of pairs generated from the lexicons, with both rows of a pair in the same split."""
     for language in LANGUAGES:
         chance = Random(f"{settings.seed}/{language}")
         items = Items(load(language), chance)
@@ -260,7 +260,7 @@ def generated_items(settings: TrainingItems) -> Iterator[Row]:
 
 
 def _row(marked: str, meant: int, language: str) -> Row | None:
-    """Return text, pronoun, candidates and antecedents of a marked text; None if a slot or a mark is wrong."""
+    """Return text, pronoun, candidates and antecedents of a marked text; None if it has a slot or a wrong mark."""
     if "{" in marked or any(marked.count(mark) != 1 for mark in (FIRST, SECOND, ASKED)):
         return None
     spans: dict[str, tuple[int, int]] = {}

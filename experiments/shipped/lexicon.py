@@ -1,7 +1,7 @@
-"""What training sentences are made of: nouns by class, contexts, readings, scenes, asides and openings.
+"""Content of training sentences: nouns by class, contexts, readings, scenes, asides and openings.
 
-Three files hold a language: english.toml and english_more.toml here, and english.toml in experiments/everyday; the same
-for Chinese.
+Each language has three files, such as english.toml and english_more.toml here, and english.toml in
+experiments/everyday.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ FILES = {
 }
 GENDERS = ("male", "female")
 GENDERS_OF_CLASS = {"person": GENDERS, "group": GENDERS, "man": ("male",), "woman": ("female",)}
-"""The genders of persons by the first word of their class; all other classes hold things and animals."""
+"""Genders of persons by the first word of their class; all other classes have things and animals."""
 THING, ANIMAL, PERSON = "thing", "animal", "person"
-"""What a context may say in place of classes: any noun of these."""
+"""Sorts, which a context may name in place of classes."""
 ANIMAL_WORDS = (
     "pet",
     "beast",
@@ -38,22 +38,22 @@ ANIMAL_WORDS = (
     "animal",
     "songbird",
 )
-"""A class whose name begins with one of these words, or has the word "animal", holds animals."""
+"""First words of the names of animal classes, in addition to names with the word "animal"."""
 KIN = ("parent", "kin", "family", "relative", "child")
-"""A class whose name has one of these words holds relatives."""
+"""Words in the names of classes of relatives."""
 
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun or a given name.
+    """Noun or given name.
 
     Attributes:
-        word: the singular.
-        other: the plural in English, the classifier in Chinese; "" for a name.
-        genders: male, female or both for persons; none for things and animals.
-        classes: the classes that it stands in.
-        is_plural: a group, named in the plural alone.
-        is_animal: whether one of its classes holds animals.
+        word: singular form.
+        other: plural form in English, classifier in Chinese; "" for a name.
+        genders: male, female or both for persons; empty for things and animals.
+        classes: classes of the noun.
+        is_plural: whether the noun is a group with only a plural.
+        is_animal: whether one of the classes has animals.
     """
 
     word: str
@@ -65,39 +65,39 @@ class Noun:
 
     @property
     def is_name(self) -> bool:
-        """Whether it stands without a determiner."""
+        """Return whether the noun is a given name, which has no determiner."""
         return "name" in self.classes
 
     @property
     def is_kin(self) -> bool:
-        """Whether one of its classes holds relatives."""
+        """Return whether one of the classes has relatives."""
         return any(part in KIN for kind in self.classes for part in kind.split("_"))
 
     @property
     def is_mass(self) -> bool:
-        """Whether it has no plural, and no "a" before it."""
+        """Return whether the noun is a mass noun, without plural and indefinite article."""
         return any(kind.endswith("_mass") for kind in self.classes)
 
     @property
     def sort(self) -> str:
-        """Person, animal or thing."""
+        """Return the sort of the noun: person, animal or thing."""
         return PERSON if self.genders else ANIMAL if self.is_animal else THING
 
     def fits(self, kinds: Collection[str]) -> bool:
-        """Whether a list of classes, or of sorts, covers the noun."""
+        """Return whether the noun has one of these classes or sorts."""
         return self.sort in kinds or not self.classes.isdisjoint(kinds)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is said of a participant, with the pronoun's slot: {he}, {him} or {his}.
+    """Clause about a participant, with a slot for the pronoun: {he}, {him} or {his}.
 
     Attributes:
-        say: wordings.
-        fits: classes that it can be said of.
-        never: classes that nobody says it of.
-        links: what may stand before it.
-        animals: a reading for persons that animals allow too.
+        say: wordings of the clause.
+        fits: classes of nouns that the clause fits.
+        never: classes of nouns that the clause never fits.
+        links: possible links before the clause.
+        animals: whether a clause about persons also fits animals.
     """
 
     say: tuple[str, ...]
@@ -107,7 +107,7 @@ class Reading:
     animals: bool = False
 
     def is_of(self, noun: Noun, *, rather_than: Noun) -> bool:
-        """Whether it can be said of a noun, and never of another."""
+        """Return whether the clause fits `noun` and never fits `rather_than`."""
         other = rather_than.classes
         return (
             not noun.classes.isdisjoint(self.fits) and other.isdisjoint(self.fits) and not other.isdisjoint(self.never)
@@ -116,7 +116,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Context:
-    """What happens to {A} and {B}: wordings with {A} first, and those with {B} first."""
+    """Event with the participants {A} and {B}: wordings with {A} first, and wordings with {B} first."""
 
     say: tuple[str, ...]
     swapped: tuple[str, ...]
@@ -125,7 +125,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Scene:
-    """A situation in which common knowledge decides which participant a reading means: the first or the second."""
+    """Situation in which common knowledge determines to which participant a reading refers, the first or the second."""
 
     context: Context
     readings: tuple[Reading, Reading]
@@ -134,7 +134,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The content of one language."""
+    """Content of one language."""
 
     language: str
     nouns: tuple[Noun, ...]
@@ -148,7 +148,7 @@ class Lexicon:
 
     @cached_property
     def by_class(self) -> dict[str, tuple[Noun, ...]]:
-        """The nouns of each class, and of the general words."""
+        """Return the nouns of each class and of each sort."""
         found: dict[str, list[Noun]] = defaultdict(list)
         for noun in self.nouns:
             for kind in noun.classes:
@@ -157,7 +157,7 @@ class Lexicon:
         return {kind: tuple(nouns) for kind, nouns in found.items()}
 
     def nouns_of(self, kinds: list[str]) -> list[Noun]:
-        """Return the nouns of some classes, each once."""
+        """Return the nouns of the given classes without duplicates."""
         return list(dict.fromkeys(noun for kind in kinds for noun in self.by_class.get(kind, ())))
 
 
@@ -213,7 +213,7 @@ def _holds_animals(kind: str) -> bool:
 
 
 def _nouns(tables: list[dict[str, Any]]) -> tuple[Noun, ...]:
-    """Return each noun once with all its classes; a coach who trains and a coach that drives are two nouns."""
+    """Return each noun once with all its classes; homonyms, such as the two meanings of coach, are two nouns."""
     classes: dict[tuple[str, str, bool, bool], set[str]] = defaultdict(set)
     genders: dict[tuple[str, str, bool, bool], set[str]] = defaultdict(set)
     for table in tables:

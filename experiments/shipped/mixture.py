@@ -1,4 +1,4 @@
-"""Put the training items together: generated pairs, running text, and the built-in corpus."""
+"""Mixture of training items: generated pairs, running text, and the built-in corpus."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from experiments.shipped.running_text import running_items
 from experiments.shipped.settings import Row, TrainingItems
 
 _TYPES = [*SET_CUE_TYPES, "causality", "winograd", "binding", COMPOSITION]
-"""The types of cue of data=compositions."""
+"""Cue types of data=compositions."""
 
 
 def write_items(settings: TrainingItems) -> None:
-    """Write all items to a file, whole or not at all, and their texts to another if asked; all draws have one seed."""
+    """Write all items to a file, and their texts to a second file if `as_text` is set; both writes are atomic."""
     rows = (*generated_items(settings), *running_items(settings), *controlled_items(settings))
     write_text(Path(settings.output), _lines(rows))
     if settings.as_text:
@@ -36,7 +36,7 @@ def _lines(rows: Iterable[Row]) -> str:
 
 
 def controlled_items(settings: TrainingItems) -> Iterator[Row]:
-    """Yield training items of the built-in corpus, whole groups drawn at random; its other splits stay unseen."""
+    """Yield items from the training split of the built-in corpus, in randomly drawn whole groups."""
     if not settings.controlled:
         return
     chance = Random(f"{settings.seed}/controlled")

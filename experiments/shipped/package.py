@@ -1,4 +1,4 @@
-"""Write a run as the folder that comes with the package: python -m experiments.shipped.package run=outputs/NAME."""
+"""Write a run as the folder shipped with the package: python -m experiments.shipped.package run=outputs/NAME."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 MOST_BYTES = 16_000_000
-"""The size that the weights may have."""
+"""Maximum size of the weights in bytes."""
 _KEPT = ("metrics.json", "heads_dev.csv")
-"""What is kept of the files of scores; the other tables hold a row for each sentence."""
+"""Score files to keep; the other tables have a row for each sentence."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """One of the texts that the run was trained on."""
+    """Training corpus of the run."""
 
     name: str
     licence: str
@@ -43,14 +43,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a run directory does not hold, from the file that the setting `facts` names.
+    """Facts that are not in a run directory, from the file in the setting `facts`.
 
     Attributes:
-        name: of the model on its card.
-        licence: of the weights, as the hub writes it.
-        commands: which train it, one after the other.
-        limits: what it cannot do, a sentence each.
-        texts: what it was trained on.
+        name: name of the model on its card.
+        licence: licence of the weights, as written on the Hub.
+        commands: training commands in order.
+        limits: limitations, one sentence each.
+        texts: training corpora.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Facts:
 
 
 def work(settings: Packaging) -> None:
-    """Write the folder, with the scores of the rounded weights, and the digest of all its files."""
+    """Write the folder, with the scores of the rounded weights and the digest of all its files."""
     from anaphora.base.console import say
     from anaphora.runs.directory import load
 
@@ -84,10 +84,10 @@ def work(settings: Packaging) -> None:
 
 
 def read_facts(path: Path) -> Facts:
-    """Return the facts that a TOML file holds.
+    """Read facts from a TOML file.
 
     Raises:
-        UserError: there is no such file, or a field is missing or of another type.
+        UserError: the file does not exist, or a field is missing or of another type.
     """
     import tomllib
 
@@ -105,10 +105,10 @@ def read_facts(path: Path) -> Facts:
 
 
 def write_run(run: Run, folder: Path) -> None:
-    """Write settings without folders, tokenizer, history, and the weights in numbers of 16 bits.
+    """Write settings (without folders), tokenizer, training record and 16-bit weights.
 
     Raises:
-        UserError: the weights take too many bytes, or one is too large for 16 bits.
+        UserError: the file of the weights is too large, or a weight is too large for 16 bits.
     """
     import numpy as np
 
@@ -133,13 +133,13 @@ def write_run(run: Run, folder: Path) -> None:
 
 
 def keep_only_heads(folder: Path) -> None:
-    """Remove the tables of single sentences from the scores of each language."""
+    """Remove tables with a row for each sentence from the scores of each language."""
     for path in [path for path in folder.glob("*/**/*") if path.is_file() and path.name not in _KEPT]:
         path.unlink()
 
 
 def write_temperatures(folder: Path, scores: RunScores) -> None:
-    """Write the temperature of each language, with which the shares of the answers are shown."""
+    """Write the temperature of each language, which calibrates the probabilities of the answers."""
     from anaphora.analysis.evidence.storage import write_calibration
     from anaphora.runs.directory import load
 
@@ -148,7 +148,7 @@ def write_temperatures(folder: Path, scores: RunScores) -> None:
 
 
 def data_folders(run: Run) -> list[str]:
-    """Return the folders of all files that the run's settings name."""
+    """Return the folders of all files in the run's settings."""
     data = run.config.data
     named = [run.config.start, *(getattr(data, name, None) for name in ("path", "also", "without", "seen_in"))]
     paths = [one for each in named if each for one in ([each] if isinstance(each, str) else each)]
@@ -156,14 +156,14 @@ def data_folders(run: Run) -> list[str]:
 
 
 def check_free_of_paths(folder: Path, places: Sequence[str]) -> None:
-    """Check that no file names a folder of the machine that trained the run.
+    """Check that no file contains the path of a folder on the training machine.
 
     Args:
-        folder: that will ship.
-        places: folders of that machine; those inside the working folder say nothing about it.
+        folder: folder to ship.
+        places: folders on that machine; those in the working directory are not checked.
 
     Raises:
-        UserError: a file does.
+        UserError: a file contains such a path.
     """
     named = (*places, str(Path.home()), str(Path.cwd()))
     secret = {place.encode() for place in named if len(place) > 1 and (place.startswith("..") or os.path.isabs(place))}
@@ -210,7 +210,7 @@ def card(run: Run, facts: Facts, scores: RunScores) -> str:
 
 
 def training_facts(seed: int, record: dict[str, Any]) -> dict[str, str]:
-    """Return what is known of the training, by what it is called on the card."""
+    """Return facts about the training by their name on the card."""
     facts = {"Seed": str(seed)}
     if "steps" in record:
         facts["Steps"] = f"{record['steps']:,}"
@@ -227,7 +227,7 @@ def training_facts(seed: int, record: dict[str, Any]) -> dict[str, str]:
 
 
 def score_table(scores: RunScores) -> str:
-    """Return the scores as a table in Markdown."""
+    """Return the scores as a Markdown table."""
     lines = ["| language | type | sentences | answer | | head | |", "|---|---|---|---|---|---|---|"]
     for row in scores.sentences:
         answer, head = shown_interval(row.answer_interval), shown_interval(row.head_interval)

@@ -1,4 +1,4 @@
-"""How participants are written, and how clauses become one text, in English and in Chinese."""
+"""Noun phrases of participants, and the assembly of clauses into a text, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PRONOUNS = {
     ("zh", NEUTER, True): ("它们", "它们", "它们的"),
     **{("en", gender, True): ("they", "them", "their") for gender in ("male", "female", NEUTER)},
 }
-"""Subject, object and possessive by language, gender and whether it is plural."""
+"""Subject, object and possessive pronoun by language, gender and whether it is plural."""
 AGREEMENT = {"was": ("was", "were"), "is": ("is", "are"), "has": ("has", "have"), "does": ("does", "do")}
-"""English verbs that agree with a participant: singular and plural."""
+"""Singular and plural forms of English verbs that agree with a participant."""
 LINKS = {"en": (", and", ".", ", but", ".", ";"), "zh": ("，", "。", "，可是", "。")}
-"""What may stand before a reading that names no links of its own."""
+"""Default links before a reading, by language."""
 FIRST, SECOND, ASKED, END = "\x01", "\x02", "\x03", "\x04"
-"""Marks of the spans in a text: the two participants and the pronoun begin, and one of them ends."""
+"""Marks for the start of the first participant, the second participant and the pronoun, and for the end of a span."""
 
 _SLOT = re.compile(r"\{(\w+)\}")
 _DETERMINERS = {
@@ -38,13 +38,13 @@ _DETERMINERS = {
     "plural": ("the ", "the ", "the ", "my ", "these ", "those ", "two ", "our "),
 }
 _VOWEL = re.compile(r"(?!uni[cfv]|use|one|ewe|eu)[aeiou]|hour|heir")
-"""The beginning of an English noun that takes "an"."""
+"""Start of an English noun that takes "an"."""
 _DETERMINER = re.compile(r"(?:the|an?|some|my|our|your|this|that|these|those|two) ")
 
 
 @dataclass(frozen=True)
 class Participant:
-    """A noun in a sentence, as it is written there."""
+    """Participant of a sentence: a noun with its form in the text."""
 
     noun: Noun
     gender: str  # male, female, neuter
@@ -52,12 +52,12 @@ class Participant:
     written: str
 
     def pronouns(self, language: str) -> tuple[str, str, str]:
-        """Return subject, object and possessive."""
+        """Return the subject, object and possessive pronoun."""
         return PRONOUNS[language, self.gender, self.is_plural]
 
 
 def phrase(noun: Noun, plural: bool, language: str, chance: Random) -> str:
-    """Return a noun with a determiner that suits it, drawn at random."""
+    """Return a noun with a fitting determiner, drawn at random."""
     if noun.is_name:
         return noun.word
     if language == "zh":
@@ -92,12 +92,12 @@ def without_determiner(text: str, span: tuple[int, int]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Frame:
-    """What the rows of a pair share: a wording, its participants, and what stands around them.
+    """Shared part of the rows of a pair: a wording, its participants, and the surrounding text.
 
     Attributes:
-        wording: with {A} and {B}, and perhaps {P}.
-        bystander: who {P} is.
-        opening: what stands before it, or "".
+        wording: text with {A}, {B} and optionally {P}.
+        bystander: the person {P}.
+        opening: text before the wording, or "".
         aside: sentences between wording and reading or after both, or "".
     """
 
@@ -109,7 +109,7 @@ class Frame:
     aside: str
 
     def text(self, link: str, said: str, meant: Participant) -> str:
-        """Return the text in which `said` is about a participant, with the marks of its spans."""
+        """Return the text in which the pronoun of `said` refers to a participant, with marks around its spans."""
         clause = self._clause()
         said = self._filled(said, meant)
         if self.language == "en":
@@ -137,13 +137,13 @@ class Frame:
 
 
 def _agreeing(text: str, mark: str) -> str:
-    """Put the verb after what a mark begins into the plural."""
+    """Put the verb after a marked span into the plural."""
     verb = re.compile(rf"({mark}[^{END}]*{END} )(was|is|has|does)\b")
     return verb.sub(lambda found: found[1] + AGREEMENT[found[2]][1], text)
 
 
 def _asked(form: str) -> str:
-    """Return a pronoun with its marks; 的 is no part of it."""
+    """Return a pronoun with its marks, which do not include 的."""
     pronoun = form.removesuffix("的")
     return ASKED + pronoun + END + form[len(pronoun) :]
 

@@ -1,7 +1,7 @@
-"""Write training items as running text to pre-train on, half of them with the antecedent in the pronoun's place.
+"""Training items as text for pre-training, half of them with the antecedent in place of the pronoun.
 
-A masked noun of "The spoon lay in the soup. The soup was hot." must be told from what is said of it, so the loss of
-masked words teaches what can be said of which thing before any label does.
+A masked noun in "The spoon lay in the soup. The soup was hot." can be predicted only from the clause about it, so the
+masked-language-model loss teaches selectional preferences without labels.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _DETERMINED = frozenset(["the", "a", "an", "my", "his", "her", "our", "their", "
 
 
 def texts_of(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield a document for each training item; of the first, third, fifth, ... one the resolved text."""
+    """Yield a document for each training item, with the resolved text for every second item from the first on."""
     training = (row for row in rows if row["split"] == "train")
     for number, row in enumerate(training):
         yield {"text": row["text"] if number % 2 else resolved(row)}
 
 
 def resolved(row: Row) -> str:
-    """Return the text with the antecedent's noun for the pronoun, or as it is if one noun cannot stand there."""
+    """Return the text with the pronoun replaced by its antecedent, or unchanged if this is not a single noun."""
     text, pronoun, antecedents = row["text"], row["pronoun"], row["antecedents"]
     if len(antecedents) != 1 or len(pronoun) != 2 or len(row["candidates"][antecedents[0]]) != 2:
         return str(text)
@@ -36,7 +36,7 @@ def resolved(row: Row) -> str:
 
 
 def _english(noun: str, pronoun: str) -> str:
-    """Return an English noun with an article, as a possessive and with a capital letter if the pronoun has these."""
+    """Return an English noun with an article, made possessive or capitalised if the pronoun is."""
     if noun[0].islower() and noun.split()[0] not in _DETERMINED:
         noun = f"the {noun}"
     if pronoun.lower() in _POSSESSIVE:

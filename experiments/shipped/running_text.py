@@ -1,8 +1,8 @@
-"""Turn repeated nouns of running text into pronoun items, after Kocijan et al. 2019 (MaskedWiki, WikiCREM).
+"""Pronoun items from repeated nouns in running text, after Kocijan et al. 2019 (MaskedWiki, WikiCREM).
 
-A noun of the lexicon that stands twice in a few sentences becomes a pronoun where it stands again. Its first mention
-is the antecedent; another noun that the pronoun could also mean by gender, number and animacy is the other candidate.
-So what is said in the sentence must decide, and no label is written by hand.
+If a noun of the lexicon occurs twice in a few sentences, its second mention is replaced by a pronoun. The first mention
+is the antecedent, and another noun that agrees with the pronoun in gender, number and animacy is the other candidate.
+Only the content of the sentence disambiguates the pronoun, and no manual labels are needed.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from experiments.shipped.settings import Row, TrainingItems
 
 _SENTENCE = {"en": re.compile(r"[^.!?\n]+[.!?]+[\"'”’]*\s*"), "zh": re.compile(r"[^。！？…\n]+[。！？…]+[”’」』]*")}
 _MOST = {"en": 240, "zh": 80}
-"""Characters of a passage at most."""
+"""Maximum number of characters in a passage, by language."""
 _LEAST = {"en": 40, "zh": 12}
 _SENTENCES = 3
 _AROUND = 20
-"""Characters on either side by which two items about one pronoun are known."""
+"""Number of characters on either side that identify a pronoun and its context."""
 NEARER = 0.8
-"""How often the other candidate stands nearer to the pronoun, where it can; less text has one there."""
+"""Probability of a second candidate nearer to the pronoun than the antecedent, if there are nearer and farther ones."""
 _WORD = re.compile(r"[A-Za-z]+(?:-[a-z]+)*")
 _DEFINITE = frozenset(["the", "this", "that", "his", "her", "my", "our", "your", "its", "their", "these", "those"])
 _INDEFINITE = frozenset(["a", "an", "some", "two", "three", "every", "each", "another", "one"])
 _CLOSING = ".,;:!?'’\"”"
 _ADJECTIVES = 2
-"""Words at most between a determiner and its noun."""
+"""Maximum number of words between a determiner and its noun."""
 _BEFORE_A_SUBJECT_LIST = """
     and but when while that because if as after before where although though which since until so then for
 """
@@ -56,7 +56,7 @@ _AFTER_A_NOUN_LIST = """
 _AFTER_A_NOUN = frozenset(_AFTER_A_NOUN_LIST.split())
 _NO_ADJECTIVES = _BEFORE_A_SUBJECT | _BEFORE_AN_OBJECT
 _NO_NOUN = ("er", "or", "man", "men", "ist", "ess", "ian", "folk", "ing", "one", "est", "ly", "ed", "en", "n't")
-"""Endings of nouns that may name persons, and of words that are no nouns."""
+"""Suffixes of nouns that may refer to persons, and of other words."""
 _NO_NOUNS_LIST = """
     same other others first second last next whole rest time way day night morning evening moment matter truth
     thought kind sort part place thing things end side own most more least little poor old young giant fool king
@@ -74,7 +74,7 @@ _CHINESE_DETERMINER = re.compile(r"(?:[这那](?:[位只个条头匹棵把件座
 
 @dataclass(frozen=True)
 class Mention:
-    """A noun of the lexicon in a passage: where it stands, with what is replaced if it becomes a pronoun."""
+    """Occurrence of a lexicon noun in a passage, with the span that a pronoun would replace."""
 
     start: int
     end: int
@@ -83,7 +83,7 @@ class Mention:
     is_plural: bool
 
     def is_like(self, other: Mention) -> bool:
-        """Whether one pronoun could mean either."""
+        """Return whether one pronoun could refer to either mention."""
         if self.is_plural != other.is_plural:
             return False
         if self.noun.genders and other.noun.genders:
@@ -92,10 +92,10 @@ class Mention:
 
 
 class Finder:
-    """Finds the nouns of the lexicon in running text.
+    """Finder of lexicon nouns in running text.
 
     Args:
-        language: of the texts.
+        language: language of the texts.
     """
 
     def __init__(self, language: str) -> None:
@@ -110,7 +110,7 @@ class Finder:
         self.longest = max(map(len, self.forms))
 
     def mentions(self, text: str) -> list[Mention]:
-        """Return the nouns in a passage, in their order, the longest at each place."""
+        """Return the nouns in a passage in text order, with the longest match at each position."""
         return list(self._english(text) if self.language == "en" else self._chinese(text))
 
     def _english(self, text: str) -> Iterator[Mention]:
@@ -154,14 +154,14 @@ class Finder:
 
 
 def _unlisted(word: str) -> tuple[Noun, bool] | None:
-    """Return a noun that the lexicon lacks, as a thing; None if it may be a person or no noun."""
+    """Return a noun outside the lexicon as a thing, and whether it is plural; None for persons and other words."""
     if len(word) < 3 or not word.islower() or word.endswith(_NO_NOUN) or word in _NO_NOUNS:
         return None
     return Noun(word, "", (), frozenset({"unlisted"})), word.endswith("s") and not word.endswith("ss")
 
 
 def _determiner(text: str, words: list[re.Match[str]], number: int) -> re.Match[str] | None:
-    """Return the determiner of a noun, with nothing but a few adjectives between; None if it has none."""
+    """Return the determiner of a noun, with at most a few adjectives in between; None if there is no determiner."""
     for distance in range(1, _ADJECTIVES + 2):
         if number < distance or text[words[number - distance].end() : words[number - distance + 1].start()] != " ":
             return None
@@ -174,7 +174,7 @@ def _determiner(text: str, words: list[re.Match[str]], number: int) -> re.Match[
 
 
 def passages(text: Text) -> Iterator[str]:
-    """Yield stretches of one to three whole sentences of one paragraph; each begins one sentence later."""
+    """Yield passages of one to three sentences of a paragraph, each of which starts one sentence later."""
     for paragraph in text.text.split("\n"):
         sentences = _SENTENCE[text.language].findall(paragraph)
         for first in range(len(sentences)):
@@ -187,7 +187,7 @@ def passages(text: Text) -> Iterator[str]:
 
 
 def item_of(passage: str, finder: Finder, chance: Random) -> Row | None:
-    """Return an item about a noun that a passage repeats; None if it has none that fits."""
+    """Return an item for a repeated noun of a passage; None if no noun is suitable."""
     if len(passage) < _LEAST[finder.language]:
         return None
     mentions = finder.mentions(passage)
@@ -237,7 +237,7 @@ class _Pronoun:
 
 
 def _pronoun(passage: str, mention: Mention, language: str, chance: Random) -> _Pronoun | None:
-    """Return what stands for a mention, and where what it replaces ends; None if its case cannot be told."""
+    """Return the pronoun for a mention, and the end of the replaced span; None if the case is unknown."""
     noun = mention.noun
     gender = chance.choice(noun.genders) if noun.genders else NEUTER
     if noun.sort == ANIMAL and not mention.is_plural and chance.random() < 0.3:
@@ -267,7 +267,7 @@ def _cased(word: str, passage: str, mention: Mention) -> str:
 
 
 def running_items(settings: TrainingItems) -> Iterator[Row]:
-    """Yield items of both languages; the antecedent comes first in half of them.
+    """Yield items of both languages, in half of which the antecedent is the first candidate.
 
     Raises:
         UserError: a text cannot be read; the message names the file.
@@ -293,7 +293,7 @@ def running_items(settings: TrainingItems) -> Iterator[Row]:
 
 
 def _all_rows(texts: Mapping[str, list[Text]], language: str, chance: Random) -> Iterator[Row]:
-    """Yield an item of every passage that has one, a pronoun with what stands around it once."""
+    """Yield an item for every suitable passage, without duplicates of a pronoun and its context."""
     finder = Finder(language)
     for split in ("train", "dev"):
         for number, text in enumerate(texts[split]):

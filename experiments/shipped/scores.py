@@ -1,6 +1,6 @@
 """Score a run on the everyday sentences of both languages: python -m experiments.shipped.scores.
 
-The scores of the run inside the package are compared with those that were released with it.
+The scores of the shipped run are compared with the released scores.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 SCORES = "scores.json"
 ALL = "all"
-"""What the row of all types is called."""
+"""Name of the row for all cue types."""
 _TOLERANCE = 0.5
-"""Percentage points by which two machines may differ, which round sums differently: one answer of 200 may change."""
+"""Tolerance in percentage points for rounding differences between machines: one answer of 200 may change."""
 
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """How often the run and its head are right in the sentences of one type.
+    """Accuracies of the run and its head on the sentences of one cue type.
 
     Attributes:
-        language: of the sentences.
-        type: what decides in them.
-        sentences: how many there are.
-        answer, answer_interval: the run's answers that are right, in %, and the 95 % interval over minimal pairs.
-        head, head_interval: the same for the candidate to which the chosen head gives most weight.
+        language: language of the sentences.
+        type: cue type.
+        sentences: number of sentences.
+        answer, answer_interval: accuracy of the run's answers in %, and its 95 % interval over minimal pairs.
+        head, head_interval: the same for the candidate with the most weight in the chosen head.
     """
 
     language: str
@@ -58,13 +58,13 @@ class SentenceScore:
 
 @dataclass(frozen=True)
 class EdgeScore:
-    """What the answers lose if the edge from the pronoun to the antecedent is knocked out in the chosen head.
+    """Effect on the answers of knocking out the edge from the pronoun to the antecedent in the chosen head.
 
     Attributes:
-        language: of the sentences.
-        layer, head: the head that was chosen on the dev split of the language.
-        points: percentage points that are lost beyond those of a matched edge; None without a matched edge.
-        interval: the 95 % interval over minimal pairs.
+        language: language of the sentences.
+        layer, head: head chosen on the dev split of the language.
+        points: loss in percentage points, minus that for a matched edge; None without a matched edge.
+        interval: 95 % interval over minimal pairs.
     """
 
     language: str
@@ -76,7 +76,7 @@ class EdgeScore:
 
 @dataclass(frozen=True)
 class RunScores:
-    """All scores of a run: by type of sentence, of the chosen head's edge, and of its confidence, in each language."""
+    """Scores of a run in each language: accuracies by cue type, effect of the chosen head's edge, and calibration."""
 
     sentences: tuple[SentenceScore, ...]
     edges: tuple[EdgeScore, ...]
@@ -84,7 +84,7 @@ class RunScores:
 
 
 def work(settings: SentenceScores) -> None:
-    """Measure, print and write the scores; the exit status is 1 if they are not those of the release."""
+    """Measure, print and write the scores; exit with status 1 if they differ from the released scores."""
     from anaphora.base.console import say
 
     folder = Path(settings.output)
@@ -107,9 +107,9 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
     """Choose a head on the dev split of each language, and measure it and the run's answers on the third test set.
 
     Args:
-        run: the run, by its name.
-        sentences: the folder with the sets of sentences.
-        folder: gets a folder of scores for each language.
+        run: name of the run.
+        sentences: folder with the sets of sentences.
+        folder: output folder, with a subfolder for each language.
     """
     from anaphora.commands.score import Scoring, score
     from anaphora.runs.directory import load
@@ -130,10 +130,10 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
 
 
 def development_and_test_set(sentences: Path, language: str) -> str:
-    """Return the lines of the dev split of the first set, and of the third set, all of which is test.
+    """Return the lines of the first set's dev split, and of the third set, which is the test split.
 
-    Earlier releases were measured on the test split of the first set and on the second set. Their numbers were known
-    when this recipe was made, so this release is measured on the third.
+    Earlier releases were measured on the first set's test split and on the second set. Their scores were known when
+    this recipe was developed, so this release is measured on the third set.
     """
     first = (sentences / f"{language}.jsonl").read_text(encoding="utf-8").splitlines()
     third = (sentences / f"third.{language}.jsonl").read_text(encoding="utf-8").splitlines()
@@ -142,7 +142,7 @@ def development_and_test_set(sentences: Path, language: str) -> str:
 
 
 def score_rows(measured: Measurement) -> list[SentenceScore]:
-    """Return the scores of each type of sentence of one language, those of all types first."""
+    """Return the scores in one language, first for all cue types together, then for each type."""
     import numpy as np
 
     examples, head = measured.measured.examples, measured.head
@@ -158,7 +158,7 @@ def score_rows(measured: Measurement) -> list[SentenceScore]:
 
 
 def calibrate(run: Run, measured: Measurement) -> list[LanguageCalibration]:
-    """Fit the temperature of the answers on the dev split, and measure the calibration error on the test split."""
+    """Fit a temperature for the answers on the dev split, and measure the calibration error on the test split."""
     from anaphora.analysis.maps.capture import log_probabilities
     from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
     from anaphora.runs.items import encode
@@ -188,7 +188,7 @@ def knock_out_edge(run: Run, measured: Measurement, language: str) -> EdgeScore:
 
 
 def _percent(right: NDArray[np.floating], pairs: Sequence[str]) -> tuple[float, tuple[float, float] | None]:
-    """Return how many are right, in %, with the interval over pairs."""
+    """Return the accuracy in %, with the 95 % interval over minimal pairs."""
     from anaphora.analysis.scores.statistics import cluster_interval
 
     interval = cluster_interval(100 * right, pairs, bounds=(0, 100))
@@ -216,7 +216,7 @@ def print_scores(scores: RunScores) -> None:
 
 
 def edge_sentence(edge: EdgeScore) -> str:
-    """Return what an edge's score says, as a sentence."""
+    """Return the score of an edge as a sentence."""
     head = f"{edge.language}, layer {edge.layer} head {edge.head}"
     if edge.points is None:
         return f"{head}: there is no matched edge to compare with"
@@ -226,12 +226,12 @@ def edge_sentence(edge: EdgeScore) -> str:
 
 
 def shown_interval(interval: tuple[float, float] | None) -> str:
-    """Return an interval as it stands in a table."""
+    """Return an interval as text for a table; "" for None."""
     return "" if interval is None else f"{interval[0]:.0f} to {interval[1]:.0f}"
 
 
 def calibration_sentence(one: LanguageCalibration) -> str:
-    """Return how far the confidence of the answers in a language is from their accuracy, as a sentence."""
+    """Return the calibration error in a language as a sentence."""
     return (
         f"{one.language}: expected calibration error {one.after:.3f} at temperature {one.temperature:.2f}, "
         f"{one.before:.3f} without"
@@ -239,10 +239,10 @@ def calibration_sentence(one: LanguageCalibration) -> str:
 
 
 def released_scores() -> dict[str, Any]:
-    """Return the scores that come with the run inside the package.
+    """Return the released scores of the shipped run.
 
     Raises:
-        UserError: there are none.
+        UserError: the file of scores is missing or damaged.
     """
     path = shipped_folder() / SCORES
     try:
@@ -254,7 +254,7 @@ def released_scores() -> dict[str, Any]:
 
 
 def differences(scores: RunScores, released: dict[str, Any]) -> list[str]:
-    """Return a line for each score that is not the released one."""
+    """Return a line for each score that differs from the released score."""
     now, then = _by_name(asdict(scores)), _by_name(released)
     lines = [f"{name}: not among the released scores" for name in now.keys() - then.keys()]
     lines += [f"{name}: released, but not measured here" for name in then.keys() - now.keys()]
@@ -266,7 +266,7 @@ def differences(scores: RunScores, released: dict[str, Any]) -> list[str]:
 
 
 def _by_name(scores: dict[str, Any]) -> dict[str, float | None]:
-    """Return the numbers of stored scores, each under its language, type and name."""
+    """Return the values of stored scores by language, type and name."""
     named: dict[str, float | None] = {}
     for row in scores["sentences"]:
         named |= {f"{row['language']} {row['type']}: {name}": row[name] for name in ("sentences", "answer", "head")}

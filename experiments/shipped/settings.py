@@ -1,4 +1,4 @@
-"""Settings, which import nothing heavy."""
+"""Settings of the commands in this folder."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from omegaconf import MISSING
 from anaphora.base import checks
 
 Row = dict[str, Any]
-"""A line of the file of items, in the format of own data."""
+"""Item as a JSON object, in the format of data=jsonl."""
 
 
 @dataclass(kw_only=True)
 class TrainingItems:
     """Pronoun items of both languages: generated pairs, repeated nouns of running text, and the built-in corpus."""
 
-    output: str = "items.jsonl"  # file that is written
-    as_text: str | None = None  # file of their texts to pre-train on, half of them with the antecedent for the pronoun
+    output: str = "items.jsonl"  # file to write
+    as_text: str | None = None  # file for the texts, to pre-train on, half of them with the antecedent for the pronoun
     pairs: int = 60_000  # number of pairs in each language
-    dev_share: float = 0.01  # share of the pairs that goes to the dev split
-    seed: int = 0  # of all random draws
-    # Shares of the kinds of cue: gender, number, animacy, selection (what can be said of a thing), role (knowledge).
+    dev_share: float = 0.01  # share of the pairs in the dev split
+    seed: int = 0  # random seed
+    # Shares of the kinds of cue: gender, number, animacy, selection (selectional preference), role (world knowledge).
     shares: list[float] = field(default_factory=lambda: [0.12, 0.12, 0.12, 0.46, 0.18])
 
-    texts: list[str] = field(default_factory=list)  # files or folders of running text, if any
-    without: list[str] = field(default_factory=list)  # evaluation sets whose passages are left out of it
-    controlled: int = 40_000  # number of training items of the built-in corpus in each language at most
+    texts: list[str] = field(default_factory=list)  # files or folders of running text
+    without: list[str] = field(default_factory=list)  # evaluation sets, whose passages are left out of this text
+    controlled: int = 40_000  # maximum number of training items of the built-in corpus in each language
 
     def __post_init__(self) -> None:
         checks.at_least("pairs", self.pairs, 1)
@@ -39,14 +39,14 @@ class TrainingItems:
 
 
 SENTENCES = "experiments/shipped/sentences"
-"""The folder of the sentences that a run is scored on."""
+"""Folder of the sentences on which a run is scored."""
 
 
 @dataclass(kw_only=True)
 class SentenceScores:
-    """What the run inside the package makes of the sentences, beside what was released with it."""
+    """Scores of the shipped run on the sentences, compared with the released scores."""
 
-    run: str = "shipped"  # a run; of another one than `shipped` the scores are only printed and written
+    run: str = "shipped"  # the run; scores of another run than `shipped` are not compared
     sentences: str = SENTENCES  # folder with the sets of sentences
     output: str = "outputs/shipped"  # folder for the scores
 
@@ -56,7 +56,7 @@ class SentenceScores:
 
 @dataclass(kw_only=True)
 class IntroductionSentences:
-    """Sentences of the kinds that introductions to attention use."""
+    """Answers to sentences like those in introductions to attention."""
 
     run: str = "shipped"  # the run that answers
     sentences: str = SENTENCES  # folder with introductions.en.jsonl and introductions.zh.jsonl
@@ -64,7 +64,7 @@ class IntroductionSentences:
 
 @dataclass(kw_only=True)
 class RunDifference:
-    """Two runs side by side on all test sets of sentences."""
+    """Comparison of two runs on all test sets of sentences."""
 
     other: str = MISSING  # the run whose accuracy is subtracted
     run: str = "shipped"  # the run from which it is subtracted
@@ -73,9 +73,9 @@ class RunDifference:
 
 @dataclass(kw_only=True)
 class Packaging:
-    """A run as the folder that comes with the package."""
+    """Conversion of a run to the folder shipped with the package."""
 
     run: str = MISSING  # the run directory
     output: str = "src/anaphora/shipped"  # folder to write, which must not exist yet
-    facts: str = "experiments/shipped/release.toml"  # texts, licences and limits, which no run directory holds
+    facts: str = "experiments/shipped/release.toml"  # file with corpora, licences and limitations
     sentences: str = SENTENCES  # folder with the sets: dev of the first for choices, the third for the scores

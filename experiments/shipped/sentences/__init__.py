@@ -1,1 +1,1 @@
-"""Which everyday sentences does an encoder resolve? Six hundred in each language, in two sets, written by hand."""
+"""Hand-written everyday sentences in English and Chinese, in three sets, with tests of their format."""
