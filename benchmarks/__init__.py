@@ -1,1 +1,1 @@
-"""Measurements of speed, and the comparison of two commits. They import the package, never the reverse."""
+"""Benchmarks of speed, and the comparison of two commits; they import the package, and it never imports them."""

@@ -1,8 +1,8 @@
-"""Measure what denormal numbers cost a training run: python -m benchmarks.denormals RUN STEPS.
+"""Measure the cost of denormal numbers in training: python -m benchmarks.denormals RUN STEPS.
 
-RUN is a run that was interrupted. Copies of it go on for STEPS steps with denormal numbers and with zeros in their
-place, in a process each, in turn. The table shows steps a second of each, and the last line whether the weights of all
-copies are the same bit for bit. OMP_NUM_THREADS sets the number of threads.
+RUN is an interrupted run. Copies of it are trained for STEPS further steps, alternately with denormal numbers and with
+denormals flushed to zero, each in its own process. The table shows the steps per second, and the last line whether the
+weights of all copies are bit-identical. OMP_NUM_THREADS sets the number of threads.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ print((len(times) - 1) / (times[-1] - times[0]))
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     run, steps = Path(sys.argv[1]), sys.argv[2]
     rates: dict[str, list[float]] = {way: [] for way in WAYS}
     weights = set()

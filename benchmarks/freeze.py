@@ -1,9 +1,8 @@
-"""Compare the numbers of two commits on this machine: python benchmarks/freeze.py OLD NEW.
+"""Compare the results of two commits on this machine: python benchmarks/freeze.py OLD NEW.
 
-OLD and NEW are commits, or folders that hold a checkout. The same small work is done with the package of each: the
-demo, a run on data of its own, a run on rows in the format of GAP, and a model of transformers. Metrics, weights,
-tables, the numbers of the reports and the explorer's data must be equal to the last digit. The exit status is 1 if one
-of them is not.
+OLD and NEW are commits, or folders with a checkout. Each version of the package does the same small work: the demo, a
+run on custom data, a run on data in GAP's format, and the analysis of a transformers model. Metrics, weights, tables,
+the numbers in the reports and the explorer's data must be exactly equal; otherwise the exit status is 1.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ SMOKE = ("output=.", "trainer=smoke", "optimizer.learning_rate=0.01")
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a run.
+    """Command of a run.
 
     Attributes:
-        run: the run that it belongs to, which is the folder that its files are compared in.
+        run: name of the run, and of the folder of its files.
         arguments: the command and its settings at the old commit.
-        new: the same at commits in which the command has another name.
+        new: the command and its settings at commits in which the command has another name.
     """
 
     run: str
@@ -47,13 +46,13 @@ class Step:
     new: tuple[str, ...] | None = None
 
     def arguments_at(self, checkout: Path) -> tuple[str, ...]:
-        """Return the command and its settings as a commit has them."""
+        """Return the command and its settings for a checkout."""
         has_new = self.new is not None and (checkout / "scripts" / f"{self.new[0]}.py").exists()
         return self.new if self.new is not None and has_new else self.arguments
 
 
 def steps(inputs: Path, model: Path) -> list[Step]:
-    """Return the commands of the four runs in their order: the one place where commands are named."""
+    """Return the commands of the four runs in order."""
     own, gap = f"data.path={inputs / 'own.jsonl'}", f"data.path={inputs / 'gap'}"
     trained = ("recipe=token_values", *SMOKE)
     items = ("data=jsonl", own)
@@ -87,11 +86,11 @@ MAY_DIFFER = {
     "*.html:explorer.phrases.*": "words",
     "*.html:explorer.values.*": "words",
 }
-"""FILE:KEY, with wild cards -> why its value may change from one commit to the next."""
+"""Reasons why values may differ between commits, by FILE:KEY with wildcards."""
 
 
 def main() -> int:
-    """Run everything twice and print what is equal; return the exit status."""
+    """Run all commands with both versions, print the comparison, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(".")[0])
     parser.add_argument("old", help="a commit, or a folder with a checkout")
     parser.add_argument("new", help="the same")
@@ -137,7 +136,7 @@ def checked_out(name: str, place: Path) -> Iterator[Path]:
 
 
 def run(checkout: Path, arguments: tuple[str, ...], folder: Path, cache: Path) -> None:
-    """Run one command with the package of a checkout, and end with its message if it fails."""
+    """Run a command with the package of a checkout; exit with the command's message if it fails."""
     shown = " ".join(arguments)
     sys.stderr.write(f"{folder.name}: {shown}\n")
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "ANAPHORA_CACHE": str(cache)}
@@ -155,7 +154,7 @@ def run(checkout: Path, arguments: tuple[str, ...], folder: Path, cache: Path) -
 def compare(place: Path) -> int:
     """Print a line for each kind of file of each run, and the first keys that differ; return the exit status.
 
-    Every key that differs and must not is a line of differences.txt.
+    Every unexpected difference is a line of differences.txt.
     """
     one, other = read_all(place / "old"), read_all(place / "new")
     counts: dict[tuple[str, str], list[int]] = {}
@@ -181,7 +180,7 @@ def compare(place: Path) -> int:
 
 
 def read_all(folder: Path) -> dict[str, Any]:
-    """Return every value that is compared, by FILE:KEY."""
+    """Return all values to compare, by FILE:KEY."""
     readers = {".json": read_json, ".safetensors": read_weights, ".html": read_page, ".csv": read_table}
     readers |= {".parquet": read_parquet}
     values: dict[str, Any] = {}
@@ -193,7 +192,7 @@ def read_all(folder: Path) -> dict[str, Any]:
 
 
 def kind_of(path: Path, key: str) -> str:
-    """Return the name under which a value is counted."""
+    """Return the kind of a value in the printed counts."""
     if path.suffix == ".html":
         return "explorer's data" if ":explorer" in key else "numbers of the page"
     names = {".csv": "tables", ".parquet": "rows and scores", ".safetensors": "weights"}
@@ -201,29 +200,29 @@ def kind_of(path: Path, key: str) -> str:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Check whether two values are equal; of a sentence only the numbers in it count."""
+    """Return whether two values are equal; for sentences, only the numbers in them are compared."""
     if isinstance(one, str) and isinstance(other, str) and " " in one and " " in other:
         return numbers_in(one) == numbers_in(other)
     return type(one) is type(other) and (one == other or (one != one and other != other))
 
 
 def numbers_in(text: str) -> list[str]:
-    """Return the numbers of a text as they are written."""
+    """Return the numbers in a text, as strings."""
     return re.findall(r"\d[\d,.]*\d|\d", text)
 
 
 def shortened(values: dict[str, Any], key: str) -> str:
-    """Return a value as a line of the output shows it."""
+    """Return a value as shortened text for a line of output."""
     return repr(values[key])[:60] if key in values else "missing"
 
 
 def read_json(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield every value of a JSON file by its place."""
+    """Yield the path and value of every leaf of a JSON file."""
     yield from flat(json.loads(path.read_text(encoding="utf-8")))
 
 
 def flat(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the plain values inside lists and objects by their place, as in a.b[2]."""
+    """Yield the path, such as a.b[2], and value of every leaf of nested lists and objects."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from flat(inner, f"{place}.{name}" if place else name)
@@ -259,7 +258,7 @@ def read_parquet(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 class PageReader(HTMLParser):
-    """The text of a page, and the data of its explorer."""
+    """Parser of a page's text and of its explorer's data."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -283,9 +282,9 @@ class PageReader(HTMLParser):
 
 
 def read_page(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the numbers in the text of a page, each and their order, and what its explorer shows.
+    """Yield the numbers in a page's text, their order, and the data of its explorer.
 
-    The place of a number is not part of its key: one that is gone would otherwise change all behind it.
+    The position of a number is not part of its key, since a removed number would otherwise change all later keys.
     """
     reader = PageReader()
     reader.feed(path.read_text(encoding="utf-8"))
@@ -303,7 +302,7 @@ def read_page(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def write_inputs(folder: Path, own: Path | None, gap: Path | None) -> None:
-    """Put own.jsonl and gap/ into a folder: links to files that the user names, or invented ones."""
+    """Create own.jsonl and gap/ in a folder, as links to the user's files or with generated data."""
     if own is not None:
         (folder / "own.jsonl").symlink_to(own.resolve())
     else:
@@ -316,7 +315,7 @@ def write_inputs(folder: Path, own: Path | None, gap: Path | None) -> None:
 
 
 def example(number: int) -> dict[str, Any]:
-    """Return one row of own data: two names, one of which the pronoun means."""
+    """Return one row of custom data, with a pronoun that refers to one of two names."""
     names = ("Anna", "Emma", "Mary", "Lucy", "Jane")
     one, two = names[number % 5], names[(number + 1 + number // 20) % 5]
     verb, cue, right = (("thanked", "had helped", 1), ("helped", "was kind", 0))[number % 2]
@@ -335,7 +334,7 @@ def example(number: int) -> dict[str, Any]:
 
 
 def write_gap(folder: Path) -> None:
-    """Write twenty development, ten validation and ten test rows; every fifth pronoun means neither name."""
+    """Write twenty development, ten validation and ten test rows; every fifth pronoun refers to neither name."""
     folder.mkdir()
     columns = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
     for part, numbers in (("development", range(20)), ("validation", range(20, 30)), ("test", range(30, 40))):
@@ -351,7 +350,7 @@ def write_gap(folder: Path) -> None:
 
 
 def write_model(folder: Path) -> Path:
-    """Write a BERT of two layers with random weights, and a tokenizer of characters that fits it."""
+    """Write a randomly initialised two-layer BERT and a matching character tokenizer."""
     import torch
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, processors

@@ -1,7 +1,7 @@
-"""Print the figures of this machine on which training depends: python -m benchmarks.machine.
+"""Print this machine's performance figures that matter for training: python -m benchmarks.machine.
 
-The rates are the best of ten, with one thread, in processor time; the gain of threads and the rate of copying are in
-wall-clock time, so that other programs lower them.
+Rates are the best of ten repeats, with one thread, in processor time. The speedup by threads and the rate of copying
+are in wall-clock time, and so are lowered by other running programs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from anaphora.model.linear import has_faster_kernel, linear
 from anaphora.runs.machine import Machine, free_memory
 
 SIZES = ((1400, 128, 256), (2048, 256, 1024))
-"""Rows, inner features and columns of a product in the demo's training and in pre-training."""
+"""Rows, inner dimension and columns of a matrix product in the demo's training, and in pre-training."""
 REPEATS = 10
 PRODUCTS = 20  # of a repeat
 COPIED_BYTES = 2**28
 
 
 def fastest(work: Callable[[], object], clock: Callable[[], float]) -> float:
-    """Seconds of the fastest of some repeats, after one that warms up."""
+    """Return the duration in seconds of the fastest repeat, after one warm-up."""
     work()
     times = []
     for _ in range(REPEATS):
@@ -35,7 +35,7 @@ def fastest(work: Callable[[], object], clock: Callable[[], float]) -> float:
 
 
 def products(vectors: Tensor, weight: Tensor, product: Callable[[Tensor, Tensor, None], Tensor]) -> Callable[[], None]:
-    """What computes the product some times."""
+    """Return a function that computes a matrix product repeatedly."""
 
     def work() -> None:
         for _ in range(PRODUCTS):
@@ -45,7 +45,7 @@ def products(vectors: Tensor, weight: Tensor, product: Callable[[Tensor, Tensor,
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     machine, cores = Machine.present(), torch.get_num_threads()
     free = free_memory()
     lines = [

@@ -1,4 +1,4 @@
-"""Pronoun rows of a model of transformers, read by us and by the model itself in eager mode, sorted by length.
+"""Compare the speed of extracting pronouns' attention rows from a transformers model with that of eager mode.
 
 Example: python -m benchmarks.rows FOLDER 10000 --head 7.0 --repeats 3
 """
@@ -26,13 +26,13 @@ from anaphora.settings.data import ControlledCorpus
 from benchmarks.speed.stopwatch import OURS, Measurement, Variant, measure_interleaved, relative_half_range
 
 TEXTS_AT_ONCE = 32
-"""As many as our own reader takes."""
+"""Batch size in texts, equal to that of the package's reader."""
 LAST = 20
-"""Of so many sentences the rows of both are compared."""
+"""Number of sentences whose rows are compared."""
 
 
 def sentences(count: int) -> list[Example]:
-    """The first items of the built-in corpus, English and Chinese in turns, each of another text."""
+    """Return the first items of the built-in corpus with different texts, alternately English and Chinese."""
     corpus = load(ControlledCorpus())
     by_text = {example.text: example for example in corpus.examples("train")}
     languages = [[one for one in by_text.values() if one.language == language] for language in ("en", "zh")]
@@ -40,7 +40,7 @@ def sentences(count: int) -> list[Example]:
 
 
 def eager_rows(model: Any, tokenizer: Any, examples: Sequence[Example]) -> Iterator[NDArray[np.float32]]:
-    """The rows of each pronoun, (L, H, T), sorted by the length of their texts, from whole maps in eager mode."""
+    """Yield each pronoun's rows, (L, H, T), from whole maps in eager mode, sorted by text length."""
     encoded = tokenizer([example.text for example in examples], return_offsets_mapping=True)
     ids, places = encoded["input_ids"], encoded["offset_mapping"]
     order = sorted(range(len(examples)), key=lambda item: len(ids[item]))
@@ -56,17 +56,17 @@ def eager_rows(model: Any, tokenizer: Any, examples: Sequence[Example]) -> Itera
 
 
 def our_rows(model: TransformersModel, examples: Sequence[Example], head: Head | None) -> Iterator[NDArray[np.float32]]:
-    """The same rows from our reader; of one head (1, 1, T)."""
+    """Yield the same rows as read by this package; (1, 1, T) for a single head."""
     return (record.weights for _, record in model.numbered_records(examples, head=head))
 
 
 def number_of(rows: Iterator[NDArray[np.float32]]) -> int:
-    """How many sentences were read."""
+    """Consume the iterator and return the number of sentences."""
     return sum(1 for _ in rows)
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, help="a folder with an encoder of transformers")
     parser.add_argument("sentences", type=int)
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def check_equal(ours: TransformersModel, peer: Any, examples: Sequence[Example], head: Head) -> None:
-    """Check that all three ways give the same rows of each sentence."""
+    """Check that all three methods give the same rows for each sentence."""
     for example in examples:
         (expected,) = eager_rows(peer, ours.tokenizer, [example])
         (every,), (one,) = our_rows(ours, [example], None), our_rows(ours, [example], head)
@@ -108,7 +108,7 @@ def check_equal(ours: TransformersModel, peer: Any, examples: Sequence[Example],
 
 
 def line(one: Measurement, peer: Measurement) -> str:
-    """Rate, how many times as fast as the peer, and memory, with half the range of the repeats."""
+    """Return rate, speedup over the peer and memory as text, each rate with half the range of its repeats."""
     ratios = one.over(peer)
     memory = "" if one.memory is None else f", {one.memory / 2**20:.0f} MiB above what was held"
     return (

@@ -1,4 +1,4 @@
-"""What the comparison of two commits counts as a difference."""
+"""Tests of what counts as a difference between two commits."""
 
 from pathlib import Path
 

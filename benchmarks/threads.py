@@ -1,9 +1,8 @@
-"""Measure the demo's training steps beside busy processes: python -m benchmarks.threads [SECONDS] [REPEATS].
+"""Measure the demo's training speed next to busy processes: python -m benchmarks.threads [SECONDS] [REPEATS].
 
-One and two threads (or as many as `OMP_NUM_THREADS` allows) train in turn, alone and beside two and four processes of
-equal priority that do nothing but compete. Each turn lasts SECONDS at least. The table shows medians of steps a second,
-with the slowest and the fastest turn in brackets. The environment decides how threads wait for each other: with
-`OMP_WAIT_POLICY=PASSIVE` they leave the processor meanwhile.
+Training alternates between one and two threads (or up to `OMP_NUM_THREADS`), alone and next to two and four busy
+processes of equal priority. Each repeat lasts at least SECONDS. The table shows the median of steps per second, with
+the slowest and the fastest repeat in brackets. With `OMP_WAIT_POLICY=PASSIVE`, waiting threads release the processor.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ COMPETITORS = (0, 2, 4)
 
 @contextmanager
 def competitors(count: int) -> Iterator[None]:
-    """Processes that compute until the block ends."""
+    """Run busy processes during the block."""
     running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -42,7 +41,7 @@ def competitors(count: int) -> Iterator[None]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run the benchmark and print the results."""
     seconds, repeats = float((sys.argv[1:2] or ["10"])[0]), int((sys.argv[2:3] or ["3"])[0])
     most = torch.get_num_threads()
     data = prepare_examples(compose_run(CONFIGS, SETTINGS, "the benchmark"), None)

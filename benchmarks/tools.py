@@ -1,8 +1,8 @@
-"""The table of docs/results/tools.md: python -m benchmarks.tools FOLDER [RUN].
+"""Print the table of docs/results/tools.md: python -m benchmarks.tools FOLDER [RUN].
 
-FOLDER holds all-MiniLM-L6-v2 as transformers reads it, RUN a run directory for the live page. bertviz and
-transformer-lens have to be installed beside this package; a tool that is not, or that cannot read a model, gets a
-line that says so. Every line is measured in a process of its own. Nothing is read from the network.
+FOLDER has all-MiniLM-L6-v2 in the format of transformers, and RUN is a run directory for the live page. bertviz and
+transformer-lens must be installed; the line of a tool that is missing, or does not support a model, says so. Each line
+is measured in its own process, without network access.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RUN = "a run trained here, 20 words"
 
 
 def main() -> None:
-    """Measure everything and print the table as Markdown."""
+    """Run all measurements and print the table as Markdown."""
     assert len(SENTENCE.split()) == 20
     folder, *runs = sys.argv[1:]
     _write(f"| what | model | seconds | processor seconds | memory, MB | size, MB |\n|{'---|' * 6}")
@@ -74,10 +74,9 @@ def _in_own_process(what: str, model: str, folder: str) -> dict[str, Any]:
 
 
 def measure_one(what: str, model: str, folder: str) -> dict[str, Any]:
-    """Seconds by the clock and of the processor, bytes of memory at the peak, and bytes of the page.
+    """Return wall-clock and processor seconds, peak memory in bytes, and size of the page in bytes.
 
-    Seconds are medians of five, after one that is not counted. On a busy machine those of the processor are the steady
-    ones.
+    Seconds are medians of five repeats after a warm-up. On a busy machine, processor seconds vary less.
     """
     from benchmarks.speed.stopwatch import peak_memory, reset_peak_memory
 
@@ -94,7 +93,7 @@ def measure_one(what: str, model: str, folder: str) -> dict[str, Any]:
 
 
 def _work(what: str, model: str, folder: str) -> Callable[[], int | None]:
-    """The work on a loaded model, which returns how many bytes the page has."""
+    """Return a function that does the work on a loaded model, and returns the size of the page in bytes."""
     if what == "TransformerLens cache":
         return _transformer_lens(model, folder)
     if what.startswith("bertviz"):

@@ -1,7 +1,7 @@
-"""Make the package's own fonts, in src/anaphora/report/fonts, from the whole ones: python docs/make_fonts.py.
+"""Subset the fonts in src/anaphora/report/fonts from the full fonts: python docs/make_fonts.py.
 
-The whole ones come with the optional dependencies `fonts` (mpl-font 1.1.0, which has Noto Sans CJK SC 1.004). The same
-whole fonts and the same version of fontTools give the same bytes.
+The full fonts come with the optional dependencies `fonts` (mpl-font 1.1.0, which has Noto Sans CJK SC 1.004). The
+output depends only on the full fonts and the version of fontTools.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DESCRIPTION = "Subset of Noto Sans CJK SC 1.004: the characters of GB 2312, let
 
 
 def characters() -> set[int]:
-    """Return the code points of GB 2312, of alphabets and signs, and of the package's own Chinese texts."""
+    """Return the code points of GB 2312, alphabets, symbols and the package's Chinese texts."""
     standard = {code for first in range(0xA1, 0xF8) for code in _row_of_standard(first)}
     texts = [path.read_text(encoding="utf-8") for pattern in ("*.toml", "*.po") for path in _PACKAGE.rglob(pattern)]
     own = set(map(ord, "".join(texts)))
@@ -37,12 +37,12 @@ def characters() -> set[int]:
 
 
 def _row_of_standard(first: int) -> set[int]:
-    """Return the code points of one row of GB 2312, whose first byte is given."""
+    """Return the code points of the row of GB 2312 with this first byte."""
     return {ord(one) for second in range(0xA1, 0xFF) for one in bytes([first, second]).decode("gb2312", "ignore")}
 
 
 def write_own_font(source: Path, target: Path) -> None:
-    """Write the part of a whole font that the package ships; outlines, hints and advances stay as they are."""
+    """Write the subset of a full font that the package ships; outlines, hints and advances are unchanged."""
     font = TTFont(source, recalcTimestamp=False)
     options = Options(layout_features=[*_FEATURES], name_IDs=["*"], notdef_outline=True)
     options.drop_tables += _VERTICAL_TABLES

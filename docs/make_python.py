@@ -1,4 +1,4 @@
-"""The page of the Python interface, made from its docstrings; make docs adds it to the site."""
+"""Generator of the page on the Python interface from docstrings; make docs adds the page to the site."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def page() -> str:
 
 
 def properties(owner: type) -> Iterator[tuple[str, Any]]:
-    """The public properties of a class, in the order of the source."""
+    """Return the public properties of a class in source order."""
     return ((name, member) for name, member in vars(owner).items() if isinstance(member, property) and name[0] != "_")
 
 
 def methods(owner: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The public methods of a class, in the order of the source."""
+    """Return the public methods of a class in source order."""
     return ((name, member) for name, member in vars(owner).items() if inspect.isfunction(member) and name[0] != "_")
 
 
 def signature(name: str, function: Callable[..., Any]) -> str:
-    """What to type, with the types as the source has them."""
+    """Return the signature of a function, with the types as in the source."""
     declared = inspect.signature(function)
     arguments = []
     for parameter in declared.parameters.values():
@@ -82,12 +82,12 @@ def signature(name: str, function: Callable[..., Any]) -> str:
 
 
 def summary(member: Any) -> str:
-    """A docstring's text as one paragraph."""
+    """Return a docstring as one paragraph."""
     return " ".join((inspect.getdoc(member) or "").split())
 
 
 def described(member: Any) -> str:
-    """A docstring as Markdown: its paragraphs, then its lists of arguments, attributes and errors."""
+    """Return a docstring as Markdown, with lists of arguments, attributes and errors."""
     lines: list[str] = []
     within_list = False
     for line in (inspect.getdoc(member) or "").splitlines():

@@ -24,7 +24,7 @@ def metrics_schema() -> dict[str, Any]:
 
 
 def json_schema(kind: type[Any], title: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of what `from_json` accepts."""
+    """Return the JSON Schema (draft 2020-12) of the input of `from_json`."""
     definitions: dict[str, Any] = {}
     whole = _definition(kind, definitions)
     return {

@@ -1,6 +1,6 @@
-"""The page of settings, made from the settings themselves; make docs adds it to the site.
+"""Generator of the page on settings from the settings classes; make docs adds the page to the site.
 
-Names, types and defaults are those of the dataclasses; a setting's meaning is the comment behind it in the source.
+The explanation of a setting is the comment on its field in the source.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _group(group: str, default: str | None) -> list[str]:
 
 
 def _choices() -> list[str]:
-    """The YAML files of configs/, one line each: how they are chosen and what their first comment says."""
+    """Return a table of the YAML files of configs/, with the argument that selects each file and its first comment."""
     lines = ["| choice | what it is |", "|---|---|"]
     for path in sorted((ROOT / "configs").rglob("*.yaml")):
         if path.parent == ROOT / "configs":
@@ -168,7 +168,7 @@ def _choices() -> list[str]:
 
 
 def _chosen(path: Path) -> dict[str, str]:
-    """Which option of each group a primary config takes."""
+    """Return the option of each group in a primary config."""
     plain = OmegaConf.to_container(OmegaConf.load(path))
     assert isinstance(plain, dict)
     listed = plain["defaults"]
@@ -176,7 +176,7 @@ def _chosen(path: Path) -> dict[str, str]:
 
 
 def _table(settings: type[Any], prefix: str) -> list[str]:
-    """One row a setting; groups of settings and `kind`, which the choice of a variant decides, are left out."""
+    """Return a table with one row per setting, without groups of settings and without `kind`."""
     rows = []
     hints = typing.get_type_hints(settings)
     variants = {variant for options in VARIANTS.values() for variant in options.values()}
@@ -194,7 +194,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _meaning(settings: type[Any], name: str) -> str:
-    """What a setting means: the comment on its field in the source."""
+    """Return the comment on a setting's field in the source."""
     meaning = comment_on(settings, name)
     if not meaning:
         raise SystemExit(f"{settings.__name__}.{name} has no comment in the source")

@@ -1,8 +1,8 @@
-"""What the site takes from outside docs/, or in another form: a hook of mkdocs, run by make docs.
+"""mkdocs hook, used by make docs, that adds pages from outside docs/ and converts links.
 
-README and its neighbours become pages, notebooks become pages of their cells, and the pages of settings and of the
-Python interface are generated from the source. Links between all of them are written as a reader of the repository
-needs them, and pointed at the site's pages here.
+README and other files of the root folder become pages, notebooks are converted to Markdown, and the pages on settings
+and on the Python interface are generated from the source. Links between files of the repository become links between
+pages of the site.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ FROM_ROOT = {
     "CHANGELOG.md": "changes.md",
     "SECURITY.md": "security.md",
 }
-"""Files beside docs/ and the pages that they become."""
+"""Page names of files in the root folder."""
 GENERATED = {"settings.md": "make_settings", "python.md": "make_python"}
 """Pages and the scripts in this folder whose function `page` returns their text."""
 _BREAK = re.compile(r"(?<=[\u2014-\u2026\u3000-\u9fff\uff00-\uffef])\n(?=[\u2014-\u2026\u3000-\u9fff\uff00-\uffef])")
-"""A line's end inside Chinese text, which would be shown as a blank."""
+"""Line break inside Chinese text, which would be rendered as a space."""
 _CHINESE = "中文"
-"""The section of the navigation whose pages are Chinese."""
+"""Section of the navigation with the Chinese pages."""
 _ENGLISH_ONLY = "英文"
-"""The last section there: every page that has no Chinese twin, under its English title."""
+"""Last subsection of the Chinese section, with the pages that have no Chinese version, under their English titles."""
 _SUFFIX = re.compile(r"(\.zh)?\.md$")
 _CODE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(!?)\[([^][]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Anchors as GitHub makes them, so that one link serves in both places; Chinese headings keep their characters."""
+    """Generate the same anchors as GitHub, so that links work in both places; Chinese characters are kept."""
     config.mdx_configs["toc"]["slugify"] = slugify(case="lower")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the pages that are no Markdown below docs/."""
+    """Add the pages that are not Markdown files in docs/."""
     for name, page in FROM_ROOT.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     for page, script in GENERATED.items():
@@ -60,7 +60,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Point every link at a page of the site; what only the repository has is named without a link."""
+    """Convert links to pages of the site; links to files that are only in the repository become plain text."""
     uri = page.file.src_uri
     origin = {new: old for old, new in FROM_ROOT.items()}.get(uri, f"{DOCS}/{uri}")
 
@@ -84,7 +84,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def on_nav(nav: Navigation, **_: object) -> None:
-    """Keep the pages of one language in sequence, and list for Chinese readers what exists in English only."""
+    """Link each page to the next and previous page in its language, and list untranslated pages for Chinese readers."""
     for page, following in pairwise(nav.pages):
         if _language(page) != _language(following):
             page.next_page = following.previous_page = None
@@ -95,7 +95,7 @@ def on_nav(nav: Navigation, **_: object) -> None:
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
-    """Around a page are the pages in its language, and a switch to the same page in the other one."""
+    """Restrict a page's navigation to its language, and add a link to the page in the other language."""
     own = _language(page)
     other = "en" if own == "zh" else "zh"
     urls = {each.file.src_uri: each.url for each in nav.pages}
@@ -116,17 +116,17 @@ def _language(page: Page) -> str:
 
 
 def _twin_uri(page: Page) -> str:
-    """Return where the same page in the other language would be."""
+    """Return the path of the page's version in the other language, which may not exist."""
     return _SUFFIX.sub(".md" if _language(page) == "zh" else ".zh.md", page.file.src_uri)
 
 
 def _notebook_page(stem: str) -> str:
-    """Named as other pages are, NAME.md and NAME.zh.md."""
+    """Return the page name of a notebook: NAME.md or NAME.zh.md."""
     return f"notebooks/{stem.removesuffix('_en')}.md".replace("_zh.md", ".zh.md")
 
 
 def cells(path: Path) -> str:
-    """A notebook as Markdown: its text, and its code as blocks of Python."""
+    """Return a notebook as Markdown, with its code in Python blocks."""
     parts = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])

@@ -1,7 +1,8 @@
-"""Make pictures small enough for docs/images, in place: python docs/make_small.py PICTURE.png ...
+"""Compress pictures for docs/images in place: python docs/make_small.py PICTURE.png ...
 
-A picture becomes at most 1400 pixels wide and has 256 colours. The colours of scales, roles and grey type are among
-them as they are, so that no step of a scale changes its hue and no pale cell turns white; the rest are its own.
+A picture is reduced to a width of at most 1400 pixels and to 256 colours. The palette has the exact colours of scales,
+roles and grey text, so that no step of a scale changes its hue and no pale cell turns white; the other colours are
+chosen for each picture.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from anaphora.report.figures.sheet import ROLE_COLOURS
 
 _WIDTH = 1400
 _STEPS = 64
-"""Colours of each scale."""
+"""Number of colours of each scale."""
 
 
 def shrink(path: Path) -> None:
-    """Write the picture anew."""
+    """Compress a picture in place."""
     picture = Image.open(path).convert("RGBA")
     white = Image.new("RGBA", picture.size, style.PAPER)
     picture = Image.alpha_composite(white, picture).convert("RGB")
@@ -36,7 +37,7 @@ def shrink(path: Path) -> None:
 
 
 def _colours_of_figures() -> list[tuple[int, int, int]]:
-    """Scales from end to end, the colours of roles, and grey type on paper."""
+    """Return the colours of the scales, roles, text and background as RGB triples."""
     steps = np.linspace(0, 1, _STEPS)
     scales = [scale(step)[:3] for scale in (style.WEIGHTS, style.DIVERGING) for step in steps]
     named = [_share(colour) for colour in (*ROLE_COLOURS.values(), style.INK, style.MUTED, style.PAPER)]

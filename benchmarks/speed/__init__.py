@@ -1,1 +1,1 @@
-"""How fast are training, pre-training and extraction beside Hugging Face's BertModel, in one process?"""
+"""Speed of training, pre-training and extraction, compared with Hugging Face's BertModel in the same process."""

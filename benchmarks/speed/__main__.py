@@ -7,7 +7,7 @@ from benchmarks.speed.settings import Benchmark
 
 
 def work(settings: Benchmark) -> None:
-    """Measure and print; torch is imported only now."""
+    """Run the benchmark and print the results; torch is imported only here."""
     from benchmarks.speed.compare import run_benchmark
 
     run_benchmark(settings)

@@ -1,4 +1,4 @@
-"""The whole comparison: sentences of each length mix, models of each size, one table for each pair."""
+"""Comparison of speed, with one table for each distribution of sentence lengths and each model size."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from benchmarks.speed.stopwatch import measure_interleaved, meter_of
 from benchmarks.speed.table import BenchmarkTable
 
 STEP_EXPERIMENT = "compositions"
-"""The demo's: `what=step` measures its training step."""
+"""Experiment of the demo, whose training step `what=step` measures."""
 _CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def run_benchmark(settings: Benchmark) -> None:
-    """Measure, print each table when it is ready, and write the numbers to `output`.
+    """Run the benchmark, print each table when it is complete, and write the results to `output`.
 
     Raises:
         UserError: transformers is not installed.
@@ -52,7 +52,7 @@ def run_benchmark(settings: Benchmark) -> None:
 
 
 def print_environment(about: Mapping[str, Any]) -> None:
-    """Print what `environment_info` gives, without the settings."""
+    """Print the result of `environment_info` without the settings."""
     _wide_console().print(", ".join(f"{name} {value}" for name, value in about.items() if name != "settings"))
 
 
@@ -62,12 +62,12 @@ def print_rates(table: BenchmarkTable) -> None:
 
 
 def _wide_console() -> Console:
-    """No figure is cut where the output is no terminal."""
+    """Return a console that is wide enough for the tables, also if the output is not a terminal."""
     return Console(width=max(120, Console().width), markup=False)
 
 
 def measure_tables(settings: Benchmark) -> Iterator[BenchmarkTable]:
-    """Measure, one table after the other.
+    """Yield the tables of the benchmark, each after its measurement.
 
     Raises:
         UserError: a corpus cannot be read.
@@ -101,7 +101,7 @@ def measure_tables(settings: Benchmark) -> Iterator[BenchmarkTable]:
 
 
 def rate(what: str, settings: Benchmark) -> str:
-    """Return the unit of the rates in words."""
+    """Return the unit of the rates, such as "sentences a second"."""
     return f"{what} a second" if settings.clock == "wall" else f"{what} a processor second"
 
 
@@ -141,7 +141,7 @@ def _pretraining(settings: Benchmark) -> Iterator[BenchmarkTable]:
 
 
 def environment_info(settings: Benchmark) -> dict[str, Any]:
-    """The machine, the versions and the settings: without them a number means nothing."""
+    """Return the machine, the library versions and the settings, for the interpretation of the results."""
     machine = Machine.present()
     return {
         "processor": machine.processor,

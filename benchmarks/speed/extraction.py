@@ -1,6 +1,6 @@
-"""Attention extraction: the pronoun's rows of every layer and head of every sentence, in sentences a second.
+"""Speed of attention extraction: the pronoun's rows in all layers and heads, in sentences per second.
 
-All variants deliver the same, one checked record a sentence, and making the batches counts for all of them.
+All variants return one checked record for each sentence, and the time includes batching.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.speed.stopwatch import OURS, Variant
 
 
 def variants(size: EncoderSize, data: EncodedSplit, batch_sentences: int, device: torch.device) -> list[Variant]:
-    """The variants that are compared; the weights are at their random start, which costs as much as trained ones."""
+    """Return the variants to compare, with randomly initialised weights, which are as fast as trained ones."""
     positions = data.max_tokens()
     model = our_model(size, Learned(max_length=positions)).eval().to(device)
     peer = bert_model(size, "eager", positions).eval().to(device)
@@ -63,7 +63,7 @@ def _extract_peer(model: nn.Module, data: EncodedSplit, rows: list[list[int]]) -
 
 
 def peer_records(model: nn.Module, data: EncodedSplit, rows: list[list[int]]) -> list[AttentionRecord]:
-    """The pronoun's rows out of the whole maps that BertModel returns, one sentence a row, one pronoun token each."""
+    """Extract the pronoun's rows from BertModel's whole maps, for batches with one sentence per row."""
     batch = data.batch(rows).to(next(model.parameters()).device)
     with torch.inference_mode():
         maps = model(input_ids=batch.inputs, attention_mask=attention_mask(batch), output_attentions=True).attentions

@@ -1,4 +1,4 @@
-"""Which sentences share a batch: the layouts that are compared, batches of rows of sentence numbers."""
+"""Batch layouts to compare, as batches of rows of sentence indices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 def padded_layout(order: Indices, batch_sentences: int) -> BatchLayout:
-    """One sentence a row, batches cut off in this order."""
+    """Return batches with one sentence per row, in the given order."""
     return [
         [[int(item)] for item in order[start : start + batch_sentences]]
         for start in range(0, len(order), batch_sentences)
@@ -25,17 +25,17 @@ def padded_layout(order: Indices, batch_sentences: int) -> BatchLayout:
 
 
 def in_arrival_order(lengths: Indices, batch_sentences: int) -> BatchLayout:
-    """One sentence a row, as they come."""
+    """Return batches with one sentence per row, in the original order."""
     return padded_layout(np.arange(len(lengths)), batch_sentences)
 
 
 def sorted_by_length(lengths: Indices, batch_sentences: int) -> BatchLayout:
-    """One sentence a row, the whole set sorted by length first."""
+    """Return batches with one sentence per row, sorted by length."""
     return padded_layout(np.argsort(lengths, kind="stable"), batch_sentences)
 
 
 def planned_layout(kind: str, lengths: Indices, batch_sentences: int) -> BatchLayout:
-    """Our packed rows or buckets, with as many real tokens a batch as a padded batch has on average."""
+    """Return the package's packed rows or buckets, with as many real tokens per batch as padded batches on average."""
     row_tokens = Batching().row_tokens
     tokens = max(row_tokens, round(float(lengths.mean()) * batch_sentences))
     batching = Batching(kind=kind, tokens=tokens, row_tokens=row_tokens)
@@ -43,11 +43,11 @@ def planned_layout(kind: str, lengths: Indices, batch_sentences: int) -> BatchLa
 
 
 def evenly_spaced(items: Sequence[Item], count: int) -> list[Item]:
-    """At most `count` items, evenly spaced, so that long and short batches are taken alike."""
+    """Return at most `count` evenly spaced items, so that long and short batches are equally represented."""
     count = min(count, len(items))
     return [items[int((number + 0.5) * len(items) / count)] for number in range(count)]
 
 
 def non_padding_share(batches: Sequence[Batch]) -> float:
-    """The share of the encoder's input that is not padding."""
+    """Return the share of the encoder's input that is not padding."""
     return sum(batch.real_tokens for batch in batches) / sum(batch.ids.numel() for batch in batches)

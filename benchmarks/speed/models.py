@@ -1,4 +1,4 @@
-"""Our encoder, and Hugging Face's BertModel, the usual alternative, in the same sizes."""
+"""This package's encoder and Hugging Face's BertModel in the same sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BERT, BERT_MASKED = "BertModel", "BertForMaskedLM"
 def our_model(
     size: EncoderSize, position: position_settings.Position, vocabulary: int = VOCABULARY, tied_output: bool = False
 ) -> PronounModel:
-    """A fresh model of ours without a prediction head: encoder and vocabulary logits."""
+    """Return a randomly initialised model of this package without prediction head: encoder and vocabulary logits."""
     settings = model_settings.Model(
         width=size.width,
         layers=size.layers,
@@ -39,9 +39,9 @@ def our_model(
 
 
 def bert_model(size: EncoderSize, attention: str, positions: int, vocabulary: int = VOCABULARY) -> nn.Module:
-    """A fresh BertModel without pooler and dropout, for texts of at most `positions` tokens.
+    """Return a randomly initialised BertModel without pooler and dropout, for texts of at most `positions` tokens.
 
-    `attention` is "sdpa", or "eager", which alone can give maps.
+    `attention` is "sdpa", or "eager" for attention maps.
     """
     config = _bert_config(size, attention, positions, vocabulary)
     model: nn.Module = import_transformers("bench").BertModel(config, add_pooling_layer=False)
@@ -63,7 +63,7 @@ def _bert_config(size: EncoderSize, attention: str, positions: int, vocabulary: 
 
 
 class LeanBertMaskedLM(nn.Module):
-    """BertModel and logits at the masked tokens alone, its fastest fair form."""
+    """BertModel with logits only at masked tokens, its fastest comparable form."""
 
     def __init__(
         self, size: EncoderSize, positions: int, vocabulary: int = VOCABULARY, tied_output: bool = False
@@ -75,21 +75,21 @@ class LeanBertMaskedLM(nn.Module):
             self.output.weight = self.encoder.get_input_embeddings().weight  # type: ignore[operator]
 
     def forward(self, batch: Batch) -> Tensor:
-        """The mean loss over the masked tokens of a batch with one sentence a row."""
+        """Return the mean loss over the masked tokens of a batch with one sentence per row."""
         hidden = self.encoder(input_ids=batch.inputs, attention_mask=attention_mask(batch)).last_hidden_state
         logits = self.output(hidden.flatten(0, 1)[batch.masked_positions])
         return functional.cross_entropy(logits, batch.ids.flatten()[batch.masked_positions])
 
 
 class FullBertMaskedLM(nn.Module):
-    """BertForMaskedLM as it comes: its head, weights tied, and logits at every token."""
+    """Unmodified BertForMaskedLM, with its head, tied weights, and logits at every token."""
 
     def __init__(self, size: EncoderSize, positions: int, vocabulary: int) -> None:
         super().__init__()
         self.model = import_transformers("bench").BertForMaskedLM(_bert_config(size, "sdpa", positions, vocabulary))
 
     def forward(self, batch: Batch) -> Tensor:
-        """The mean loss over the masked tokens of a batch with one text a row."""
+        """Return the mean loss over the masked tokens of a batch with one text per row."""
         labels = torch.full_like(batch.ids, _IGNORED_LABEL)
         labels.view(-1)[batch.masked_positions] = batch.ids.view(-1)[batch.masked_positions]
         loss: Tensor = self.model(input_ids=batch.inputs, attention_mask=attention_mask(batch), labels=labels).loss
@@ -100,5 +100,5 @@ _IGNORED_LABEL = -100  # the label of a token that the loss of transformers leav
 
 
 def attention_mask(batch: Batch) -> Tensor:
-    """1 for tokens and 0 for padding, as BertModel expects: (R, T)."""
+    """Return BertModel's attention mask, 1 for tokens and 0 for padding: (R, T)."""
     return (batch.segments >= 0).long()

@@ -1,8 +1,7 @@
-"""Pre-training on masked tokens of plain text: forward, backward and the optimizer's step, in real tokens a second.
+"""Speed of masked-language-model pre-training: forward, backward and optimizer, in real tokens per second.
 
-All variants get the same chunks of text with the same words masked, output weights tied to the embedding, 32-bit
-numbers and no dropout; each repeat goes once through all chunks. Batches are made beforehand: only the steps are
-measured.
+All variants have the same chunks of text with the same masked words, output weights tied to the embedding, 32-bit
+floats and no dropout. Each repeat is one epoch. Batching is not included in the time.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _VOCABULARY_TEXTS = 2_000  # texts of which the vocabulary is learned, at least
 
 
 class MaskedChunks:
-    """Chunks of text in whose batches the same words are masked, whatever the layout of the batches."""
+    """Chunks of text with the same masked words in every batch layout."""
 
     def __init__(self, data: EncodedSplit, seed: int) -> None:
         self.data = data
@@ -48,7 +47,7 @@ class MaskedChunks:
         self._masked = RaggedArray.joined(is_masked, data.ids.lengths)
 
     def batch(self, rows: list[list[int]]) -> Batch:
-        """Some chunks as a batch, their words masked."""
+        """Return a batch of chunks with masked words."""
         batch = self.data.batch(rows)
         items = batch.items.numpy()
         real = (batch.segments.flatten() >= 0).nonzero().squeeze(1)
@@ -59,14 +58,16 @@ class MaskedChunks:
 
 
 def text_chunks(source: Data, kind: str, count: int, seed: int) -> EncodedTexts:
-    """A random sample of chunks of a corpus's training texts, under a WordPiece vocabulary of these and further ones.
+    """Return a random sample of chunks of a corpus's training texts, encoded with a WordPiece vocabulary.
+
+    The vocabulary is learned from these texts and further ones.
 
     Args:
-        source: the corpus; of one about pronouns the texts alone count.
-        kind: "documents" for whole texts in chunks of a packed row's length, as training reads them, or "paragraphs"
-            for each paragraph by itself, in chunks where it is longer than a row.
-        count: how many chunks at most.
-        seed: of the sample.
+        source: settings of the corpus; only its texts are used.
+        kind: "documents" for whole texts in chunks of a packed row's length, as in training, or "paragraphs" for single
+            paragraphs, which are split only if longer than a row.
+        count: maximum number of chunks.
+        seed: seed of the sample.
 
     Raises:
         UserError: the corpus cannot be read.
@@ -89,9 +90,9 @@ def text_chunks(source: Data, kind: str, count: int, seed: int) -> EncodedTexts:
 
 
 def variants(size: EncoderSize, data: EncodedSplit, batch_sentences: int, device: torch.device) -> list[Variant]:
-    """The variants that are compared, each with a model of its own.
+    """Return the variants to compare, each with its own model.
 
-    "Lean" is BertModel with logits at the masked tokens alone.
+    "Lean" is BertModel with logits only at masked tokens.
     """
     lengths, positions, known = data.ids.lengths, data.max_tokens(), data.vocabulary
     arrival = layouts.in_arrival_order(lengths, batch_sentences)

@@ -1,4 +1,4 @@
-"""Sentences of invented words with realistic lengths."""
+"""Generated sentences of random words, with realistic lengths."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ _WORD_LETTERS = 4  # of an invented word
 
 
 def draw_lengths(kind: str, count: int, generator: np.random.Generator) -> Indices:
-    """Tokens of `count` sentences.
+    """Draw sentence lengths in tokens, (count,).
 
     Args:
-        kind: "lognormal", "corpus" for those of the built-in corpus's training split under its own tokenizer, or
-            "long".
-        count: how many to draw.
-        generator: of random numbers.
+        kind: "lognormal", "long", or "corpus" for the lengths in the built-in corpus's training split.
+        count: number of sentences.
+        generator: random generator.
     """
     match kind:
         case "lognormal":
@@ -53,7 +52,7 @@ def _corpus_lengths() -> Indices:
 
 
 def generate_sentences(lengths: Indices, generator: np.random.Generator) -> EncodedSplit:
-    """Sentences of exactly these numbers of tokens, of uniformly drawn words, each with a pronoun and a candidate."""
+    """Return sentences with the given lengths in tokens, of uniformly drawn words with a pronoun and a candidate."""
     count = VOCABULARY - len(SPECIAL_TOKENS) - len(ascii_lowercase)  # the tokenizer knows single letters as well
     words = ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=_WORD_LETTERS), count)]
     return EncodedSplit([_sentence(int(length), words, generator) for length in lengths], word_vocabulary((), words))

@@ -1,4 +1,4 @@
-"""What is measured against what: the settings, which import nothing heavy."""
+"""Settings of the speed benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anaphora.settings.data import ControlledCorpus, Data
 
 @dataclass(frozen=True)
 class EncoderSize:
-    """Shape of the encoders that are compared; all have the same."""
+    """Shape of all encoders in a comparison."""
 
     width: int
     heads: int
@@ -30,10 +30,10 @@ TEXT_KINDS = ("documents", "paragraphs")
 
 
 def parse_size(name: str) -> EncoderSize:
-    """A size by its name, or as WIDTHxLAYERSxHEADS with a feed-forward network four times as wide.
+    """Return an encoder size from its name, or from WIDTHxLAYERSxHEADS with a feed-forward expansion of 4.
 
     Raises:
-        UserError: it is neither.
+        UserError: the text is neither a name nor of this form.
     """
     if name in SIZES:
         return SIZES[name]
@@ -48,7 +48,7 @@ def parse_size(name: str) -> EncoderSize:
 
 @dataclass(kw_only=True)
 class Benchmark:
-    """A comparison of speed with Hugging Face's BertModel and BertForMaskedLM, side by side in one process."""
+    """Comparison of speed with Hugging Face's BertModel and BertForMaskedLM in one process."""
 
     # training or pretraining, in tokens per second; extraction, in sentences per second; or step, the demo's training
     # step, in operations per second.

@@ -1,7 +1,7 @@
-"""The demo's training step against the processor's own speed: how much of the time goes into products of matrices.
+"""Efficiency of the demo's training step, relative to torch's matrix product.
 
-Both count multiplications and additions alone, so that the ratio is the share of the rate that torch's matrix product
-reaches; what is no product (norms, softmax, the optimizer's sums, laying out batches) lowers it.
+Both rates count only the floating-point operations of matrix products. Other work (norms, softmax, optimizer, batching)
+lowers the ratio.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from benchmarks.speed.stopwatch import OURS, Variant
 
 TORCH = "torch"
 PRODUCT = (2048, 128, 512)
-"""Rows, inner features and columns of the product that the step is compared with: of a feed-forward network."""
+"""Rows, inner dimension and columns of the matrix product in the comparison, as in a feed-forward network."""
 PRODUCT_IN_WORDS = "torch's matrix product of 2,048 x 128 by 128 x 512"
 _PRODUCTS_A_REPEAT = 400
 _MILLION = 1_000_000
 
 
 def variants(data: TrainingData, steps: int, device: torch.device) -> list[Variant]:
-    """The step of a run's settings, losses, backward and optimizer included, and torch's matrix product."""
+    """Return two variants: a training step with the run's settings, and torch's matrix product."""
     config, tokenizer, encoded = data.config, data.tokenizer, data.training
     pairs = minimal_pairs_of(encoded, config) if config.task.minimal_pair_contrast else None
     planned = TrainingBatches(
@@ -63,7 +63,7 @@ def variants(data: TrainingData, steps: int, device: torch.device) -> list[Varia
 
 
 def _counted_step(model: PronounModel, optimizer: torch.optim.Optimizer, batch: Batch, config: Config) -> int:
-    """A step, and the millions of floating-point operations in its products."""
+    """Run a training step, and return the number of floating-point operations in its matrix products, in millions."""
     uncounted = {torch.ops.mkldnn._linear_pointwise: _linear_flops} if has_faster_kernel() else {}
     with FlopCounterMode(display=False, custom_mapping=uncounted) as counter:
         _step(model, optimizer, batch, config, 0)
@@ -71,7 +71,7 @@ def _counted_step(model: PronounModel, optimizer: torch.optim.Optimizer, batch: 
 
 
 def _linear_flops(vectors: Sequence[int], weight: Sequence[int], *_: object, **__: object) -> int:
-    """Of oneDNN's product, which torch does not count; two for each number of the vectors and row of the weight."""
+    """Return the number of operations of oneDNN's linear kernel, which torch's counter lacks."""
     return 2 * math.prod(vectors) * weight[0]
 
 

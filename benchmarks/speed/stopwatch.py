@@ -1,4 +1,4 @@
-"""Rates and peak memory of several ways to do the same work, measured in turns."""
+"""Interleaved measurement of the rates and peak memory of several implementations of the same work."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ OURS = "ours"
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to do the work.
+    """Implementation to measure.
 
     Attributes:
-        implementation: OURS, or whose it is.
-        name: how it makes its batches.
-        parts: of one repeat; each returns how many units of work it did.
-        parameters: trained numbers of its model.
-        non_padding_share: the share of what it computes that is not padding.
+        implementation: OURS, or name of another library's implementation.
+        name: name of the batching.
+        parts: functions that make up one repeat; each returns the number of units of work done.
+        parameters: number of trained parameters of the model.
+        non_padding_share: share of the computed tokens that are not padding.
     """
 
     implementation: str
@@ -34,19 +34,19 @@ class Variant:
 
     @property
     def is_peer(self) -> bool:
-        """Whether ratios to it are reported."""
+        """Return whether other variants are compared with this one."""
         return self.implementation != OURS
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A variant and its rate in each repeat, in units a second.
+    """Rates and peak memory of a variant.
 
     Attributes:
-        variant: what was measured.
-        rates: of the repeats.
-        memory: bytes at the peak of a repeat above what the process held before it, the largest of all repeats; None
-            where the system does not report it.
+        variant: the variant.
+        rates: rate of each repeat, in units per second.
+        memory: peak memory of a repeat in bytes, minus the memory in use before it, as the maximum over repeats; None
+            if the system does not report it.
     """
 
     variant: Variant
@@ -54,18 +54,18 @@ class Measurement:
     memory: int | None = None
 
     def over(self, other: Measurement) -> tuple[float, ...]:
-        """How many times as fast as the other, repeat by repeat: what slows a whole repeat slows both."""
+        """Return the speedup over another variant in each repeat, which cancels slowdowns of whole repeats."""
         return tuple(mine / theirs for mine, theirs in zip(self.rates, other.rates, strict=True))
 
 
 @dataclass(frozen=True)
 class DeviceMeter:
-    """How the work and the memory of a device are read.
+    """Memory meter and synchronisation of a device.
 
     Attributes:
-        reset_peak: bytes held, from which on `read_peak` counts; None where the system does not report it.
-        read_peak: the most bytes held since.
-        finish: waits until the device has done all its work.
+        reset_peak: function that starts a peak measurement and returns the bytes in use, or None if unknown.
+        read_peak: function that returns the peak in bytes since `reset_peak`.
+        finish: function that waits until the device has finished all work.
     """
 
     reset_peak: Callable[[], int | None]
@@ -79,13 +79,13 @@ def measure_interleaved(
     clock: Callable[[], float] = time.perf_counter,
     meter: DeviceMeter | None = None,
 ) -> list[Measurement]:
-    """Measure A B C A B C ...; the first part of each runs once beforehand, unmeasured.
+    """Measure variants in the order A B C A B C ..., after a warm-up with the first part of each.
 
     Args:
-        variants: what is compared.
-        repeats: how many turns each takes.
-        clock: seconds.
-        meter: of the device; by default of the processor.
+        variants: variants to compare.
+        repeats: number of repeats of each variant.
+        clock: function that returns a time in seconds.
+        meter: meter of the device; by default that of the CPU.
     """
     meter = meter or CPU_METER
     for variant in variants:
@@ -109,7 +109,7 @@ def measure_interleaved(
 
 
 def reset_peak_memory() -> int | None:
-    """Bytes that this process holds, after which `peak_memory` counts anew; None without glibc and Linux."""
+    """Reset the peak of `peak_memory`, and return the bytes in use by this process; None without Linux and glibc."""
     try:
         # Memory that the allocator kept of the variant before would hide what the next one takes.
         ctypes.CDLL(None).malloc_trim(0)
@@ -123,7 +123,7 @@ def reset_peak_memory() -> int | None:
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has held since `reset_peak_memory`."""
+    """Return the peak memory of this process in bytes since `reset_peak_memory`."""
     return _process_memory("VmHWM")
 
 
@@ -136,7 +136,7 @@ CPU_METER = DeviceMeter(reset_peak_memory, peak_memory, finish=lambda: None)
 
 
 def meter_of(device: torch.device) -> DeviceMeter:
-    """The meter of a device."""
+    """Return the meter of a device."""
     if device.type != "cuda":
         return CPU_METER
 
@@ -148,5 +148,5 @@ def meter_of(device: torch.device) -> DeviceMeter:
 
 
 def relative_half_range(values: Sequence[float]) -> float:
-    """Half of the range, as a share of the median."""
+    """Return half of the range as a share of the median."""
     return (max(values) - min(values)) / 2 / median(values)

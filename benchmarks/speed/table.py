@@ -1,4 +1,4 @@
-"""The result of a comparison, for eyes (a rich table) and for programs (plain values)."""
+"""Results of a comparison as a terminal table and as JSON values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.speed.stopwatch import Measurement, relative_half_range
 
 @dataclass(frozen=True)
 class BenchmarkTable:
-    """The rates of all variants on one set of sentences.
+    """Rates of all variants on one set of sentences.
 
     Attributes:
-        title: the work, the size and the texts.
-        unit: of the rates.
-        lengths: tokens of every sentence.
-        rows: the variants, measured.
+        title: title with the work, the model size and the texts.
+        unit: unit of the rates.
+        lengths: number of tokens of each sentence.
+        rows: measurements of the variants.
     """
 
     title: str
@@ -31,11 +31,11 @@ class BenchmarkTable:
 
     @property
     def peers(self) -> list[Measurement]:
-        """Those to which ratios are reported."""
+        """Return the measurements of the peers, to which the others are compared."""
         return [row for row in self.rows if row.variant.is_peer]
 
     def terminal_table(self) -> rich_table.Table:
-        """Medians with half the range of the repeats; ratios are medians of the repeats' own ratios."""
+        """Return a table of median rates with half their range, and of median ratios over repeats."""
         terminal_table = rich_table.Table(
             title=self.title, caption=self._caption(), title_justify="left", caption_justify="left", box=box.SIMPLE
         )
@@ -56,7 +56,7 @@ class BenchmarkTable:
         return terminal_table
 
     def to_dict(self) -> dict[str, Any]:
-        """Every figure, ready for JSON."""
+        """Return all results as JSON values."""
         return {
             "title": self.title,
             "unit": self.unit,

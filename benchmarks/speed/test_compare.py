@@ -1,4 +1,4 @@
-"""The comparison as a whole, in its smallest form."""
+"""Tests of the whole comparison in its smallest form."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALLEST = ("sizes=[tiny]", "lengths=[lognormal]", "sentences=48", "batch_senten
 
 
 def smoke(*overrides: str) -> Benchmark:
-    """Settings of the smallest comparison that goes all the way."""
+    """Return settings of the smallest complete comparison."""
     return settings_from([*SMALLEST, *overrides], Benchmark)
 
 

@@ -1,4 +1,4 @@
-"""Layouts: everyone gets the same sentences and, on average, as many real tokens a step."""
+"""Tests that all layouts have the same sentences and, on average, the same number of real tokens per step."""
 
 from __future__ import annotations
 

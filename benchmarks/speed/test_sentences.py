@@ -1,4 +1,4 @@
-"""Invented sentences: exactly the lengths that are asked for."""
+"""Tests that generated sentences have the requested lengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the benchmark: what makes no sense is refused by name."""
+"""Tests that invalid settings of the benchmark raise errors with the setting's name."""
 
 from __future__ import annotations
 

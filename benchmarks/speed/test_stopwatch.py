@@ -1,4 +1,4 @@
-"""The stopwatch: turns, rates and ratios."""
+"""Tests of the order of repeats, rates and ratios."""
 
 from __future__ import annotations
 

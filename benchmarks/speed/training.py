@@ -1,8 +1,8 @@
-"""Training steps: forward, backward and AdamW on masked tokens, in real tokens a second.
+"""Speed of training steps: forward, backward and AdamW on masked tokens, in real tokens per second.
 
-All variants draw from the same sentences, with the same share of masked tokens, optimizer and 32-bit numbers, and no
-dropout. Each takes batches spaced evenly over those of its own layout: they hold long and short sentences as the whole
-does, but not the same ones. Batches are made beforehand: only the steps are measured.
+All variants have the same set of sentences, share of masked tokens and optimizer, 32-bit floats and no dropout. Each
+variant takes evenly spaced batches of its own layout, which have the same distribution of lengths but different
+sentences. Batching is not included in the time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MASKED_SHARE = 0.15
 def variants(
     size: EncoderSize, data: EncodedSplit, batch_sentences: int, steps: int, seed: int, device: torch.device
 ) -> list[Variant]:
-    """The variants that are compared, each with a model of its own."""
+    """Return the variants to compare, each with its own model."""
     lengths = data.ids.lengths
     positions = data.max_tokens()
     packed, buckets = (layouts.planned_layout(kind, lengths, batch_sentences) for kind in ("packed", "buckets"))
@@ -72,7 +72,7 @@ def training_variant(
     batches: list[Batch],
     optimizer: torch.optim.Optimizer | None = None,
 ) -> Variant:
-    """Training on these batches, one step each; by default with AdamW."""
+    """Return a variant that trains one step on each batch, by default with AdamW."""
     optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     parts = [partial(_training_step, loss, optimizer, batch, batch.real_tokens) for batch in batches]
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -80,7 +80,7 @@ def training_variant(
 
 
 def our_loss(model: PronounModel, batch: Batch) -> Tensor:
-    """The mean loss over the masked tokens of a batch."""
+    """Return the mean loss over the masked tokens of a batch."""
     return losses(model, batch, Task(prediction=NoPrediction(), masked_lm=MASKED_SHARE)).total
 
 

@@ -1,4 +1,4 @@
-"""Importance, maps and their correlation, each against a model whose prediction is known."""
+"""Tests of importance, maps and correlation with a model whose predictions are known."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> PronounModel:
 
 @pytest.fixture
 def one_word(model: PronounModel, monkeypatch: pytest.MonkeyPatch) -> PronounModel:
-    """A model that is sure of a plural where "lamps" stands, and undecided elsewhere."""
+    """Return a model that predicts a plural with certainty after "lamps", and equal probabilities otherwise."""
     (token,) = TOKENIZER.encode_batch(["lamps"])[0].ids[1:]
 
     def scores(output: EncoderOutput, batch: Batch) -> Tensor:

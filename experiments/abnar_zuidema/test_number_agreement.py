@@ -1,4 +1,4 @@
-"""The sentences: their number is what the subject says, and no shortcut says it too."""
+"""Tests that the number of a sentence is that of its subject, and that no shortcut predicts it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replication as a whole, in its smallest form: files, resuming, and what is refused."""
+"""Tests of the whole replication in its smallest form: files, resumption and errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Replication, dic
 
 
 def invented(last: dict[str, float], seeds: int = 2, layers: int = 6) -> dict[str, Any]:
-    """Metrics of models whose last layer has these means over forty items."""
+    """Return the metrics of models with these mean correlations in the last layer, over forty items."""
     draw = np.random.default_rng(0)
     results = [
         SeedResult(

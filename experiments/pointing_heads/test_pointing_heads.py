@@ -1,4 +1,4 @@
-"""The study in its smallest form: tiny models read the everyday sentences, and each rule can refute its claim."""
+"""Tests of the study with tiny models on a few sentences, and that each rule can refute its claim."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ANNA = sentence("Anna called Tom before she left.", "she", ["Anna", "Tom"], 0)
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Parts:
-    """What two tiny encoders and a tiny language model give on a few pairs."""
+    """Return the measurements of two tiny encoders and a tiny language model on a few minimal pairs."""
     folder = tmp_path_factory.mktemp("study")
     for name in ("e5", "minilm"):
         tiny_language_model("bert", max_position_embeddings=256).save_pretrained(folder / "models" / name)
@@ -130,7 +130,7 @@ def verdict(name: str, parts: Parts) -> str:
 
 
 def invented(right: Callable[[str, int], float]) -> Parts:
-    """Parts of 80 pairs in which the head's answers are given by type and number."""
+    """Return the parts of 80 minimal pairs, with the head's correctness as a function of type and item index."""
     kinds = ["gender"] * 80 + ["role"] * 80
     answers = [right(kind, number) for number, kind in enumerate(kinds)]
     part = {

@@ -54,7 +54,7 @@ def test_items_are_those_of_the_textbook_times_the_design_effect() -> None:
     ("effect", "samples", "seeds"), [(1.0, 1, 10), (0.5, 1, 34), (1.0, 2, 17), (0.5, 2, 64), (2.0, 2, 6)]
 )
 def test_seeds_are_those_of_the_tables_of_the_t_test(effect: float, samples: int, seeds: int) -> None:
-    """G*Power 3.1 and Cohen 1988, table 2.4.1: alpha 0.05 two-sided, power 0.8."""
+    """Expected numbers are from G*Power 3.1 and Cohen 1988, table 2.4.1: two-sided alpha 0.05, power 0.8."""
     assert seeds_needed(0.1, 0.1 * effect, 0.05, 0.8, samples) == seeds
 
 

@@ -1,4 +1,4 @@
-"""The tables: items from a scored run, seeds from several and from a study."""
+"""Tests of the tables: items from a scored run, seeds from several runs and from a study."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from experiments.sample_size.tables import print_sample_sizes
 
 @pytest.fixture(scope="module")
 def scored(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The finished run with its scores. Nobody writes into it."""
+    """Return a copy of the finished run with scores, for reading only."""
     from anaphora.commands.score import Scoring, score
 
     run = Path(shutil.copytree(finished, tmp_path_factory.mktemp("scored") / "one"))

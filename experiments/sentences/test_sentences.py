@@ -1,4 +1,4 @@
-"""The page of well-known sentences: its list is fair, and what it says of a run is what the run says."""
+"""Tests that the list of well-known sentences is balanced, and that the page has the run's own results."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_no_everyday_scene_words_one_of_the_sentences(language: str) -> None:
 
 
 def with_slots(example: Example) -> str:
-    """A sentence with slots for its candidates and its pronoun, as a scene has them, without its full stop."""
+    """Return a sentence with slots for its candidates and pronoun, as in a scene, and without its full stop."""
     slots = {example.pronoun: "{he}"} | {span: "{A}" for spans in example.candidates for span in spans}
     text = example.text.rstrip(".。")
     for (start, end), slot in sorted(slots.items(), reverse=True):
@@ -137,7 +137,7 @@ def with_slots(example: Example) -> str:
 
 
 def pieces(text: str, language: str) -> list[str]:
-    """Words, or Chinese characters, of a text with slots; determiners and the form of a pronoun are no part of them."""
+    """Return the words, or Chinese characters, of a text with slots, without determiners and forms of the pronoun."""
     slots = re.sub(r"\{(?:A|B)\}", "{A}", re.sub(r"\{(?:he|him|his|himself)\}", "{he}", text))
     found = re.findall(r"\{\w+\}|[a-z']+|[^\sa-z{}]", slots.lower())
     return [word for word in found if language == "zh" or word not in ("the", "a")]

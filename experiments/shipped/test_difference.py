@@ -1,4 +1,4 @@
-"""The difference of two runs is that of their right answers, with an interval over pairs."""
+"""Tests of the difference of two runs in correct answers, with an interval over minimal pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer counts if it is the antecedent, and as confident from a probability of 0.9 on."""
+"""Tests that an answer is correct if it is an antecedent, and confident from a probability of 0.9 on."""
 
 from __future__ import annotations
 

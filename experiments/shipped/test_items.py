@@ -1,4 +1,4 @@
-"""The training items say what their lexicon says, and mean each participant in half of their rows."""
+"""Tests that training items follow the lexicon, and that each participant is the antecedent in half of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run becomes the folder that ships, and its scores can be measured again."""
+"""Tests of the conversion of a run to the shipped folder, and that its scores can be reproduced."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_in(line: str, language: str, is_test: bool) -> bool:
 
 @pytest.fixture
 def sentences(table: Path, tmp_path: Path) -> Path:
-    """The table as two sets for each language: the test split, which is all that is measured, is the third set."""
+    """Write the table as two sets for each language, with the test split, on which runs are measured, as third set."""
     lines = table.read_text(encoding="utf-8").splitlines()
     for language in ("en", "zh"):
         for name, is_test in ((language, False), (f"third.{language}", True)):
@@ -44,7 +44,7 @@ def sentences(table: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def packaged(finished: Path, sentences: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The finished run in the package's place."""
+    """Convert the finished run to a shipped folder, and use it in place of the package's."""
     (sentences / "facts.toml").write_text(FACTS, encoding="utf-8")
     folder = sentences / "package" / "shipped"
     arguments = {"facts": str(sentences / "facts.toml"), "sentences": str(sentences), "output": str(folder)}

@@ -1,4 +1,4 @@
-"""Repeated nouns of running text become items whose antecedent is their first mention."""
+"""Tests that repeated nouns of running text become items with their first mention as antecedent."""
 
 from __future__ import annotations
 

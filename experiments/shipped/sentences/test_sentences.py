@@ -1,4 +1,4 @@
-"""The sentences written by hand: the counts that the README names, fair positions, honest spans, separate splits."""
+"""Tests of the hand-written sentences: counts as in the README, balanced positions, valid spans, disjoint splits."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ THIRD = ("third.en", "third.zh")
 LATER = (*SECOND, *THIRD)
 SETS = (*LANGUAGES, *LATER)
 PAIRS = {"gender": 30, "number": 25, "animacy": 25, "selection": 40, "role": 40, "long": 40}
-"""How many minimal pairs each type of cue has."""
+"""Number of minimal pairs of each cue type."""
 LATER_PAIRS = {"gender": 13, "number": 10, "animacy": 10, "selection": 25, "role": 25, "long": 17}
-"""How many minimal pairs each type of cue has in the second and third set, all in `test`."""
+"""Number of minimal pairs of each cue type in the second and third set, all in the test split."""
 PRONOUNS = {
     "en": {"he", "him", "his", "she", "her", "it", "its", "they", "them", "their"},
     "zh": {"他", "她", "它", "他们", "她们", "它们"},
@@ -56,7 +56,7 @@ def candidate_texts(example: Example) -> list[str]:
 
 
 def candidates_together(rows: Iterable[Example]) -> set[frozenset[str]]:
-    """Return every two candidates that occur in one sentence."""
+    """Return all pairs of candidates that occur in the same sentence."""
     return {frozenset(two) for example in rows for two in combinations(candidate_texts(example), 2)}
 
 
