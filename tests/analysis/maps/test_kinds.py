@@ -302,11 +302,12 @@ def test_flow_starts_at_each_of_the_pronouns_tokens() -> None:
 
 
 @pytest.mark.parametrize(("values", "items"), [("hidden", [0]), ("token", [0, 1, 2, 3])])
-def test_long_texts_have_no_flow_where_it_takes_a_solver_and_are_counted(values: str, items: list[int]) -> None:
+def test_long_texts_have_no_flow_where_it_takes_a_solver_and_are_counted(
+    values: str, items: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anaphora.analysis.maps.kinds.MAX_FLOW_TOKENS", 7)
     one_row = Batching(tokens=64, row_tokens=64)
-    rows_by_map = pronoun_maps(
-        pronoun_model(values=values), DATA, one_row, prediction_settings.Word(), ["flow", "raw"], longest=7
-    )
+    rows_by_map = pronoun_maps(pronoun_model(values=values), DATA, one_row, prediction_settings.Word(), ["flow", "raw"])
     assert [len(tokens.ids) for tokens in DATA.tokens] == [7, 9, 8, 10]
     assert (rows_by_map["flow"].items, rows_by_map["flow"].skipped) == (items, 4 - len(items))
     assert [record.example for record in rows_by_map["flow"].records] == [EXAMPLES[place] for place in items]

@@ -135,14 +135,14 @@ class CausalTests:
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean over the selected items and its interval, clipped to `bounds`; None without items."""
+        """Return the mean over the items of a mask and its interval, clipped to `bounds`; None without items."""
         if not items.any():
             return None, None
         ends = cluster_interval(values[items], self.clusters[items], bounds=bounds)
         return rounded(values[items].mean()), rounded_interval(ends)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the loss of task accuracy over the selected items and its interval; None without items."""
+        """Return the loss of task accuracy over the items of a mask and its interval; None without items."""
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut | None]]:

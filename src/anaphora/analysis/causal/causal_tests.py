@@ -67,7 +67,7 @@ def causal_tests_of_run(
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
-    """Run the tests of a single head, whose results are `head_level` of `causal_tests`.
+    """Run only the tests of a single head, with the results that `causal_tests` returns as `head_level`.
 
     Args:
         run: the trained run.

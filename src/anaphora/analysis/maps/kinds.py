@@ -68,7 +68,7 @@ SINGLE_LAYER_MAPS: dict[str, Callable[[LayerPass, Tensor, Queries], Tensor]] = {
 """Functions for the maps that need one layer: (forward pass, rows (Q, H, T), queries) -> rows (Q, H or 1, T)."""
 
 MAX_FLOW_TOKENS = 64
-"""Maximum length in tokens for attention flow if it needs a solver (`model.values=hidden`)."""
+"""Maximum length in tokens for flow if it needs a solver (`model.values=hidden`); longer texts are skipped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,6 @@ def pronoun_maps(
     batching: Batching,
     prediction: Prediction,
     names: Collection[str] = tuple(MAP_GRANULARITY),
-    longest: int = MAX_FLOW_TOKENS,
     steps: int = INTEGRATION_STEPS,
 ) -> dict[str, MapRows]:
     """Return the pronoun's rows in the named maps, from one pass over a split.
@@ -108,7 +107,6 @@ def pronoun_maps(
         batching: settings of the batches, which affect rounding only.
         prediction: settings of the prediction head.
         names: maps to compute, keys of `MAP_GRANULARITY`.
-        longest: maximum length in tokens for flow if it needs a solver; longer texts count as skipped.
         steps: number of points on the path of integrated gradients.
 
     Returns:
@@ -125,7 +123,7 @@ def pronoun_maps(
     device = model.device
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
         on_device = batch.to(device)
-        rows = _batch_maps(model, on_device, names, longest)
+        rows = _batch_maps(model, on_device, names)
         if "integrated_gradients" in names:
             rows["integrated_gradients"] = _attribution_shares(model, on_device, steps)
         starts = (batch.item_starts % batch.ids.shape[1]).tolist()
@@ -133,7 +131,7 @@ def pronoun_maps(
             arrays = values.float().cpu().numpy()
             for number, item in enumerate(batch.items.tolist()):
                 length = len(data.tokens[item].ids)
-                if name != "flow" or length <= longest or _mixes_tokens(model):
+                if name != "flow" or length <= MAX_FLOW_TOKENS or _mixes_tokens(model):
                     start = starts[number]
                     weights[name][item] = arrays[number, :, :, start : start + length].copy()
     return {name: _records(name, weights[name], data) for name in names}
@@ -153,7 +151,7 @@ def _mixes_tokens(model: PronounModel) -> bool:
     return model.encoder.settings.values == "token"
 
 
-def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str], longest: int) -> dict[str, Tensor]:
+def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str]) -> dict[str, Tensor]:
     """Return the pronouns' rows of a batch in each named map except integrated gradients: (N, L, H or 1, T)."""
     queries = _query_indices(batch, batch.query_positions)
     tokens = _mixes_tokens(model)
@@ -170,7 +168,7 @@ def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str], longe
         if "rollout" in names:
             stacked["rollout"] = _rollout(torch.stack(means), queries, tokens).unsqueeze(2)
         if "flow" in names:
-            stacked["flow"] = _flow(torch.stack(means), queries, batch, longest, tokens).unsqueeze(2)
+            stacked["flow"] = _flow(torch.stack(means), queries, batch, tokens).unsqueeze(2)
         items = len(batch.items)
         return {name: group_mean(rows.transpose(0, 1), batch.query_items, items) for name, rows in stacked.items()}
 
@@ -180,7 +178,7 @@ def _rollout(means: Tensor, queries: Queries, tokens: bool) -> Tensor:
     return rollout_of_tokens(means, queries[1]) if tokens else rollout_of_states(means)[:, queries[0], queries[1]]
 
 
-def _flow(means: Tensor, queries: Queries, batch: Batch, longest: int, tokens: bool) -> Tensor:
+def _flow(means: Tensor, queries: Queries, batch: Batch, tokens: bool) -> Tensor:
     """Return flow (L, Q, T) from the inputs of `_rollout`; zeros for texts too long for a solver."""
     if tokens:
         return flow_of_tokens(means, queries[1])
@@ -189,7 +187,7 @@ def _flow(means: Tensor, queries: Queries, batch: Batch, longest: int, tokens: b
     segments = batch.segments.cpu().numpy()
     for query, (row, token) in enumerate(zip(queries[0].tolist(), queries[1].tolist(), strict=True)):
         columns = np.flatnonzero(segments[row] == segments[row, token])
-        if len(columns) <= longest:
+        if len(columns) <= MAX_FLOW_TOKENS:
             first, end = int(columns[0]), int(columns[-1]) + 1
             flows[:, query, first:end] = flow_of_states(maps[:, row, first:end, first:end], token - first)
     return torch.from_numpy(flows).to(means)

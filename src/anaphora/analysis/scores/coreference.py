@@ -102,7 +102,10 @@ def _b_cubed(size: int, overlaps: Counter[int], _sizes: Sequence[int]) -> tuple[
 
 
 def _lea(size: int, overlaps: Counter[int], sizes: Sequence[int]) -> tuple[float, float]:
-    """Return the size times the share of common links, and the size; a singleton counts if the other side has it."""
+    """Return a cluster's LEA, its size times the share of its links that the other side has, and its size.
+
+    The share of a singleton is 1 if the other side has the same singleton, else 0.
+    """
     if size == 1:
         return float(any(sizes[other] == 1 for other in overlaps)), size
     return size * sum(shared * (shared - 1) for shared in overlaps.values()) / (size * (size - 1)), size

@@ -355,6 +355,7 @@ def _reciprocal_rank(
 
 
 def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArray[np.bool_]) -> NDArray[np.floating]:
+    """Return `HeadScores.open_accuracy` from weights (P, K) and the mask of the antecedents (n, M): (n, P)."""
     textual = np.flatnonzero(laid.words >= 0)
     owner, word = laid.owner[textual], laid.words[textual]
     starts = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(word, prepend=-1) != 0))

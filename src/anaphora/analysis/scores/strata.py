@@ -224,7 +224,7 @@ class _ItemValues:
         self.baselines, self.random_init = baselines, random_init
 
     def cell(self, items: NDArray[np.bool_]) -> Cell:
-        """Return the scores of the selected items, with baselines."""
+        """Return the scores of the items of a mask, with baselines."""
         measured = self.random_init[:, items]
         measured = measured[:, ~np.isnan(measured).all(axis=0)]
         per_model = measured.mean(axis=1, dtype=np.float64) if measured.size else np.zeros(0)
@@ -236,7 +236,7 @@ class _ItemValues:
         return replace(self.cell_alone(items), baselines=baselines | untrained)
 
     def cell_alone(self, items: NDArray[np.bool_]) -> Cell:
-        """Return the scores of the selected items, without baselines."""
+        """Return the scores of the items of a mask, without baselines."""
         means: dict[str, float | None] = {}
         intervals: dict[str, Interval | None] = {}
         numbers = np.flatnonzero(items)

@@ -234,7 +234,7 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
     """Encode texts for a run's model in chunks of `batching.row_tokens`; with `labels`, only the first chunk of each.
 
-    The tokens are read from a cache file, which is written first if missing, unless `cached` is False.
+    The tokens are read from a cache file, which is written if it is missing; `cached=False` uses no file.
 
     Raises:
         UserError: a chunk is too long for the model, or a text has none of `labels`.

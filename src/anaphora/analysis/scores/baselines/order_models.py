@@ -141,7 +141,7 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _named(example: Example) -> dict[int, int]:
-    """Return the start in characters of each focal candidate's first name, or of its name in a short text's event."""
+    """Return the start of each focal candidate's first mention, or of its mention in a short text's event."""
     in_event = example.factors.get("event_names", "").split(",")
     starts = {index: [start for start, _ in example.candidates[index]] for index in example.focal}
     return {
@@ -243,7 +243,7 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Return 1 if a text contains a feature and else 0, for sorted features: (N, F), column-major for the trees."""
+    """Return 1 for each of the sorted features that a text contains, else 0: (N, F), column-major for the trees."""
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
     column = np.minimum(np.searchsorted(features, flat), len(features) - 1)

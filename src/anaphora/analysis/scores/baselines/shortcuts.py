@@ -72,7 +72,7 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 def _learned_once(
     module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
-    """Return the results for each split from its cache file, and compute missing ones.
+    """Return the results for each split, read from its cache file, or computed and stored there.
 
     Args:
         module: name of the module that fits the shortcuts; its code and its imports are part of the key.
@@ -118,7 +118,7 @@ def _write(key: str, shortcuts: Mapping[str, Floats]) -> None:
 
 
 def _read(key: str, items: int) -> dict[str, Floats] | None:
-    """Return the results stored under a key; None if the file is missing, damaged or about another number of items."""
+    """Return the results stored under a key; None if the file is missing, damaged or has another number of items."""
     try:
         content = read_json(_path(key), _SHAPE)
     except (FileNotFoundError, UserError):
