@@ -15,8 +15,8 @@ from torch import nn
 
 from anaphora.base.batch import Batch
 from anaphora.data import store
+from anaphora.data.batches.batching import mask_words
 from anaphora.data.batches.encoded import EncodedSplit, RaggedArray
-from anaphora.data.batches.masking import mask_words
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
 from anaphora.settings.data import Data, TextCorpus

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.base.batch import Batch
+from anaphora.data.batches.batching import mask_words
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.batches.masking import mask_words
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.model.position import Learned, Position, Rotary
 from anaphora.settings.model.prediction import NoPrediction

@@ -23,7 +23,7 @@ from anaphora.analysis.scores.heads import ranked_heads, score_records
 from anaphora.analysis.tasks.gap import INVERSE_PENALTIES
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.hf.language_model import TransformersLanguageModel
+from anaphora.hf.editable import TransformersLanguageModel
 from anaphora.hf.reader import TransformersModel
 from experiments.pointing_heads.items import filled
 from experiments.pointing_heads.rows import Part, listed

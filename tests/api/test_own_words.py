@@ -9,8 +9,8 @@ import pytest
 import anaphora
 from anaphora.api import OpenRun
 from anaphora.base.errors import UserError
-from anaphora.data.tokens.own_words import own_word_spans, with_own_words
 from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.data.tokens.words import own_word_spans, with_own_words
 
 TEXT = "小红推了小明，因为他很生气。"
 WORDS = ["小红", "推了", "小明", "，", "因为", "他", "很生气", "。"]

@@ -17,7 +17,7 @@ from anaphora.analysis.results.scores import Head
 from anaphora.api import OpenRun
 from anaphora.api.live.questions import EdgeCut, LiveQuestion, reply
 from anaphora.data.example import Example
-from anaphora.data.tokens.unread import UnknownWords
+from anaphora.data.tokens.words import UnknownWords
 from anaphora.runs.directory import Run
 
 Edits = tuple[tuple[EdgeCut, ...], tuple[Head, ...]]

@@ -18,7 +18,7 @@ from anaphora.api.runs import load
 from anaphora.api.scoring import read_splits, score_on
 from anaphora.base.locale.translation import in_language
 from anaphora.report.numbers import format_percent
-from anaphora.runs.digests import analysis_code_digest, weights_digest
+from anaphora.runs.items import analysis_code_digest, weights_digest
 from anaphora.settings.data import OwnExamples
 
 

@@ -15,9 +15,8 @@ from pyarrow import parquet
 
 from anaphora.commands.corpus import _terms
 from anaphora.data import store
-from anaphora.data.corpora.readers import origin_of
-from anaphora.data.parquet import write_parquet
-from anaphora.data.records import ITEM_COLUMNS
+from anaphora.data.corpora.division import origin_of
+from anaphora.data.records import ITEM_COLUMNS, write_parquet
 from anaphora.settings.data import Conll2012, CorefUd, Data, Dpr, ExternalCorpus, OwnExamples
 from anaphora.settings.variants import VARIANTS
 

@@ -8,7 +8,7 @@ import anaphora
 from anaphora.analysis.causal.language_models import LanguageModelSubject
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf.language_model import TransformersLanguageModel
+from anaphora.hf.editable import TransformersLanguageModel
 from anaphora.hf.reader import open_model
 
 QUESTION = ("Anna helped Emma because she was weak.", "she", ["Emma", "Anna"])

@@ -39,7 +39,7 @@ def ours(run: Run) -> LanguageModelSubject:
 @pytest.fixture
 def exported(run: Run, tmp_path: Path, script: Callable[..., Any]) -> LanguageModelSubject:
     pytest.importorskip("transformers")
-    from anaphora.hf.language_model import TransformersLanguageModel
+    from anaphora.hf.editable import TransformersLanguageModel
     from anaphora.hf.reader import open_model
 
     assert script("export", f"run={run.directory}", f"output={tmp_path / 'out'}").status == 0

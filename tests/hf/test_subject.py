@@ -16,7 +16,7 @@ from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
-from anaphora.hf.language_model import TransformersLanguageModel, why_no_answer
+from anaphora.hf.editable import TransformersLanguageModel, why_no_answer
 from anaphora.hf.reader import TransformersModel, open_model
 
 FAMILIES = ("bert", "bloom", "distilbert", "gpt2", "llama", "modernbert", "mpnet", "roberta")

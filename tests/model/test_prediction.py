@@ -307,7 +307,7 @@ def test_without_supervision_no_loss_looks_at_a_row() -> None:
 def test_the_total_is_the_weighted_sum_of_the_parts() -> None:
     from numpy.random import default_rng
 
-    from anaphora.data.batches.masking import mask_words
+    from anaphora.data.batches.batching import mask_words
 
     task = Task(
         prediction=prediction_settings.Word(), masked_lm=0.5, masked_lm_weight=0.25, supervision=Supervision(weight=3.0)

@@ -22,8 +22,8 @@ from anaphora.analysis.maps.words import word_map, word_weights
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import CLS, MASK, NONE, PADDING, SPECIAL_TOKENS
+from anaphora.data.batches.batching import mask_words
 from anaphora.data.batches.encoded import EncodedSplit, _SpanCover
-from anaphora.data.batches.masking import mask_words
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example
 from anaphora.data.text import Text

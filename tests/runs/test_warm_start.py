@@ -19,9 +19,8 @@ from anaphora.runs.directory import RunFiles, load, training_record
 from anaphora.runs.warm_start import default_model, with_start_model
 from anaphora.settings.run import Config
 from anaphora.settings.stored import read
-from anaphora.training.controls import freeze
 from anaphora.training.optimizer import build_optimizer, layer_learning_rate_factors
-from anaphora.training.run import train
+from anaphora.training.run import freeze, train
 
 SMALL = (
     "trainer=smoke",

@@ -19,9 +19,9 @@ from anaphora.runs.directory import load, randomly_initialised, training_record
 from anaphora.settings.data import OwnExamples
 from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.run import Config
-from anaphora.training.controls import freeze, label_nearest, nearest_compatible, replace_labels, shuffle_labels
+from anaphora.training.items import label_nearest, nearest_compatible, replace_labels, shuffle_labels
 from anaphora.training.module import TrainingModule, seed_generator, step_seed
-from anaphora.training.run import train
+from anaphora.training.run import freeze, train
 
 
 def test_every_step_of_every_seed_has_a_generator_of_its_own() -> None:

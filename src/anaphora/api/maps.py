@@ -25,8 +25,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import _, pgettext, spoken_in
 from anaphora.data.example import Example, overlapping
-from anaphora.data.tokens.own_words import with_own_words
 from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.data.tokens.words import with_own_words
 
 if TYPE_CHECKING:
     import pandas

@@ -179,7 +179,7 @@ def _probabilities(
         logs = _filled_in(MaskedRun(model.run), examples) if by_masks else _predicted(model.run, examples)
         tokenize = model.run.tokenizer.encode
     else:
-        from anaphora.hf.language_model import TransformersLanguageModel
+        from anaphora.hf.editable import TransformersLanguageModel
 
         logs, tokenize = _filled_in(TransformersLanguageModel(model), examples), model.tokenize
     unread = {text: tokenize(text).unread for text in {example.text for example in examples}}

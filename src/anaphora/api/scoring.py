@@ -26,7 +26,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
-from anaphora.data.tokens.unread import UnreadMentions, unread_mentions
+from anaphora.data.tokens.words import UnreadMentions, unread_mentions
 from anaphora.runs.items import EvaluationSplits
 from anaphora.settings.data import CoreferenceCorpus, Data, TextCorpus
 from anaphora.settings.typed import construct
@@ -274,7 +274,7 @@ def _subject(
             return None, UserError(NOTHING_TO_ASK).translated()
         if isinstance(model, OpenRun):
             return run_subject(model.run, testable), None
-        from anaphora.hf.language_model import TransformersLanguageModel
+        from anaphora.hf.editable import TransformersLanguageModel
 
         return LanguageModelSubject(TransformersLanguageModel(model), testable), None
     except UserError as error:
@@ -294,7 +294,7 @@ def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
     """Return the reason why a model does not answer pronoun questions; None if causal tests are possible."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
-    from anaphora.hf.language_model import why_no_answer
+    from anaphora.hf.editable import why_no_answer
 
     return why_no_answer(model)
 

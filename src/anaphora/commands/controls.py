@@ -62,7 +62,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
     from anaphora.analysis.evidence import controls
     from anaphora.analysis.evidence.measurement import measured_on
     from anaphora.base.console import say, working
-    from anaphora.model.recurrent import NO_MAPS
+    from anaphora.model.mixer import NO_MAPS
     from anaphora.report.terminal import print_controls, print_phrase
     from anaphora.runs.items import evaluation_splits
 

@@ -30,7 +30,7 @@ def demo(config: Config) -> float | None:
     from anaphora.commands.attention import example_figures
     from anaphora.commands.parts.pages import write_pages
     from anaphora.commands.report import Report
-    from anaphora.model.recurrent import NO_MAPS
+    from anaphora.model.mixer import NO_MAPS
     from anaphora.report.figures.files import save_in_languages
     from anaphora.report.page.offline import page_suffixes
     from anaphora.report.terminal import print_headline, print_phrase, print_verdict

@@ -147,7 +147,7 @@ def _measured(run: Run) -> Path:
 
 def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> CardFacts:
     from anaphora.analysis.maps.capture import answers_pronouns
-    from anaphora.data.corpora.readers import origin_of
+    from anaphora.data.corpora.division import origin_of
     from anaphora.report.cards import CardFacts
     from anaphora.runs.directory import training_record
 

@@ -138,7 +138,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
     from anaphora.analysis.scores.strata import SCORE_COLUMNS, scores_schema
     from anaphora.analysis.tasks.extraction import Extractor
     from anaphora.base.console import format_bytes, say, working
-    from anaphora.data.parquet import parquet_about, parquet_parts
+    from anaphora.data.records import parquet_about, parquet_parts
     from anaphora.data.text import Text
     from anaphora.report.numbers import duration_text
     from anaphora.report.terminal import print_phrase
@@ -208,7 +208,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
     """Return the settings and digests that determine a file's content; None for a single sentence, never reused."""
-    from anaphora.runs.digests import analysis_code_digest, model_digest
+    from anaphora.runs.items import analysis_code_digest, model_digest
 
     if not selection.fingerprint:
         return None

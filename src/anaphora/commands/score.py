@@ -46,7 +46,7 @@ def score(settings: Scoring) -> Measurement:
         is_of_transformers,
         print_unread,
     )
-    from anaphora.data.tokens.unread import unread_mentions
+    from anaphora.data.tokens.words import unread_mentions
     from anaphora.report.terminal import print_headline, print_undecided
     from anaphora.runs.directory import load
 

@@ -23,11 +23,9 @@ from numpy.typing import NDArray
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import atomic_directory, check_writable, file_digest, read_json, remove_leftovers, write_json
-from anaphora.data.corpora.division import ReadingReport, Splits, fold_numbers, group_key
-from anaphora.data.corpora.readers import reader_of
+from anaphora.data.corpora.division import ReadingReport, Splits, fold_numbers, group_key, reader_of
 from anaphora.data.example import Example, Question
-from anaphora.data.parquet import write_parquet
-from anaphora.data.records import decoded, rows_of, schema_of, table_of
+from anaphora.data.records import decoded, rows_of, schema_of, table_of, write_parquet
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
 from anaphora.settings.data import SPLITS

@@ -20,8 +20,7 @@ from anaphora.explain.steps import (
 from anaphora.explain.walk import Matrix, Step
 from anaphora.model.attention import Attention, attend
 from anaphora.model.layers import Block
-from anaphora.model.mixer import AttentionContext
-from anaphora.model.recurrent import NO_MAPS
+from anaphora.model.mixer import NO_MAPS, AttentionContext
 
 
 def token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:

@@ -21,7 +21,7 @@ from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import find_span, last_pronoun
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
-from anaphora.data.tokens.unread import unknown_words
+from anaphora.data.tokens.words import unknown_words
 from anaphora.explain.block import BlockSteps, token_matrix
 from anaphora.explain.matrices import MAX_TOKENS, row_index
 from anaphora.explain.steps import labelled_matrix

@@ -15,7 +15,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf.parts import last_states
-from anaphora.hf.verification.restoring import restored
+from anaphora.hf.verification.forward import restored
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

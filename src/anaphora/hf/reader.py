@@ -38,7 +38,6 @@ from anaphora.hf.limits import Limits
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
 from anaphora.hf.tokens import TextReader, batches
-from anaphora.hf.verification.checks import check_maps, row_tolerance
 from anaphora.hf.verification.forward import (
     eager_maps,
     held_in_reading_mode,
@@ -48,7 +47,7 @@ from anaphora.hf.verification.forward import (
     run_model,
 )
 from anaphora.hf.verification.probe import Probe
-from anaphora.hf.verification.reading import MapReading, placed, tokens_with_sink, with_sink
+from anaphora.hf.verification.reading import MapReading, check_maps, placed, row_tolerance, tokens_with_sink, with_sink
 from anaphora.model.attention import Queries
 from anaphora.model.linear import faster_products
 from anaphora.model.prediction import group_mean

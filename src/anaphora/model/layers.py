@@ -11,8 +11,7 @@ from torch.nn import functional
 from anaphora.base.errors import UserError
 from anaphora.model.attention import Attention, Queries
 from anaphora.model.linear import Linear
-from anaphora.model.mixer import AttentionContext, Mixer
-from anaphora.model.recurrent import NO_MAPS
+from anaphora.model.mixer import NO_MAPS, AttentionContext, Mixer
 from anaphora.settings.model import encoder as model_settings
 
 

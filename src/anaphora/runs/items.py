@@ -1,19 +1,27 @@
-"""The items that a command evaluates a run on, and their encoding for its model."""
+"""Items that a command evaluates a run on, their encoding, and digests that detect outdated results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import torch
+
+from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError
+from anaphora.base.files import file_digest
+from anaphora.base.tensors import arrays_digest
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import is_hub
-from anaphora.data.example import Example, sample_groups
+from anaphora.data.example import Example, sample_groups, to_record
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.stored_examples import StoredExamples
-from anaphora.runs.directory import Run, other_training_items, training_record
+from anaphora.data.text import Text
+from anaphora.runs.directory import Run, distinct_tensors, other_training_items, training_record
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 
@@ -112,3 +120,31 @@ def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded
+
+
+def analysis_code_digest(*more: str) -> str:
+    """Return a digest of the analysis code, of all code that it imports, and of torch's version.
+
+    Args:
+        more: dotted names of further modules to include.
+    """
+    return hashlib.sha256(f"{code_digest('anaphora.analysis', *more)} {torch.__version__}".encode()).hexdigest()[:16]
+
+
+def weights_digest(run: Run) -> str:
+    """Return a digest of a run's weights file."""
+    return file_digest(run.files.weights)[:16]
+
+
+def model_digest(run: Run) -> str:
+    """Return a digest of a run's weights, whatever file they were read from."""
+    return arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})[:16]
+
+
+def examples_digest(examples: Iterable[Example | Text]) -> str:
+    """Return a digest of items, whatever file they were read from."""
+    items = hashlib.sha256()
+    for example in examples:
+        record = to_record(example) if isinstance(example, Example) else asdict(example)
+        items.update(json.dumps(record, sort_keys=True).encode())
+    return items.hexdigest()[:16]

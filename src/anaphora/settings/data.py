@@ -211,7 +211,7 @@ class Pdp60(EvaluationCorpus):
     """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, the copy in blocks with [MASK]."""
 
     kind: str = "pdp60"
-    reader: ClassVar[str] = "anaphora.data.corpora.pdp60"
+    reader: ClassVar[str] = "anaphora.data.corpora.wsc273"
 
 
 @dataclass(kw_only=True)
@@ -349,7 +349,7 @@ class SilverStandard(ExternalCorpus):
     """
 
     kind: str = "silver"
-    reader: ClassVar[str] = "anaphora.data.corpora.silver"
+    reader: ClassVar[str] = "anaphora.data.silver.questions"
     also: list[str] = field(default_factory=list)  # further files, folders or hub names, read after `path`
     words: int = 100  # maximum number of words in a passage
     dev_share: float = 0.05  # share of the documents in the dev split

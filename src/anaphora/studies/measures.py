@@ -28,9 +28,8 @@ from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.text import Text, evenly_sampled
-from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run, training_record
-from anaphora.runs.items import corpus_of
+from anaphora.runs.items import analysis_code_digest, corpus_of, examples_digest, weights_digest
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
 from anaphora.studies import laboratory

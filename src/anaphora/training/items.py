@@ -1,4 +1,4 @@
-"""Items of a training run: texts or examples, encoded with the training split's vocabulary, in batches."""
+"""Items of a training run: texts or examples, encoded with the run's vocabulary, with their labels and batches."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
 import pytorch_lightning as lightning
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
-from anaphora.data.batches.batching import MinimalPairs, TrainingBatches, evaluation_batches
+from anaphora.data.batches.batching import MinimalPairs, TrainingBatches, evaluation_batches, masked_for_evaluation
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.batches.masking import masked_for_evaluation
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.names import with_exchanged_names, with_other_names
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
-from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.data.tokens.vocabulary import DroppingTokenizer
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.position import Learned
@@ -29,6 +29,9 @@ from anaphora.settings.model.prediction import Label, NoPrediction, slots_of
 from anaphora.settings.run import Config
 from anaphora.settings.vocabulary import WordVocabulary
 from anaphora.training.losses import share_of_rank
+
+AGREEMENT_TYPES = ("gender", "number", "animacy")
+"""Types of cue in which only the antecedent agrees with the pronoun's form."""
 
 
 class TrainingData(NamedTuple):
@@ -268,3 +271,48 @@ def _empty_split(data: Data, split: str) -> UserError:
         f"{place}; give more rows (the default shares need six groups of rows at least), larger shares "
         "(data.dev_share, data.test_share), or every row its split"
     )
+
+
+def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
+    """Replace the labels of a split according to `task.labels`; the examples keep the true labels."""
+    match labels:
+        case "shuffled":
+            shuffle_labels(data, seed)
+        case "nearest":
+            label_nearest(data)
+
+
+def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
+    """Draw the antecedents of every item at random from its candidates; their number is unchanged.
+
+    The labels are a function of the seed and the items, so that they are the same in every epoch and in a resumed run.
+    """
+    generator = np.random.default_rng([*seed, 3])
+    keys = generator.random(data.gold.shape) + ~data.present  # absent candidates come last
+    ranks = keys.argsort(axis=1).argsort(axis=1)
+    data.gold = ranks < data.gold.sum(axis=1, keepdims=True)
+
+
+def label_nearest(data: EncodedSplit) -> None:
+    """Label the nearest compatible candidate as the antecedent of every item that has an antecedent."""
+    gold = np.zeros_like(data.gold)
+    for number, example in enumerate(data.examples):
+        if example.antecedents:
+            gold[number, nearest_compatible(example)] = True
+    data.gold = gold
+
+
+def nearest_compatible(example: Example) -> int:
+    """Return the index of the last compatible candidate before the pronoun, or else of the first one after it.
+
+    A candidate is compatible if it agrees with the pronoun in gender, number and animacy. In types of cue that rely on
+    agreement, only the antecedent agrees; in all others, every candidate does.
+    """
+    agree = range(len(example.candidates))
+    compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree
+    begin = example.pronoun[0]
+    before = {
+        index: max((end for _, end in example.candidates[index] if end <= begin), default=-1) for index in compatible
+    }
+    nearest = max(compatible, key=lambda index: before[index])
+    return nearest if before[nearest] >= 0 else min(compatible, key=lambda index: example.candidates[index][0])

@@ -1,6 +1,6 @@
 """Distributed training: connection, agreement and end of the processes (ranks) of a run.
 
-Batches are planned as for a single process, and every rank takes its rows of each batch (`data/batches/shares.py`).
+Batches are planned as for a single process, and every rank takes its rows of each batch (`training/losses.py`).
 torch's DistributedDataParallel reduces the gradients. Only rank 0 writes.
 """
 

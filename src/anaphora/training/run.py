@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -40,8 +40,14 @@ from anaphora.settings.run import Config
 from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.training.callbacks import ProgressBar, StopTogether, ValidationCheckpoint
 from anaphora.training.checkpoints import check_resumable, read_checkpoint
-from anaphora.training.controls import freeze, replace_labels
-from anaphora.training.items import TrainingData, TrainingDataModule, minimal_pairs_of, prepare_examples, prepare_texts
+from anaphora.training.items import (
+    TrainingData,
+    TrainingDataModule,
+    minimal_pairs_of,
+    prepare_examples,
+    prepare_texts,
+    replace_labels,
+)
 from anaphora.training.loggers import build_loggers, check_loggers, curves_file, read_curves
 from anaphora.training.module import DivergedError, TrainingModule
 from anaphora.training.ranks import check_same_on_every_rank, joined, on_every_rank, on_first_rank, trainer_options
@@ -316,6 +322,23 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
     model.output.load_state_dict(source.model.output.state_dict())
     if config.task.prediction == source.config.task.prediction:
         model.prediction_head.load_state_dict(source.model.prediction_head.state_dict())
+
+
+def freeze(model: PronounModel, projections: Sequence[str], layers: int | None) -> None:
+    """Freeze some weights of a model.
+
+    Args:
+        model: model to be trained.
+        projections: names of the frozen projections of every layer's attention: "query", "key", "value" or "output".
+        layers: number of lowest blocks to freeze, together with the embedding; None freezes neither.
+    """
+    if layers is not None:
+        encoder = model.encoder
+        for module in (encoder.tokens, encoder.position, encoder.embedding_norm, *encoder.blocks[:layers]):
+            module.requires_grad_(False)
+    for block in model.encoder.blocks:
+        for name in projections:
+            block.get_submodule(f"attention.{name}").requires_grad_(False)
 
 
 def default_run_name() -> str:

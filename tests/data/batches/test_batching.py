@@ -16,14 +16,16 @@ from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS
 from anaphora.data.batches.batching import (
     MinimalPairs,
     TrainingBatches,
+    draw_own_words,
     encode_plain_text,
     evaluation_batches,
     length_ranks,
+    mask_words,
+    masked_for_evaluation,
     plan_batches,
     single_batch,
 )
 from anaphora.data.batches.encoded import EncodedSplit, RaggedArray, _SpanCover
-from anaphora.data.batches.masking import draw_own_words, mask_words, masked_for_evaluation
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.vocabulary import word_vocabulary

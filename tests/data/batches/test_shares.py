@@ -9,11 +9,11 @@ from ranks import in_minimal_pairs
 from anaphora.base.batch import Batch
 from anaphora.data.batches.batching import MinimalPairs, TrainingBatches
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.batches.shares import take_share
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.settings.run import Config
 from anaphora.settings.training import Batching
+from anaphora.training.losses import take_share
 
 
 @pytest.fixture(scope="module", params=["packed", "buckets"])

@@ -12,8 +12,7 @@ from anaphora.base.special_tokens import CLS
 from anaphora.data.batches import texts as module
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
-from anaphora.data.tokens.dropout import DroppingTokenizer
-from anaphora.data.tokens.vocabulary import word_vocabulary
+from anaphora.data.tokens.vocabulary import DroppingTokenizer, word_vocabulary
 from anaphora.settings.vocabulary import Bpe, WordPiece
 
 TEXTS = [

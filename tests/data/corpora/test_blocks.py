@@ -9,7 +9,7 @@ import pytest
 from readings import everything, pairs_in_one_split, pronoun, right, words
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora import pdp60, wsc273
+from anaphora.data.corpora import wsc273
 from anaphora.data.store import load
 from anaphora.settings.data import Knowref, Mandarinograd, Pdp60, Wsc273
 
@@ -37,7 +37,7 @@ def pdp(folder: Path, text: str = PDP) -> Pdp60:
 
 
 def test_a_blank_takes_the_place_of_the_mask_and_several_candidates_are_read(tmp_path: Path) -> None:
-    first, second = everything(pdp60.read(pdp(tmp_path, "\n\n".join(PDP.split("\n\n")[:2])))[0])
+    first, second = everything(wsc273.read(pdp(tmp_path, "\n\n".join(PDP.split("\n\n")[:2])))[0])
     assert first.text == "Maud gave Ida the vase of Ida's aunt. Later _ broke it."
     assert (pronoun(first), pronoun(second)) == ("_", "_")
     assert second.text == "Maud gave Ida the vase of Ida's aunt. Later she broke _ , alas."
@@ -47,15 +47,15 @@ def test_a_blank_takes_the_place_of_the_mask_and_several_candidates_are_read(tmp
 
 def test_a_candidate_that_is_only_a_part_of_a_longer_one_is_not_in_the_sentence(tmp_path: Path) -> None:
     text = "Maud met Ida's aunt and Ida before [MASK] left.\n[MASK]\nIda's aunt , Ida\nIda\n"
-    (example,) = everything(pdp60.read(pdp(tmp_path, text))[0])
+    (example,) = everything(wsc273.read(pdp(tmp_path, text))[0])
     assert words(example) == [["Ida's aunt"], ["Ida"]]
-    splits, report = pdp60.read(pdp(tmp_path, text.replace(" and Ida", "")))
+    splits, report = wsc273.read(pdp(tmp_path, text.replace(" and Ida", "")))
     assert not everything(splits)
     assert report.reasons == {"a candidate is not in the sentence": 1}
 
 
 def test_questions_about_one_passage_share_a_group_and_nothing_is_for_training(tmp_path: Path) -> None:
-    splits, report = pdp60.read(pdp(tmp_path, PDP.replace("The potter slept", "By the kiln the potter slept")))
+    splits, report = wsc273.read(pdp(tmp_path, PDP.replace("The potter slept", "By the kiln the potter slept")))
     assert (report.rows, report.dropped) == (3, ())
     assert splits["train"] == []
     assert len({example.group for example in everything(splits)}) == 2
@@ -73,7 +73,7 @@ def test_questions_about_one_passage_share_a_group_and_nothing_is_for_training(t
 def test_a_broken_block_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in PDP
     with pytest.raises(UserError, match=message):
-        pdp60.read(pdp(tmp_path, PDP.replace(old, new)))
+        wsc273.read(pdp(tmp_path, PDP.replace(old, new)))
 
 
 def schema(before: str, form: str, after: str, answers: tuple[str, str], letter: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from anaphora.base.errors import UserError
 from anaphora.data import store
-from anaphora.data.corpora.readers import origin_of
+from anaphora.data.corpora.division import origin_of
 from anaphora.settings.data import ControlledCorpus, Data, ExternalCorpus
 from anaphora.settings.variants import VARIANTS
 

@@ -12,8 +12,8 @@ import torch
 from readings import everything, pronoun, right, words
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora import silver
 from anaphora.data.example import Example
+from anaphora.data.silver import questions as silver
 from anaphora.data.silver.people import NameLexicon, gender_of
 from anaphora.data.silver.questions import passages, silver_items
 from anaphora.data.store import load

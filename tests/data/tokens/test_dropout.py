@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from anaphora.data.tokens.dropout import DroppingTokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.data.tokens.vocabulary import word_vocabulary
+from anaphora.data.tokens.vocabulary import DroppingTokenizer, word_vocabulary
 
 WORDS = [f"{first}{second}" for first in ("bak", "far", "min", "sing", "teach") for second in ("er", "ing", "s", "t")]
 TEXTS = [f"the {word} 在公园" for word in WORDS] * 30

@@ -6,8 +6,8 @@ import pytest
 
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.data.tokens.unread import unknown_words
 from anaphora.data.tokens.vocabulary import character_vocabulary, wordpiece_vocabulary
+from anaphora.data.tokens.words import unknown_words
 
 TEXTS = ["the old man met the woman because she was kind and he was not", "她和他去了小红的家，明天再来"] * 9
 

@@ -25,7 +25,7 @@ from anaphora.runs.directory import RunFiles
 from anaphora.settings.data import OwnExamples
 from anaphora.settings.run import Config
 from anaphora.training.callbacks import ValidationCheckpoint
-from anaphora.training.controls import replace_labels
+from anaphora.training.items import replace_labels
 from anaphora.training.module import TrainingModule
 from anaphora.training.run import train
 from anaphora.training.tensorboard import layout as shown

@@ -23,8 +23,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
-from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run, training_record
+from anaphora.runs.items import analysis_code_digest, examples_digest, weights_digest
 from anaphora.settings.model.prediction import Prediction, reads_candidates
 from anaphora.settings.training import Batching
 

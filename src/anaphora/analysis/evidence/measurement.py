@@ -27,9 +27,14 @@ from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.runs.digests import analysis_code_digest, examples_digest, weights_digest
 from anaphora.runs.directory import Run
-from anaphora.runs.items import EvaluationSplits, evaluation_splits
+from anaphora.runs.items import (
+    EvaluationSplits,
+    analysis_code_digest,
+    evaluation_splits,
+    examples_digest,
+    weights_digest,
+)
 from anaphora.settings.model.prediction import NoPrediction
 
 MAP_DEVELOPMENT_ITEMS = 400

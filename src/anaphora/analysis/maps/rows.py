@@ -21,7 +21,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write
 from anaphora.data.example import Span, to_record
-from anaphora.data.parquet import parquet_parts
+from anaphora.data.records import parquet_parts
 
 if TYPE_CHECKING:
     import pyarrow

@@ -15,8 +15,7 @@ from torch.nn import functional
 
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
-from anaphora.data.batches.batching import evaluation_batches
-from anaphora.data.batches.masking import masked_for_evaluation
+from anaphora.data.batches.batching import evaluation_batches, masked_for_evaluation
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.contamination import normalised_words
 from anaphora.data.text import Text

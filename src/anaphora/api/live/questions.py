@@ -25,7 +25,7 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, overlapping
 from anaphora.data.own_sentence import optional_example
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.data.tokens.unread import UnknownWords, unknown_words
+from anaphora.data.tokens.words import UnknownWords, unknown_words
 from anaphora.report.page.answer_notes import head_note, too_few_note, unknown_note
 from anaphora.report.page.explorer import attention_entry
 from anaphora.settings.model.encoder import check_length

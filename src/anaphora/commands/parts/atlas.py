@@ -27,9 +27,8 @@ from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entry import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.terminal import print_phrase, print_text_table
-from anaphora.runs.digests import analysis_code_digest, weights_digest
 from anaphora.runs.directory import locked_run
-from anaphora.runs.items import EvaluationSplits
+from anaphora.runs.items import EvaluationSplits, analysis_code_digest, weights_digest
 from anaphora.settings.data import CoreferenceCorpus, Data, Gap
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from anaphora.base.locale.translation import _
 from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
-from anaphora.data.tokens.unread import UnreadMentions
+from anaphora.data.tokens.words import UnreadMentions
 from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.presence import run_directories

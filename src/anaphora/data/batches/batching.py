@@ -1,4 +1,4 @@
-"""Batches of packed rows or of length buckets, in an order that depends only on (seed, epoch).
+"""Batches of packed rows or of length buckets, in an order that depends only on (seed, epoch), and masking of words.
 
 Axes: N items, T tokens per row, Q minimal pairs.
 """
@@ -6,7 +6,7 @@ Axes: N items, T tokens per row, Q minimal pairs.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
+from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
 from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
-from anaphora.data.batches.masking import draw_own_words, mask_words
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.settings.training import Batching
@@ -234,3 +234,59 @@ def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, To
     tokens = tokenizer.encode(text)
     ids = torch.tensor([tokens.ids])
     return EncoderInput(ids, torch.arange(ids.shape[1]).unsqueeze(0), torch.zeros_like(ids)), tokens
+
+
+def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
+    """Mask words for a masked-language-model loss: 80% [MASK], 10% random, 10% unchanged (Devlin et al. 2019, 3.1).
+
+    All subwords of a word are masked together (whole-word masking); random tokens are drawn for each subword. Special
+    tokens, padding, unknown words and pronouns are never masked.
+
+    Args:
+        batch: batch to mask.
+        share: probability that a word is masked, from 0 to 1.
+        vocabulary: vocabulary size.
+        draw: random generator.
+    """
+    ids = batch.ids.flatten().numpy()
+    word_of, chosen = _drawn_words(batch, share, draw)
+    fate = draw.random(len(chosen))
+    masked = np.flatnonzero(chosen[word_of])
+    fates = fate[word_of[masked]]
+    random_tokens = draw.integers(len(SPECIAL_TOKENS), vocabulary, len(masked))
+    inputs = ids.copy()
+    inputs[masked] = np.where(fates < 0.8, MASK, np.where(fates < 0.9, random_tokens, ids[masked]))
+    return replace(batch, inputs=torch.from_numpy(inputs).view_as(batch.ids), masked_positions=torch.from_numpy(masked))
+
+
+def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
+    """Return the batch with `own_positions`: visible words to predict, each drawn with probability `share`.
+
+    All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and pronouns are
+    never chosen.
+    """
+    word_of, chosen = _drawn_words(batch, share, draw)
+    chosen[word_of[batch.masked_positions.numpy()]] = False
+    return replace(batch, own_positions=torch.from_numpy(np.flatnonzero(chosen[word_of])))
+
+
+def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Draw words of a batch of R rows; special tokens, unknown words and pronouns are never drawn.
+
+    Returns:
+        (R * T,) index of each token's word in the batch; and for each of these words whether it is drawn.
+    """
+    ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
+    begins = np.ones(len(words), dtype=np.bool_)
+    begins[1:] = words[1:] != words[:-1]  # [CLS], which is no word, stands between two sentences
+    word_of = begins.cumsum() - 1
+    free = np.ones(int(begins.sum()), dtype=np.bool_)
+    free[word_of[(ids < len(SPECIAL_TOKENS)) | (words < 0)]] = False
+    free[word_of[batch.query_positions.numpy()]] = False
+    return word_of, free & (draw.random(len(free)) < share)
+
+
+def masked_for_evaluation(batches: Iterable[Batch], share: float, vocabulary: int) -> Iterator[Batch]:
+    """Yield batches masked by `mask_words` with a fixed seed, so that evaluations are comparable."""
+    for number, batch in enumerate(batches):
+        yield mask_words(batch, share, vocabulary, np.random.default_rng([number, 4]))

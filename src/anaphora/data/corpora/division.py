@@ -8,17 +8,19 @@ import random
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.language import NUL
 from anaphora.data.example import Example, Span
 from anaphora.data.text import Text
-from anaphora.settings.data import SPLITS
+from anaphora.settings.data import SPLITS, Data, ExternalCorpus
+from anaphora.settings.variants import REGISTERED
 
 Item = TypeVar("Item", Example, Text)
 Splits = Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]]
@@ -214,3 +216,58 @@ def _shuffled_groups(items: Sequence[Item], seed: int) -> tuple[list[str], list[
     groups = sorted(set(keys))
     random.Random(f"{seed}/division").shuffle(groups)
     return keys, groups
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Properties of a corpus reader, from names in its module.
+
+    Attributes:
+        origin: files that `data.path` may name, and their licence; from `ORIGIN`, or `ORIGINS` by kind.
+        files: function from the settings to the files that determine the items, by name, whose content is part of the
+            cache's key; from `files`, by default `files_at_path`.
+        words: function from the settings to words that a tokenizer should not divide; from `known_words`, by default
+            none.
+        decontaminates: whether the reader itself drops items that share words with `data.without`; from
+            `DECONTAMINATES`, by default False.
+    """
+
+    origin: Origin
+    files: Callable[[Any], dict[str, Path]]
+    words: Callable[[Any], list[str]]
+    decontaminates: bool
+
+
+def reader_of(settings: Data) -> Reader:
+    """Return the properties of the reader that the settings name."""
+    module = vars(import_module(settings.reader)) if settings.reader else {}
+    return Reader(
+        origin=origin_of(settings),
+        files=module.get("files", files_at_path),
+        words=module.get("known_words", lambda _: []),
+        decontaminates=module.get("DECONTAMINATES", False),
+    )
+
+
+def origin_of(settings: Data) -> Origin:
+    """Return the files that `data.path` may name, and their licence.
+
+    Both are "" for a generated corpus, and for a reader outside the package, which may need other files than its base
+    class.
+    """
+    if type(settings) in REGISTERED or not settings.reader:
+        return Origin(files="")
+    module = vars(import_module(settings.reader))
+    origin: Origin = module["ORIGINS"][settings.kind] if "ORIGINS" in module else module.get("ORIGIN", Origin(files=""))
+    return origin
+
+
+def files_at_path(settings: Data) -> dict[str, Path]:
+    """Return the file or all files of the folder at `data.path`, by name; none for the hub or a corpus without a path.
+
+    Raises:
+        UserError: the path does not exist.
+    """
+    if not isinstance(settings, ExternalCorpus) or is_hub(settings.path):
+        return {}
+    return files_below(existing_path(settings.path, origin_of(settings).files))

@@ -1,21 +1,25 @@
-"""Winograd Schema Challenge (Levesque et al. 2012): the first 273 schemas of the collection -> Examples.
+"""Winograd Schema Challenge (Levesque et al. 2012), the first 273 schemas, and PDP-60 -> Examples.
 
-Two formats are supported. The authors' WSCollection.xml has for each schema the text (txt1, pron, txt2), answers and
-correctAnswer (A, B, ...); of its 285 schemas, published results use the first 273. The common copy with [MASK] for the
-pronoun (Kocijan et al. 2019) consists of four-line blocks and always lists the correct answer first; candidates are
-sorted in text order, so that their order is no cue.
+Two formats of the Winograd Schema Challenge are supported. The authors' WSCollection.xml has for each schema the text
+(txt1, pron, txt2), answers and correctAnswer (A, B, ...); of its 285 schemas, published results use the first 273. The
+common copy with [MASK] for the pronoun (Kocijan et al. 2019) consists of four-line blocks and always lists the correct
+answer first; candidates are sorted in text order, so that their order is no cue.
+
+Pronoun Disambiguation Problems (Morgenstern, Davis and Ortiz 2016) come in the same copy, PDP.txt, where the form of
+the pronoun is lost too. Adjacent questions whose first four words are the same are about one passage and share a group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
-from anaphora.data.corpora.blocks import four_line_items, masked_example
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
+from anaphora.data.corpora.dpr import four_line_items, masked_example
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
@@ -28,31 +32,45 @@ from anaphora.data.corpora.reading import (
     xml_root,
 )
 from anaphora.data.example import Example
-from anaphora.settings.data import Wsc273
+from anaphora.settings.data import Pdp60, Wsc273
 
 SCHEMAS = 273
-ORIGIN = Origin(
-    files="WSCollection.xml, or the copy in four-line blocks with [MASK]", licence=N_("CC BY 4.0 (collection)")
-)
+ORIGINS = {
+    "wsc273": Origin(
+        files="WSCollection.xml, or the copy in four-line blocks with [MASK]", licence=N_("CC BY 4.0 (collection)")
+    ),
+    "pdp60": Origin(files="PDP.txt, the copy in four-line blocks with [MASK]", licence=N_("CC BY 4.0 (collection)")),
+}
+"""Files and licence of each `data.kind`."""
 _LETTERS = "ABCDEFGH"
 _CLOSING = ".,;:!?'’\")"
 
 
-def read(settings: Wsc273) -> tuple[dict[str, list[Example]], ReadingReport]:
+def read(settings: Wsc273 | Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report; groups and minimal pairs are those of `in_adjacent_groups`.
 
-    A file whose name ends in .xml is read as WSCollection.xml, any other as four-line blocks.
+    A file whose name ends in .xml is read as WSCollection.xml, any other as four-line blocks. PDP-60 has only blocks
+    and no minimal pairs, since two questions about one passage differ in more than a cue.
 
     Raises:
         UserError: the file is missing or has another format, or a schema is invalid; the message names file, schema or
             line, field and value.
     """
-    path = existing_path(settings.path, ORIGIN.files)
-    rows = _schemas(path) if path.suffix.lower() == ".xml" else four_line_items(path)
+    is_pdp = isinstance(settings, Pdp60)
+    corpus, make = ("pdp60", lambda row: masked_example(row, "pdp60")) if is_pdp else ("wsc273", _example)
+    path = existing_path(settings.path, ORIGINS[corpus].files)
+    rows = _schemas(path) if path.suffix.lower() == ".xml" and not is_pdp else four_line_items(path)
     reading = RowReader()
-    converted = [each for _, each in reading.convert(rows, lambda row: (row, _example(row)))]
-    questions = [(frozenset(map(str.lower, row["names"])), row["answer"].lower()) for row, _ in converted]
-    examples = in_adjacent_groups("wsc273", [example for _, example in converted], questions)
+    converted = [each for _, each in reading.convert(rows, lambda row: (row, make(row)))]
+    questions: list[tuple[Hashable, Hashable]] = [
+        (tuple(row["text"].split()[:4]), row["answer"])
+        if is_pdp
+        else (frozenset(map(str.lower, row["names"])), row["answer"].lower())
+        for row, _ in converted
+    ]
+    examples = in_adjacent_groups(corpus, [example for _, example in converted], questions)
+    if is_pdp:
+        examples = [replace(example, minimal_pair="") for example in examples]
     return split_examples(examples, None, settings), reading.report()
 
 

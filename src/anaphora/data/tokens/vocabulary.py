@@ -1,4 +1,4 @@
-"""Vocabularies of words, characters or subwords, learned from the training split.
+"""Vocabularies of words, characters or subwords, learned from the training split, and vocabulary dropout.
 
 All of them split text into the same words, except that WordPiece also separates Chinese characters. They have the
 special tokens at ids 0 to 4, and report spans in code points of the original text.
@@ -6,23 +6,31 @@ special tokens at ids 0 to 4, and report spans in code points of the original te
 
 from __future__ import annotations
 
+import json
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
 from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
 
 from anaphora.base.language import CHINESE_CHARACTER, CHINESE_RANGES, WORD_PATTERN
 from anaphora.base.special_tokens import SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.text import UNKNOWN_WORD
-from anaphora.data.tokens.tokenizer import Tokenizer, independent_stretches
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_stretches
 
 _UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
 _TOKEN_SCORE = -100.0
+_VERSIONS = 64
+"""Number of vocabularies with different missing words; one is drawn for each text."""
+_WHOLE = 0.5
+"""Share of the training tokens whose words are never split: the most frequent ones, function words and pronouns."""
+_LAST_CHOICE = -1e6
+"""Score of a missing word, so low that any other segmentation is preferred."""
 
 
 def word_vocabulary(
@@ -184,3 +192,41 @@ def _repeated_words(counts: Counter[str]) -> Iterator[str]:
     """Yield for every word, in sorted order, a string that repeats it as often as it was counted."""
     for word, count in sorted(counts.items()):
         yield f"{word} " * count
+
+
+class DroppingTokenizer(Tokenizer):
+    """Tokenizer with a word vocabulary that splits a random part of its rarer words; token ids do not change.
+
+    Args:
+        tokenizer: result of `word_vocabulary`.
+        share: share of the rarer words that is missing for each text, from 0 to 1.
+        seed: random seed of the missing words, and of the vocabulary drawn for each text.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, share: float, seed: int) -> None:
+        whole = tokenizer.dumps()
+        super().__init__(Backend.from_str(whole))
+        self._draw = np.random.default_rng(seed)
+        content = json.loads(whole)
+        tokens: list[tuple[str, float]] = content["model"]["vocab"]
+        by_frequency = sorted(tokens, key=lambda token: -token[1])
+        covered = np.cumsum([share_of_tokens(score) for _, score in by_frequency])
+        rarer = [word for word, _ in by_frequency[int(np.searchsorted(covered, _WHOLE)) + 1 :] if len(word) > 1]
+        self._versions = []
+        for _ in range(_VERSIONS):
+            left_out = set(self._draw.permutation(rarer)[: round(share * len(rarer))].tolist())
+            content["model"]["vocab"] = [[word, _LAST_CHOICE if word in left_out else score] for word, score in tokens]
+            self._versions.append(Tokenizer(Backend.from_str(json.dumps(content))))
+
+    @property
+    def is_random(self) -> bool:
+        return True
+
+    def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
+        """Tokenize texts, each with a vocabulary drawn at random."""
+        version = self._draw.integers(len(self._versions), size=len(texts))
+        encoded: dict[int, TokenizedText] = {}
+        for number, tokenizer in enumerate(self._versions):
+            chosen = np.flatnonzero(version == number).tolist()
+            encoded.update(zip(chosen, tokenizer.encode_batch([texts[one] for one in chosen]), strict=True))
+        return [encoded[number] for number in range(len(texts))]

@@ -1,11 +1,22 @@
-"""Assignment of tokens to words."""
+"""Words of a text: assignment of tokens to words, a user's own segmentation, and out-of-vocabulary words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from anaphora.base.errors import UserError
 from anaphora.base.language import stands_alone, words_of
-from anaphora.data.example import Span
+from anaphora.data.example import Example, Span, overlapping
+
+if TYPE_CHECKING:
+    from anaphora.data.tokens.tokenizer import TokenizedText
+
+_SHOWN = 12
+"""Number of characters of the text that an error message shows."""
+_SHOWN_WORDS = 10
+"""Number of words that a one-line list shows."""
 
 
 def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
@@ -35,3 +46,130 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
         word, end = word_of[start], stop
         numbers.append(current)
     return tuple(numbers)
+
+
+def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
+    """Return the character span of each word of a user's segmentation; blanks are ignored.
+
+    Args:
+        text: the text.
+        words: all words of the text in order, or one string with blanks between the words.
+
+    Raises:
+        UserError: the words do not spell the text; the message shows the first difference.
+    """
+    listed = words.split() if isinstance(words, str) else words
+    if not isinstance(listed, Sequence) or not all(isinstance(word, str) for word in listed):
+        raise UserError(f"words ({words!r}) must be a list of words, or the text with blanks between its words")
+    places = [place for place, character in enumerate(text) if not character.isspace()]
+    spans: list[Span] = []
+    read = 0
+    for number, word in enumerate(listed):
+        if not word.strip():
+            raise UserError(f"words[{number}] ({word!r}) is blank; every word needs a character")
+        first = read
+        for character in "".join(word.split()):
+            if read == len(places):
+                raise UserError(f"words[{number}] ({word!r}) goes on behind the end of the text {text[-_SHOWN:]!r}")
+            if text[places[read]] != character:
+                rest = text[places[read] :][:_SHOWN]
+                raise UserError(
+                    f"words[{number}] ({word!r}) has {character!r} where the text has {rest!r}, from its character "
+                    f"{places[read]} on; words must spell the text"
+                )
+            read += 1
+        spans.append((places[first], places[read - 1] + 1))
+    if read < len(places):
+        raise UserError(
+            f"words: they end before {text[places[read] :][:_SHOWN]!r}, character {places[read]} of the text; words "
+            "must spell the text"
+        )
+    return spans
+
+
+def with_own_words(text: str, tokens: TokenizedText, words: str | Sequence[str]) -> TokenizedText:
+    """Return a copy of `tokens` with the word indices of the user's segmentation.
+
+    Raises:
+        UserError: the words do not spell the text, a token overlaps two words, or a word has no token.
+    """
+    spans = own_word_spans(text, words)
+    numbers: list[int] = []
+    for start, end in tokens.spans:
+        parts = overlapping(spans, (start, end))
+        if len(parts) > 1:
+            first, second = (text[slice(*spans[part])] for part in parts[:2])
+            raise UserError(
+                f"words[{parts[0]}] ({first!r}) and words[{parts[1]}] ({second!r}) share the token "
+                f"{text[start:end]!r} of this model; join them into one word, or use by='token'"
+            )
+        numbers.append(parts[0] if parts else -1)
+    for number, span in enumerate(spans):
+        if number not in numbers:
+            raise UserError(f"words[{number}] ({text[slice(*span)]!r}) has no token: this model does not read it")
+    return replace(tokens, words=tuple(numbers))
+
+
+@dataclass(frozen=True)
+class UnreadMentions:
+    """Parts of pronouns and candidates that are outside a vocabulary, over a set of items.
+
+    Attributes:
+        items: number of items with such a part.
+        of: number of all items.
+        words: the different parts, as written in the texts.
+    """
+
+    items: int
+    of: int
+    words: tuple[str, ...]
+
+    @property
+    def listed(self) -> str:
+        """Return the first words as a comma-separated list, with the number of the others."""
+        more = f" ... (+{len(self.words) - _SHOWN_WORDS})" if len(self.words) > _SHOWN_WORDS else ""
+        return ", ".join(self.words[:_SHOWN_WORDS]) + more
+
+
+@dataclass(frozen=True)
+class UnknownWords:
+    """Out-of-vocabulary words of one text.
+
+    Attributes:
+        words: the different words, as written in the text. A word that splits into known subwords is not among them.
+        is_readable: whether an answer about the text may be shown, since the pronoun, all candidates and at least two
+            thirds of all words are known.
+    """
+
+    words: tuple[str, ...]
+    is_readable: bool
+
+
+def unknown_words(text: str, tokens: TokenizedText, example: Example | None = None) -> UnknownWords:
+    """Return the out-of-vocabulary words of a text; the mentions of `example`, if given, decide on readability too."""
+    extents: dict[int, Span] = {}
+    for number, (start, end) in zip(tokens.words, tokens.spans, strict=True):
+        if start < end:
+            extents[number] = (extents[number][0] if number in extents else start, end)
+    spans = [*extents.values(), *(span for span in tokens.unread if not overlapping([*extents.values()], span))]
+    words = [span for span in spans if any(map(str.isalnum, text[slice(*span)]))]  # marks are none
+    unknown = [span for span in words if overlapping(tokens.unread, span)]
+    is_named = any(overlapping(unknown, span) for span in (example.spans if example else ()))
+    return UnknownWords(
+        words=tuple(dict.fromkeys(text[slice(*span)] for span in sorted(unknown))),
+        is_readable=not is_named and 3 * len(unknown) <= len(words),
+    )
+
+
+def unread_mentions(tokenize: Callable[[str], TokenizedText], examples: Sequence[Example]) -> UnreadMentions | None:
+    """Return the parts of mentions that are outside a tokenizer's vocabulary; None if there are none."""
+    unread_of = {text: tokenize(text).unread for text in {example.text for example in examples}}
+    words: dict[str, None] = {}
+    items = 0
+    for example in examples:
+        parts = [
+            example.text[slice(*unread)] for unread in unread_of[example.text] if overlapping(example.spans, unread)
+        ]
+        items += bool(parts)
+        words.update(dict.fromkeys(parts))
+    return UnreadMentions(items, len(examples), tuple(words)) if items else None

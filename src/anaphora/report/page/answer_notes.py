@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Span
 from anaphora.data.own_sentence import occurrences_in_any_case, third_person_pronouns
-from anaphora.data.tokens.unread import UnknownWords
+from anaphora.data.tokens.words import UnknownWords
 
 LEAST_WEIGHT = 0.1
 """Minimum attention weight, 0 to 1, of a candidate for a head to point at it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.locale.translation import _
-from anaphora.data.tokens.unread import UnreadMentions
+from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.wording import clauses
 
 if TYPE_CHECKING:

@@ -135,7 +135,7 @@ class Gru(Recurrent):
     kind: str = "gru"
 
     def build(self, width: int) -> Mixer:
-        from anaphora.model.recurrent import Gru
+        from anaphora.model.mixer import Gru
 
         return Gru(width)
 
@@ -147,7 +147,7 @@ class Lstm(Recurrent):
     kind: str = "lstm"
 
     def build(self, width: int) -> Mixer:
-        from anaphora.model.recurrent import Lstm
+        from anaphora.model.mixer import Lstm
 
         return Lstm(width)
 

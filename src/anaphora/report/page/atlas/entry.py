@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.evidence import Evidence, in_group
 from anaphora.base.locale.translation import _
-from anaphora.data.tokens.unread import UnreadMentions
+from anaphora.data.tokens.words import UnreadMentions
 
 Rows = Sequence[Mapping[str, Any]]
 
