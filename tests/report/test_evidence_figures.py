@@ -164,14 +164,14 @@ def test_values_of_a_factor_are_in_order_where_no_language_has_them_all() -> Non
 
 
 def test_a_head_that_somebody_named_is_not_called_chosen() -> None:
-    named = heads.contoured_head_grid(np.full((2, 2), 0.5), 0.4, None, (1, 0), "", "named")
+    named = heads.head_grid_figure(np.full((2, 2), 0.5), 0.4, (1, 0), "", None, "named")
     assert "framed: layer 1 head 0, named, not chosen on the development split" in words_of(named)
 
 
 def test_the_broken_line_surrounds_the_heads_above_untrained_models() -> None:
     scores = np.full((3, 4), 0.45)  # above chance, and no more than an untrained model reaches
     scores[1, 2] = 0.9
-    figure = heads.contoured_head_grid(scores, 0.4, 0.5, (1, 2), "")
+    figure = heads.head_grid_figure(scores, 0.4, (1, 2), "", 0.5)
     ways = {
         tuple(map(tuple, np.column_stack([line.get_xdata(), line.get_ydata()]).astype(int).tolist()))
         for line in figure.axes[1].lines
@@ -180,7 +180,7 @@ def test_the_broken_line_surrounds_the_heads_above_untrained_models() -> None:
 
 
 def test_the_broken_line_surrounds_no_head_at_chance_that_untrained_models_stay_below() -> None:
-    figure = heads.contoured_head_grid([[0.47], [0.43], [0.9]], 0.44, 0.42, (2, 0), "")
+    figure = heads.head_grid_figure([[0.47], [0.43], [0.9]], 0.44, (2, 0), "", 0.42)
     drawn = {tuple(np.asarray(line.get_ydata()).tolist()) for line in figure.axes[1].lines}
     assert drawn == {(0, 0), (1, 1), (2, 2), (0, 1), (2, 3), (3, 3)}
     assert any("above chance (44 %)" in word for word in words_of(figure))
@@ -213,7 +213,7 @@ def groups_without_random(groups: Mapping[str, CausalCell]) -> dict[str, CausalC
 
 
 def test_without_untrained_models_no_line_is_drawn() -> None:
-    figure = heads.contoured_head_grid(np.ones((2, 2)), 0.4, None, (0, 0), "")
+    figure = heads.head_grid_figure(np.ones((2, 2)), 0.4, (0, 0), "")
     assert not figure.axes[1].lines
 
 
@@ -263,7 +263,7 @@ def test_where_only_aligned_pairs_are_patched_the_figure_shows_them_over_whole_h
 
 def test_layers_without_attention_are_hatched_and_have_no_score() -> None:
     scores = np.array([[np.nan, np.nan], [0.25, 0.75]])
-    grid = heads.contoured_head_grid(scores, 0.5, 0.6, (1, 1), "")
+    grid = heads.head_grid_figure(scores, 0.5, (1, 1), "", 0.6)
     several = heads.head_grids_figure([heads.HeadGrid("m", "", scores, (1, 1))], 0.5, "", "", ("layer", "head"))
     for figure in (grid, several):
         drawn = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]

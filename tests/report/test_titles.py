@@ -219,7 +219,7 @@ def test_no_title_is_cut_where_the_figure_is_smallest(spoken: str, at_head: Evid
             heat_map_figure(long, np.eye(2), said, 1, [[0]]),
             pronoun_row_figure(long, [0.9, 0.1], 1, [[0]], [], said),
             quad_figure([cell(WORDS, 0)], quad_title([cell(WORDS, 0)], "en", "role", CHOSEN)),
-            heads.contoured_head_grid([[0.2], [0.1], [0.9]], 0.44, 0.5, (2, 0), title),
+            heads.head_grid_figure([[0.2], [0.1], [0.9]], 0.44, (2, 0), title, 0.5),
         ]
     for figure in figures:
         assert figure.get_figwidth() <= style.DOUBLE_COLUMN

@@ -163,7 +163,7 @@ def _has_answers(run: Run, example: Example | None) -> bool:
 
 
 def _question_notes(run: Run, example: Example, names_choice: bool, is_readable: bool) -> tuple[str, ...]:
-    """Return notes on the detected pronoun and on missing candidates."""
+    """Return notes on an automatically chosen pronoun and on missing candidates."""
     notes = [pronoun_note(example.text, example.pronoun)] if names_choice else []
     can_answer = is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
     if can_answer and not _has_answers(run, example):
@@ -188,7 +188,7 @@ def _chosen_head_note(
 
 
 def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a note on words that a whole-word vocabulary splits into subwords, or nothing."""
+    """Return a note on words that a whole-word vocabulary splits into subwords; empty if there are none."""
     subwords: dict[int, list[str]] = {}
     for number, label in zip(tokens.words, labels, strict=True):
         if number >= 0:
@@ -199,10 +199,10 @@ def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[s
 
 
 def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> tuple[str, ...]:
-    """Return a note on candidates that are split into characters although the vocabulary has names, or nothing.
+    """Return a note on candidates outside a vocabulary with names, split into characters; empty if there are none.
 
-    Every Chinese token counts as a word, so in a text without blanks only the candidates show which characters belong
-    together.
+    Every Chinese token counts as a word, so in a text without spaces only the candidates show which characters form a
+    word.
     """
     mentions = [mention for candidate in example.candidates for mention in candidate]
     names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]

@@ -16,7 +16,7 @@ from anaphora.model.attention import attend, attention_scores, dot_products, mas
 from anaphora.report.wording import joined_sentences
 
 _LARGE_SCORE = 100.0
-"""Score from which the explanation of the softmax's shift quotes the largest score."""
+"""Minimum of the largest score for which the explanation of the softmax's shift quotes it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def projection_step(
     projected: Tensor,
     columns: tuple[str, ...] = (),
 ) -> Step:
-    """Return the step to the queries, keys or values of one head: (T, W) times (W, D), plus a bias, is (T, D).
+    """Return the step that computes the queries, keys or values of one head: (T, W) times (W, D), plus a bias.
 
     Args:
         letter: "Q", "K" or "V".

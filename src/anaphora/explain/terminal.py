@@ -32,9 +32,9 @@ _BAR_WIDTH = 30
 
 
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
-    """Print the heading, any answer of the model, and the words and candidates to which the current row attends most.
+    """Print the heading, the model's answer if any, and the words or candidates that the current row attends to most.
 
-    Each list has at most `_MAX_WEIGHTS` entries, with `digits` decimals. Below an answer stands a remark that the
+    Each list has at most `_MAX_WEIGHTS` entries, with `digits` decimals. An answer is followed by a remark that the
     weights do not explain it.
     """
     _print_heading(console, walk)
@@ -55,7 +55,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
 
 
 def print_forms(console: Console) -> None:
-    """Print how the command `explain` shows all steps."""
+    """Print a hint on the settings with which the command `explain` shows all steps."""
     console.print(Text(_("All steps: form=terminal, or form=page to step through them."), style=_MUTED_STYLE))
 
 
@@ -93,7 +93,7 @@ def _print_heading(console: Console, walk: Walkthrough) -> None:
 
 
 def calculated_number(value: float, decimals: int) -> str:
-    """Format a number with fixed decimals; use scientific notation for tiny and huge numbers, never a plain 0."""
+    """Format a number with fixed decimals, or in scientific notation if it is huge or would round to 0."""
     if value == 0:
         return "0"
     if _is_extreme(value, decimals):
@@ -177,7 +177,7 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
 
 
 def _visible_indices(count: int, most: int) -> list[int | None]:
-    """Return the indices of the entries to show; None stands for those left out before the last."""
+    """Return the indices of the entries to show, with None for the entries omitted before the last."""
     if count <= most:
         return list(range(count))
     return [*range(max(1, most - 2)), None, count - 1]

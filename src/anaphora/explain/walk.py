@@ -118,7 +118,7 @@ class Walkthrough:
         row: index of the current row, which the steps follow.
         steps: the steps in order.
         notes: further remarks for the reader.
-        units: label and attention-map columns of each word or candidate; empty if each column is a unit of its own.
+        units: label and attention-map columns of each word or candidate; empty if every column is its own unit.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from anaphora.base.locale.translation import _
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-Row = Mapping[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+"""Rows of a table in a result file."""
 
 CHOICE_SETS = ("words", "preceding", "mentions")
 """Candidate sets of a head: all words, the words before the mention, or the mentions before it."""
@@ -45,7 +46,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     from rich import box
     from rich.table import Table
 
-    rows: list[Row] = metrics["rows"]
+    rows: Rows = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
         subset_rows = [row for row in rows if row["subset"] == subset]
         columns = [name for name in FORM_COLUMNS if any(row["column"] == name for row in subset_rows)]
@@ -62,12 +63,15 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
             heading = _("{mentions}\n{items} items").format(mentions=mentions, items=counted["items"])
             table.add_column(heading, justify="right", no_wrap=True)
         for name in RULES:
-            cells = [_share_and_head(_find(subset_rows, name, "mentions", column)) for column in columns]
+            cells = [
+                _share_and_head(row_of(subset_rows, selector=name, field="mentions", column=column))
+                for column in columns
+            ]
             table.add_row(_selector_name(name), *cells)
         for field in CHOICE_SETS:
             table.add_section()
             for selector in ("best head", "one head", "untrained"):
-                found = [_find(subset_rows, selector, field, column) for column in columns]
+                found = [row_of(subset_rows, selector=selector, field=field, column=column) for column in columns]
                 if any(found):
                     table.add_row(
                         label(selector_names(), _HEADS[selector].format(field)),
@@ -100,8 +104,11 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
         says so if there is no head or no interval to compare.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
-    column = "pronoun" if _find(subset_rows, "nearest", "mentions", "pronoun") else "all"
-    nearest, head = _find(subset_rows, "nearest", "mentions", column), _find(subset_rows, "best head", field, column)
+    column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"
+    nearest, head = (
+        row_of(subset_rows, selector="nearest", field="mentions", column=column),
+        row_of(subset_rows, selector="best head", field=field, column=column),
+    )
     selector = label(selector_names(), field)
     if nearest is None or head is None:
         return _("{selector}: there is no head to compare, for the development split holds no such mention.").format(
@@ -148,13 +155,15 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     points = []
     for column in FORM_COLUMNS:
-        rules = {name: row for name in RULES if (row := _find(subset_rows, name, "mentions", column))}
+        rules = {
+            name: row for name in RULES if (row := row_of(subset_rows, selector=name, field="mentions", column=column))
+        }
         for field in CHOICE_SETS:
-            head = _find(subset_rows, "best head", field, column)
+            head = row_of(subset_rows, selector="best head", field=field, column=column)
             if head is None:
                 continue
             ticks = {_selector_name(name): float(row["accuracy"]) for name, row in rules.items()}
-            chance = _find(subset_rows, "untrained", field, column)
+            chance = row_of(subset_rows, selector="untrained", field=field, column=column)
             if chance is not None:
                 ticks[_("best untrained head")] = float(chance["accuracy"])
             points.append(
@@ -179,19 +188,23 @@ def _selector_name(name: str) -> str:
     return label(selector_names(), name.replace(" ", "_"))
 
 
-def _find(rows: list[Row], selector: str, field: str, column: str) -> Row | None:
-    wanted = (selector, field, column)
-    return next((row for row in rows if (row["selector"], row["field"], row["column"]) == wanted), None)
+def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
+    """Return the first row with the given values; None if no row has them."""
+    return next((row for row in rows if all(row[name] == value for name, value in values.items())), None)
 
 
-def _share_and_head(row: Row | None) -> str:
+def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float] | None:
+    """Return the interval in the columns `prefix` + "low" and "high" of a row; None if it was not measured."""
+    low, high = row[f"{prefix}low"], row[f"{prefix}high"]
+    return None if low is None or high is None else (low, high)
+
+
+def _share_and_head(row: Mapping[str, Any] | None) -> str:
     """Return an accuracy in % with its interval and, for a head, "layer-head"; a dash for None."""
     if row is None or row["layer"] is None:
         return _share(row)
     return f"{_share(row)} {row['layer']}-{row['head']}"
 
 
-def _share(row: Row | None) -> str:
-    if row is None:
-        return NOT_MEASURED
-    return format_percent(row["accuracy"], None if row["low"] is None else (row["low"], row["high"]))
+def _share(row: Mapping[str, Any] | None) -> str:
+    return NOT_MEASURED if row is None else format_percent(row["accuracy"], interval_of(row))

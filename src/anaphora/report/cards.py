@@ -31,7 +31,7 @@ class CardFacts:
         licence: identifier of the weights' licence on the hub; None if no licence is stated.
         architecture: properties of the encoder, by name.
         training: data and settings of the training, by name.
-        answers: whether the run names an antecedent.
+        answers: whether the model predicts an antecedent.
     """
 
     name: str
@@ -78,13 +78,13 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """Return the dataset card of a corpus as Markdown, with metadata that name the files of its splits for `datasets`.
+    """Return the dataset card of a corpus as Markdown, with metadata by which `datasets` finds the file of each split.
 
     Args:
         settings: settings that made the corpus, by name.
         terms: sentence on the licence.
         splits: names of the splits, each stored as NAME.parquet.
-        columns: meaning of each column, by name.
+        columns: description of each column, by name.
         counts: rows of the table of counts; columns without any value are left out.
     """
     fields = {
@@ -153,7 +153,7 @@ def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def _table_cell(text: str) -> str:
-    """Escape a text for a Markdown table, since factors and labels come from data."""
+    """Escape text from data for a cell of a Markdown table."""
     return re.sub("<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split())).replace("|", "\\|")
 
 

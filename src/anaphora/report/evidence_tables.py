@@ -15,9 +15,9 @@ Row = dict[str, Any]
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return the evidence as flat rows by table name, except main scores, strata and levels.
+    """Return the tables of the evidence by name, without those of the main scores, strata and levels.
 
-    Parts that were not measured have no rows.
+    The rows are flat. A part that was not measured gives a table without rows.
     """
     return {
         "significance": list(_group_rows(evidence.significance)),
@@ -116,7 +116,7 @@ def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:
-    """Yield the first columns of a row, "language" and "kind", with the measurement of the group."""
+    """Yield the columns "language" and "kind" of each group with its measurement."""
     for language, kinds in (part or {}).items():
         for kind, cell in kinds.items():
             yield {"language": language, "kind": kind}, cell
@@ -128,7 +128,7 @@ def _group_rows(part: Groups[Any] | None) -> Iterator[Row]:
 
 
 def _flatten(row: Mapping[str, Any], before: str = "") -> Row:
-    """Join nested keys with "_", split intervals into low and high, and write lists as text."""
+    """Flatten a nested mapping, with keys joined by "_", intervals split into low and high, and lists as text."""
     flat: Row = {}
     for name, value in row.items():
         if isinstance(value, Mapping):

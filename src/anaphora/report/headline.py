@@ -1,4 +1,4 @@
-"""Headline table for the terminal, and the conclusion in words."""
+"""Headline scores as a table for the terminal and as a conclusion in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import UNTRAINED, Cell
-from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent, format_short_percent
 from anaphora.report.wording import (
@@ -87,12 +86,7 @@ def headline_sentence(evidence: Evidence) -> str:
         bars = listed([bar_text(name, value) for name, value in bars_not_beaten(group.cell).items()])
         sentences.append(_accuracy_sentence("ordinary", [group], evidence, items, bars=bars))
     sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
-    below_chance = [
-        group_name(group)
-        for group in cases["unsolved"]
-        if _upper_bound(group.cell.task_accuracy, group.cell.intervals.task_accuracy) < (group.cell.chance or 0.0)
-    ]
-    if below_chance:
+    if below_chance := [group_name(group) for group in cases["unsolved"] if _is_below_chance(group.cell)]:
         sentences.append(
             _("In {groups} that is below chance: what the model has learned turns round on these items.").format(
                 groups=listed(below_chance)
@@ -178,12 +172,20 @@ def _case(cell: Cell) -> str:
     task, chance = cell.task_accuracy, cell.chance or 0.0
     best = cell.best_shortcut
     bar = max(chance, best.accuracy) if best else chance
-    if task is None or task < _least_accuracy(chance) or _lower_bound(task, cell.intervals.task_accuracy) <= bar:
+    ends = cell.intervals.task_accuracy
+    if task is None or task < _least_accuracy(chance) or (ends.low if ends else task) <= bar:
         return "unsolved"
     if bars := bars_not_beaten(cell):
         is_above = cell.candidate_accuracy is not None and cell.candidate_accuracy > max(bars.values())
         return "open" if is_above and cell.intervals.candidate_accuracy is None else "ordinary"
     return "points" if cell.baselines.get("random_init_95") is not None else "unmeasured"
+
+
+def _is_below_chance(cell: Cell) -> bool:
+    """Return whether the upper bound of the task accuracy, or without an interval the accuracy, is below chance."""
+    ends = cell.intervals.task_accuracy
+    high = ends.high if ends else cell.task_accuracy
+    return high is not None and high < (cell.chance or 0.0)
 
 
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
@@ -203,16 +205,6 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
 def bar_text(name: str, value: float) -> str:
     """Return a baseline or chance ("all_candidates") with its value, for use in a sentence."""
     return _("{rule} ({share})").format(rule=_bar_name(name), share=share_text(value))
-
-
-def _lower_bound(value: float | None, ends: Interval | None) -> float:
-    return ends.low if ends else value or 0.0
-
-
-def _upper_bound(value: float | None, ends: Interval | None) -> float:
-    if ends:
-        return ends.high
-    return 1.0 if value is None else value
 
 
 def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:

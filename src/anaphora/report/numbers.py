@@ -19,24 +19,24 @@ def format_count(number: float | None) -> str:
 
 
 def format_number(value: float | None, digits: int, span: Sequence[float] | None = None) -> str:
-    """Return a number with `digits` decimals, followed by its interval in brackets if there is one."""
+    """Return a number with `digits` decimals, followed by its interval in brackets if one is given."""
     if value is None:
         return NOT_MEASURED
     return with_minus(f"{value:.{digits}f}") + _interval_after(span, digits)
 
 
 def format_points(points: float | None, span: Sequence[float] | None = None) -> str:
-    """Return percentage points with one decimal, and their interval."""
+    """Return percentage points with one decimal, followed by their interval in brackets."""
     return format_number(points, 1, span)
 
 
 def format_percent(share: float | None, span: Sequence[float] | None = None) -> str:
-    """Return a share (0 to 1) in percent with one decimal, and its interval; without a percent sign."""
+    """Return a share (0 to 1) in percent with one decimal and its interval, without a percent sign."""
     return format_points(None if share is None else 100 * share, [100 * end for end in span or ()])
 
 
 def format_short_percent(share: float | None) -> str:
-    """Return a share (0 to 1) in percent without decimals; from 0.995 to below 1 with one, so that it is not 100."""
+    """Return a share (0 to 1) in percent without decimals; only 1 gives "100", and 0.996 gives "99.6"."""
     if share is None:
         return NOT_MEASURED
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
@@ -48,7 +48,7 @@ def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str)
     Args:
         value: the number; None if it was not measured.
         span: lower and upper end of the interval; None or empty for no interval.
-        unit: "share", "share difference" or "points", "times", "p" or "count".
+        unit: one of "share", "share difference", "points", "times", "p" and "count".
     """
     if value is None:
         return NOT_MEASURED
@@ -73,7 +73,7 @@ def format_range(low: float | None, high: float | None) -> str:
 
 
 def format_spread(spread: Spread | None) -> str:
-    """Return the median in percent, followed by the range unless both ends are printed alike."""
+    """Return the median in percent, followed by its range in brackets unless both ends round to the same text."""
     if spread is None:
         return NOT_MEASURED
     median = format_percent(spread.median)

@@ -22,7 +22,8 @@ from anaphora.report.wording import (
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests, one row per language and kind of cue.
 
-    Columns are task accuracy, the losses from knockouts in the chosen head or its layer, and the flipped answers.
+    The columns are task accuracy, its losses from knockouts in the chosen head and its layer, and the share of flipped
+    answers.
     """
     columns = [
         _("language, cue"),
@@ -82,7 +83,7 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a table of the weight on the antecedent from the pronoun and from the other word that gives it most.
+    """Return a table that compares the pronoun's weight on the antecedent with that of the best other word.
 
     There is one row per language and kind of cue.
     """
@@ -130,7 +131,7 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a table of where the weight goes when the antecedent's edge is forbidden, in %.
+    """Return a table of the words that receive the weight when the antecedent's edge is masked, in %.
 
     There is one row per language and kind of cue with such a measurement.
     """
@@ -155,11 +156,11 @@ def freed_table(evidence: Evidence) -> TableElement:
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
-    """Return a table of the scores of compositions by language and level; without rows if there are none.
+    """Return a table of the scores on compositions by language and level, empty if the corpus has no compositions.
 
     Args:
         evidence: measurements of the run.
-        shortcut: format of the best shortcut's cell, with the placeholders {name} and {accuracy}.
+        shortcut: format string of the best shortcut's cell, with the placeholders {name} and {accuracy}.
     """
     columns = [
         _("language"),

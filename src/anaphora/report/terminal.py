@@ -86,9 +86,9 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 
 @in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
-    """Print the headline table and sentence, the worst templates, and the number of excluded items.
+    """Print the headline table and sentence, the worst template of each language, and the number of excluded items.
 
-    Tables of composition levels and of the single head are printed if they were measured.
+    The tables of composition levels and of the single head follow the headline table if they were measured.
     """
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
@@ -116,7 +116,7 @@ def print_causal(evidence: Evidence) -> None:
 
 @in_language_of_messages
 def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> None:
-    """Print the results of a run's trained controls, and whether they are as expected."""
+    """Print the scores of a run's trained controls, then the expected and observed outcome of each."""
     console.print(_controls_table(run, split, measured))
     for name, control in measured.items():
         message = {
@@ -217,7 +217,7 @@ def _spread_text(row: GroupSpread, measure: str) -> str:
 
 
 def print_text_table(table: TableElement) -> None:
-    """Print a table with words left-aligned and numbers right-aligned; print nothing without rows."""
+    """Print a table with text left-aligned and numbers right-aligned; print nothing if it has no rows."""
     from rich import box
     from rich.table import Table
 
@@ -242,7 +242,7 @@ def print_text_table(table: TableElement) -> None:
 
 
 def typed_names() -> dict[str, str]:
-    """Return the labels of controls, languages and kinds of cue in tables: in English, their names in settings."""
+    """Return the labels of controls, languages and kinds of cue by key; in English, a label is the key itself."""
     return {
         "uniform": _("uniform"),
         "frozen_query_key": _("frozen_query_key"),

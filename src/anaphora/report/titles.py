@@ -1,7 +1,7 @@
-"""Titles of figures that state the result, computed from the data.
+"""Figure titles that state the result, computed from the data.
 
-A title credits a head only with accuracy above chance, untrained models and shortcuts. A title of a figure about one
-sentence speaks of that sentence only.
+A title presents a head's accuracy as a result only if it exceeds chance, untrained models and shortcuts. The title of a
+single sentence makes no claim about other sentences.
 """
 
 from __future__ import annotations
@@ -51,10 +51,7 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """Return a title on the accuracy of the chosen head, one line for all groups with the same result.
-
-    The groups are those of `groups_by_case`.
-    """
+    """Return a title on the accuracy of the chosen head, with a line for each case of `groups_by_case`."""
     cases = groups_by_case(evidence)
     lines = []
     if above := [*cases["points"], *cases["unmeasured"]]:
@@ -167,9 +164,9 @@ def attention_title(
     distractors: CandidateWords,
     head: Head,
 ) -> str:
-    """Return a title with the candidate or other word that gets the most weight, and its share.
+    """Return a title that names the candidate or word with the most weight and its share of the row.
 
-    If its share is below half, the title says that the weight is spread.
+    Below a share of one half, the title says that the weight is spread.
 
     Args:
         words: W words.
@@ -223,7 +220,10 @@ def attention_title(
 
 @dataclass(frozen=True)
 class _AttendedUnit:
-    """Candidate, or word that belongs to no candidate, with its share of an attention row."""
+    """Candidate or word outside the candidates, with its share of an attention row.
+
+    `role` is "antecedent", "distractor", "attending" or "word".
+    """
 
     name: str
     role: str
@@ -259,7 +259,7 @@ def _is_too_wide(text: str) -> bool:
 
 
 def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, **values: str) -> str:
-    """Return a title line on some groups; `values` extend or replace the default placeholders."""
+    """Fill a title template with the scores of some groups; `values` extend or replace the default placeholders."""
     of_cells = {
         "groups": listed([group_name(group) for group in groups]),
         "head": head_name(evidence.head.layer, evidence.head.head),
@@ -271,6 +271,6 @@ def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, *
 
 
 def _listed_shares(shares: Sequence[float | None]) -> str:
-    """Return the shares in the order of their groups, or a single one if all are equal as printed."""
+    """Return the shares as a list in a sentence, or as a single share if all round to the same text."""
     texts = [share_text(share) for share in shares]
     return texts[0] if len(set(texts)) == 1 else listed(texts)

@@ -28,7 +28,7 @@ def language_name(code: str) -> str:
 
 
 def group_label(code: str, kind: str) -> str:
-    """Return language and kind of cue, "English, role cues", or only the language for the kind "all"."""
+    """Return the label of a group: "English, role cues", or "English" for the kind "all"."""
     name = language_name(code)
     if kind == "all":
         return name
@@ -45,7 +45,7 @@ class Group(Generic[T]):
 
     @property
     def label(self) -> str:
-        """Return the group in words: "English, role cues"."""
+        """Return the label of the group: "English, role cues"."""
         return group_label(self.language, self.kind)
 
 
@@ -88,7 +88,7 @@ def value_label(value: str) -> str:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Join parts to a list in a sentence: "a, b and c"."""
+    """Join parts into a list in a sentence: "a, b and c"."""
     if len(parts) == 1:
         return parts[0]
     return _("{before} and {last}").format(before=pgettext("list", ", ").join(parts[:-1]), last=parts[-1])
@@ -286,7 +286,7 @@ def language_names() -> dict[str, str]:
 
 
 def level_names() -> dict[str, str]:
-    """Return the names of composition levels (how much of a composition training showed), by key."""
+    """Return the names of composition levels, by key; a level says how much of a composition occurs in training."""
     return {
         "set": _("set cues"),
         "L0": _("seen in both voices"),

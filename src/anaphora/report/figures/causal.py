@@ -1,4 +1,7 @@
-"""Figures of the causal tests: knockout, ablation, patching, dose-response. Each is None if nothing was measured."""
+"""Figures of the causal tests: knockout, ablation, patching, dose-response.
+
+Each function returns None if nothing was measured.
+"""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def font_file_of(character: str, bold: bool = False) -> Path:
 
 @contextmanager
 def embeddable_fonts(figure: Figure) -> Iterator[None]:
-    """Set the figure's texts in small TrueType subsets of the fonts within the context.
+    """Replace the fonts of a figure's texts by small TrueType subsets within the context.
 
     matplotlib writes the CFF outlines of Noto into a PDF as if they were TrueType, which strict readers reject. The
     subsets are true Type 42 fonts of a few kB. The original fonts are restored on exit.
@@ -208,10 +208,10 @@ def _narrow_glyphs(file: Path) -> dict[str, str]:
 
 
 def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: Iterable[str] = ()) -> None:
-    """Write a TrueType font with the glyphs of `characters`, whose cubic outlines become quadratic.
+    """Write a TrueType font with the glyphs of `characters`, their cubic outlines converted to quadratic ones.
 
-    Characters in `narrow` get the font's half-width or proportional glyphs instead of full-width ones. Characters that
-    `source` has no glyph for are left out.
+    Characters in `narrow` get the font's half-width or proportional glyphs instead of full-width ones. Characters
+    without a glyph in `source` are left out.
     """
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.cu2quPen import Cu2QuPen

@@ -37,16 +37,24 @@ from anaphora.report.wording import head_choice_names, head_name, label
 
 @figure_style()
 def head_grid_figure(
-    scores: ArrayLike, chance: float, chosen: tuple[int, int], title: str, note: str = "", chosen_on: str = DEVELOPMENT
+    scores: ArrayLike,
+    chance: float,
+    chosen: tuple[int, int],
+    title: str,
+    threshold: float | None = None,
+    chosen_on: str = DEVELOPMENT,
 ) -> Figure:
     """Draw the candidate accuracy of every head in %, coloured by its distance from chance.
+
+    A broken line outlines the heads above chance and untrained models.
 
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
         chance: score drawn in white; equal distances above and below it have equal depth of colour.
         chosen: (layer, head) of the framed head.
         title: title above the grid, wrapped as needed.
-        note: note below the grid, after the line that names the chosen head.
+        threshold: 95th percentile of candidate accuracy over untrained models, each at its own chosen head; None for no
+            outline.
         chosen_on: how the head was chosen, as in `ChosenHead`.
 
     Raises:
@@ -67,7 +75,16 @@ def head_grid_figure(
     framed = _("framed: {head}, {choice}").format(
         head=head_name(layer, head), choice=label(head_choice_names(), chosen_on)
     )
-    captions = [text for text in (framed, note, _blank_note([values])) if text]
+    captions = [framed]
+    if threshold is not None:
+        text = (
+            _("broken line: above the 95th percentile of untrained models ({threshold} %)")
+            if threshold >= chance
+            else _("broken line: above chance ({threshold} %) and the 95th percentile of untrained models")
+        )
+        captions.append(text.format(threshold=format_short_percent(head_threshold(threshold, chance))))
+    if blank := _blank_note([values]):
+        captions.append(blank)
     left, right, bottom = 0.5, 0.66 + text_width(at_chance, style.SMALL), 0.46 + 0.16 * len(captions)
     across, down = heads * cell_width, layers * cell_height
     heading = Heading(wrapped_title(title, left + across + right - 0.3), None)
@@ -84,6 +101,8 @@ def head_grid_figure(
     axes.set_xlabel(_("head"))
     axes.set_ylabel(_("layer"))
     _print_scores(axes, values, norm, chosen)
+    if threshold is not None:
+        _outline(axes, values > head_threshold(threshold, chance))
     for line, text in enumerate(reversed(captions)):
         sheet.canvas.text(0.15, 0.1 + 0.16 * line, text, fontsize=style.SMALL, color=style.MUTED)
 
@@ -125,6 +144,18 @@ def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chos
             va="center", fontsize=style.SMALL + 0.5, color=colour,
             fontweight="bold" if (row, column) == chosen else "normal",
         )  # fmt: skip
+
+
+def _outline(axes: Axes, above: NDArray[np.bool_]) -> None:
+    """Draw a broken line around the cells of a grid, (L, H), that are True."""
+    padded = np.pad(above, 1)
+    line: dict[str, Any] = {
+        "color": style.INK, "linewidth": 1.1, "linestyle": (0, (3.0, 1.6)), "clip_on": False, "zorder": 3,
+    }  # fmt: skip
+    for row, column in np.argwhere(padded[:, 1:] != padded[:, :-1]):
+        axes.plot([column, column], [row - 1, row], **line)
+    for row, column in np.argwhere(padded[1:, :] != padded[:-1, :]):
+        axes.plot([column - 1, column], [row, row], **line)
 
 
 def _checked_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -325,48 +356,3 @@ def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tal
 def head_threshold(untrained: float, chance: float) -> float:
     """Return the accuracy that a head must exceed: the 95th percentile of untrained models, or chance if higher."""
     return max(untrained, chance)
-
-
-def contoured_head_grid(
-    scores: ArrayLike,
-    chance: float,
-    threshold: float | None,
-    chosen: tuple[int, int],
-    title: str,
-    chosen_on: str = DEVELOPMENT,
-) -> Figure:
-    """Draw the grid of `head_grid_figure` with an outline around heads above chance and untrained models.
-
-    Args:
-        scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
-        chance: score drawn in white.
-        threshold: 95th percentile of candidate accuracy over untrained models, each at its own chosen head; chance
-            replaces it if higher; None for no outline.
-        chosen: (layer, head) of the framed head.
-        title: title above the grid.
-        chosen_on: how the head was chosen, as in `ChosenHead`.
-
-    Raises:
-        UserError: scores of another shape or not finite, or a chosen head outside the grid.
-    """
-    key = ""
-    if threshold is not None:
-        text = (
-            _("broken line: above the 95th percentile of untrained models ({threshold} %)")
-            if threshold >= chance
-            else _("broken line: above chance ({threshold} %) and the 95th percentile of untrained models")
-        )
-        threshold = head_threshold(threshold, chance)
-        key = text.format(threshold=format_short_percent(threshold))
-    figure = head_grid_figure(scores, chance, chosen, title, key, chosen_on)
-    if threshold is not None:
-        above = np.pad(np.asarray(scores, dtype=np.float64) > threshold, 1)
-        axes = figure.axes[1]
-        ways: dict[str, Any] = {
-            "color": style.INK, "linewidth": 1.1, "linestyle": (0, (3.0, 1.6)), "clip_on": False, "zorder": 3,
-        }  # fmt: skip
-        for row, column in np.argwhere(above[:, 1:] != above[:, :-1]):
-            axes.plot([column, column], [row - 1, row], **ways)
-        for row, column in np.argwhere(above[1:, :] != above[:-1, :]):
-            axes.plot([column - 1, column], [row, row], **ways)
-    return figure

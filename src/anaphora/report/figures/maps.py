@@ -19,6 +19,7 @@ from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.sheet import (
     FRAMED_ROLES,
+    MIN_PRINTED_WEIGHT,
     NARROWEST_TITLE,
     ROLE_COLOURS,
     CandidateWords,
@@ -187,7 +188,7 @@ def pronoun_row_figure(
             bar = weight / top * tallest
             colour = strip.roles.colour(index)
             sheet.canvas.add_patch(Rectangle((margin + offset, floor), box, bar, facecolor=colour, linewidth=0))
-            if weight >= _MIN_PRINTED_WEIGHT and index not in alone:
+            if weight >= MIN_PRINTED_WEIGHT and index not in alone:
                 sheet.canvas.text(
                     margin + offset + box / 2, floor + bar + 0.025, weight_text(weight), ha="center", va="bottom",
                     fontsize=style.TINY, color=style.MUTED,
@@ -250,8 +251,6 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
 
 _CELL_SIZES = ((10, 0.32, 8.0), (20, 0.25, 8.0), (30, 0.2, 7.5), (10**9, 0.165, 7.0))
 """Heat map sizes: maximum number of words, side of a cell in inches, font size of the labels in points."""
-_MIN_PRINTED_WEIGHT = 0.015
-"""Smaller weights get a bar without a number."""
 
 
 @dataclass(frozen=True)

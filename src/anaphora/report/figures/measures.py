@@ -1,4 +1,7 @@
-"""Figures of effects, kinds of map, controls, strata and factors. Each is None if nothing was measured."""
+"""Figures of effects, kinds of map, controls, strata and factors.
+
+Each function returns None if nothing was measured.
+"""
 
 from __future__ import annotations
 

@@ -25,10 +25,14 @@ from anaphora.report.numbers import NOT_MEASURED, format_number
 
 @dataclass(frozen=True)
 class Mark:
-    """Value with the ends of its interval, in one of several forms.
+    """Value drawn in a panel.
 
-    Forms are "bar", "hollow bar", the ticks of `_TICKS`, which differ in greyscale too, any matplotlib marker, and
-    "not measured", a dash that cannot be mistaken for a bar of length 0.
+    Attributes:
+        value: the value; its horizontal position.
+        ends: (low, high) of the interval; None for no interval.
+        colour: colour in hexadecimal.
+        form: "bar", "hollow bar", a tick of `_TICKS`, a matplotlib marker, or "not measured", which is drawn as a dash
+            to differ from a bar of length 0.
     """
 
     value: float
@@ -39,10 +43,14 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """Curve over a count, in one of several forms.
+    """Curve drawn in a panel.
 
-    Forms are "line" with points, "broken" (dashed), both with a band if `low` and `high` are given, "dot", and "level",
-    a horizontal line.
+    Attributes:
+        counts, values: horizontal and vertical positions of the points.
+        colour: colour in hexadecimal.
+        form: "line" with points, "broken" for a dashed line, "dot" for a single point, or "level" for a horizontal line
+            without counts.
+        low, high: ends of the interval at each point, None where unknown, drawn as a band; empty for no band.
     """
 
     counts: Sequence[float]

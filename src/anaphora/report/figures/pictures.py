@@ -1,4 +1,4 @@
-"""Figures of a run or a sentence, drawn from records and evidence."""
+"""Figures of a run or a sentence, made from attention records and evidence."""
 
 from __future__ import annotations
 
@@ -163,9 +163,9 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as written in the text, with an ellipsis for other words inside it.
+    """Return the cue as it is spelled in the text, with an ellipsis for words between its parts.
 
-    A cue that is not found is returned as stored, and "" if the item has none.
+    A cue that the text lacks is returned as stored. An item without a cue gives "".
     """
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)

@@ -45,6 +45,8 @@ ROLE_COLOURS = {
     "candidate": style.DISTRACTOR,  # candidate in a sentence without a gold antecedent
 }
 FRAMED_ROLES = ("pronoun", "attending word")
+MIN_PRINTED_WEIGHT = 0.015
+"""Minimum attention weight that is printed as a number."""
 
 CandidateWords = Sequence[int | Sequence[int]]
 """Candidates of one role: the word index of each, or the indices of all its words."""
@@ -128,7 +130,7 @@ class Sheet:
             left = self.word(left + 0.18, line - 0.1, label(_role_names(), name), ROLE_COLOURS[name]) + 0.16
 
     def word(self, left: float, middle: float, text: str, colour: str) -> float:
-        """Draw a small label and return the position of its right end."""
+        """Draw a small label and return the position of its right end, in inches."""
         text = drawable_text(text)
         self.canvas.text(left, middle - 0.032, text, fontsize=style.SMALL, color=colour)
         return left + text_width(text, style.SMALL)

@@ -1,6 +1,6 @@
 """Style of all figures: fonts with sizes in points, widths in inches, and colours.
 
-Each role has one colour in all figures; these colours can be told apart with protanopia, deuteranopia and tritanopia.
+Each role has one colour in all figures. These colours are distinguishable with protanopia, deuteranopia and tritanopia.
 Both colour maps have even steps of lightness in OKLab (Ottosson 2020), from near white to dark.
 """
 

@@ -1,6 +1,6 @@
 """Notes on a model's answer, in the language set by `spoken_in`.
 
-The script of the page that runs without Python fills in the same phrases.
+The script of the browser page, which runs without Python, uses the same phrases.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def too_few_note(pronoun: str) -> str:
 
 
 def _typed(text: str, span: Span) -> str:
-    """Return a word as a user types it for `pronoun`: "she", or "she:2" for the second of several, in any case."""
+    """Return the value of the setting `pronoun` for a span: "she", or "she:2" for the second "she" in any case."""
     word = text[slice(*span)]
     spans = list(occurrences_in_any_case(word, text))
     return word if len(spans) == 1 else f"{word}:{spans.index(span) + 1}"

@@ -30,7 +30,7 @@ class ReportRun:
         name: name of the run.
         evidence: measurements of the run; parts that were not measured are None.
         argument: value of `run=` in commands; empty for a model from elsewhere.
-        recipe: text of the settings except those in which runs of one recipe differ; None if unknown.
+        recipe: settings as text, without those that may differ between runs of one recipe; None if unknown.
         validations: validation records of `training.json`.
         heads: (L, H) candidate accuracy of every head on the development split, by language.
         heads_chance: mean share of correct candidates on the development split, by language.
@@ -124,7 +124,7 @@ class VerdictElement:
         rows: one verdict per group.
         title: title above the verdicts; may be empty.
         note: explanation of the columns, below the title; may be empty.
-        counted: name for what each row counts, "rules" or "conditions".
+        counted: noun for the rules of a row, "rules" or "conditions".
         rule_columns: column headings of the table of rules.
     """
 
@@ -139,7 +139,7 @@ class VerdictElement:
     )
 
     def count_of(self, row: GroupVerdict) -> str:
-        """Return as text how many of a row's rules hold and, if there are any, how many were not checked."""
+        """Return a phrase with the number of a row's rules that hold and, if not 0, the number not checked."""
         results = [rule.passed for rule in row.rules]
         text = {
             ("rules", False): _("{count} of {all} rules hold"),

@@ -63,14 +63,14 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """Split a table cell into a number with its unit, and the interval or text for the line below; "" if none."""
+    """Split a table cell into a number with its unit and the interval or text after it; "" if nothing follows."""
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 
 
 @lru_cache(maxsize=4)
 def read_asset(name: str, folder: Path = TEMPLATE_FOLDER) -> Markup:
-    """Return a file of this package as markup that templates insert unchanged; the last four files are cached."""
+    """Read a file of this package as markup that templates do not escape; the last four files are cached."""
     return trusted_markup((folder / name).read_text(encoding="utf-8"))
 
 
@@ -115,7 +115,7 @@ def with_units(text: str) -> str:
 def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
     """Return a page with font faces for the characters of `text`, and no-break spaces before units.
 
-    Letters without a glyph are reported.
+    Letters without a glyph are reported on the console.
 
     Args:
         html: page with `FONT_MARK` in its style.

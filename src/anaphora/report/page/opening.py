@@ -172,7 +172,7 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 def control_commands(run: ReportRun) -> list[str]:
     """Return the commands that train missing control models and rewrite the report.
 
-    Empty if no verdict waits for controls, or for a model without a run directory.
+    The list is empty if no verdict waits for controls or the model has no run directory.
     """
     evidence = run.evidence
     verdicts = [
@@ -198,8 +198,8 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
 
-    The sentence is the first in the page's language, or else the first of all. There are no pictures without sentences,
-    or if that sentence has no map of raw weights.
+    The sentence is the first in the page's language, or else the first of all. Without sentences, or
+    without a map of raw weights for that sentence, the list is empty.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:

@@ -177,7 +177,7 @@ def _check_sentence(sentence: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class InlineFigure:
-    """Figure within a page: its title as text, and the rest as an SVG element."""
+    """Figure inlined in a page: its title as text, everything else as an SVG element."""
 
     title: str
     svg: Markup

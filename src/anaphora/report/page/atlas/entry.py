@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.evidence.evidence import Evidence, in_group
 from anaphora.base.locale.translation import _
 from anaphora.data.tokens.words import UnreadMentions
-
-Rows = Sequence[Mapping[str, Any]]
+from anaphora.report.antecedents import Rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,25 +55,15 @@ def numbered_head(layer: int, head: int) -> str:
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the accuracy of the model's answers on all items, or on the items of the causal tests.
+    """Return the accuracy of the model's answers in a group; None if the model answered no items.
 
-    The causal tests' accuracy is used if the model answered only their items; None if it answered none.
+    If the model answered only the items of the causal tests, the accuracy is that on these items.
     """
     cell = in_group(evidence.scores, code, kind)
     if cell is not None and cell.task_accuracy is not None:
         return cell.task_accuracy
     tested = in_group(evidence.causal_cells, code, kind)
     return None if tested is None else tested.task_accuracy
-
-
-def row_of(rows: Rows, **wanted: str) -> Mapping[str, Any] | None:
-    """Return the first row with the given values; None if no row has them."""
-    return next((row for row in rows if all(row[name] == value for name, value in wanted.items())), None)
-
-
-def interval_of(row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the interval of a row as (low, high); None if it has none."""
-    return None if row["low"] is None or row["high"] is None else (row["low"], row["high"])
 
 
 def corpus_names() -> dict[str, str]:

@@ -8,9 +8,9 @@ from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, in_group
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext
-from anaphora.report.antecedents import RULES
+from anaphora.report.antecedents import RULES, row_of
 from anaphora.report.numbers import format_count, format_number, format_percent, format_points
-from anaphora.report.page.atlas.entry import AtlasEntry, corpus_names, row_of
+from anaphora.report.page.atlas.entry import AtlasEntry, corpus_names
 from anaphora.report.page.atlas.tasks import RULE_POLICIES, mention_type
 from anaphora.report.wording import (
     baseline_names,

@@ -8,12 +8,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from anaphora.base.locale.translation import _
-from anaphora.report.antecedents import FORM_COLUMNS, RULES
+from anaphora.report.antecedents import FORM_COLUMNS, RULES, Rows, interval_of, row_of
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, Rows, interval_of, numbered_head, row_of
+from anaphora.report.page.atlas.entry import AtlasEntry, numbered_head
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement
 from anaphora.report.wording import label, mention_type_names, name_policy_names, selector_names
 
@@ -36,7 +36,7 @@ def mention_type(rows: Rows) -> str:
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """Return a figure and a table of every model's best heads as antecedent selectors, alongside the rules.
 
-    They are left out if no model selects antecedents. A note names the models that cannot select antecedents.
+    Without a model that selects antecedents, there is no figure and no table. A note names the models that cannot.
     """
     selected = [entry for entry in entries if entry.antecedents]
     elements: list[PageElement] = []
@@ -150,7 +150,7 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
             *(model, label(name_policy_names(), row["policy"].replace(" ", "_")), format_count(row["items"])),
             format_percent(row["f1"], interval_of(row)),
             *(format_percent(row[name]) for name in ("precision", "recall", "masculine", "feminine")),
-            *(_ratio(row, name) for name in ("bias", "weighted_bias")),
+            *(format_number(row[name], 2, interval_of(row, f"{name}_")) for name in ("bias", "weighted_bias")),
         ]
         for model, row in lines
     ]
@@ -209,10 +209,3 @@ def _picked(row: Mapping[str, Any] | None) -> str:
         return NOT_MEASURED
     share = format_percent(row["accuracy"], interval_of(row))
     return share if row["layer"] is None else f"{share} ({numbered_head(row['layer'], row['head'])})"
-
-
-def _ratio(row: Mapping[str, Any], name: str) -> str:
-    """Return a ratio with its interval, with two decimals."""
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    ends = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return format_number(row[name], 2) + ends

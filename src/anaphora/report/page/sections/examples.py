@@ -7,6 +7,7 @@ from matplotlib.colors import to_hex
 from anaphora.analysis.results.scores import Head
 from anaphora.base.locale.translation import N_, _
 from anaphora.report.figures import style
+from anaphora.report.figures.sheet import MIN_PRINTED_WEIGHT, weight_text
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.elements import (
     PageElement,
@@ -76,7 +77,7 @@ def _shaded_sentence(sentence: SentenceEntry, head: Head, explored: bool) -> Sha
         if number in (sentence.get("special") or ()):
             continue
         paint = style.WEIGHTS(min(float(weight), 1.0))
-        share = f"{weight:.2f}" if weight >= 0.015 else ""
+        share = weight_text(weight) if weight >= MIN_PRINTED_WEIGHT else ""
         shaded.append(ShadedWord(word, to_hex(paint), style.text_colour_on(paint), roles.get(number, ""), share))
     factors = " · ".join(value_label(str(sentence[name])) for name in ("kind", "type") if sentence.get(name))
     identity = sentence["id"] if explored else None

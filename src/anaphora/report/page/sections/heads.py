@@ -35,7 +35,7 @@ def heads_section(run: ReportRun) -> Section:
         values = np.asarray(scores, dtype=np.float64)
         name = language_name(language)
         title = titles.heads_title(values, chance, threshold, language, evidence)
-        figure = heads.contoured_head_grid(values, chance, threshold, chosen, title, evidence.head.chosen_on)
+        figure = heads.head_grid_figure(values, chance, chosen, title, threshold, evidence.head.chosen_on)
         share = format_percent(float(values[chosen]))
         if threshold is None:
             summary = _("{texts}: candidate accuracy {share} % at the chosen head.").format(texts=name, share=share)
