@@ -1,4 +1,4 @@
-"""Invented corpora in the formats of LitBank and GAP, small enough to write down."""
+"""Small invented corpora in the formats of LitBank and GAP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def books(folder: Path) -> Path:
-    """Ten invented books in the format of LitBank."""
+    """Write ten invented books in the format of LitBank."""
     folder.mkdir()
     names = [("Anna", "she"), ("Tom", "he"), ("Mary", "she"), ("Peter", "he")]
     for number in range(10):
@@ -26,7 +26,7 @@ def books(folder: Path) -> Path:
 
 
 def gap(folder: Path) -> Path:
-    """Twenty development rows and ten validation rows in the format of GAP; every fifth pronoun means neither name."""
+    """Write twenty development and ten validation rows in GAP's format; every fifth pronoun refers to neither name."""
     folder.mkdir()
     columns = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
     for part, numbers in (("development", range(20)), ("validation", range(20, 30))):

@@ -1,6 +1,6 @@
-"""The Chinese catalogue: `python tests/catalogue.py` brings it up to date with the sentences of the code.
+"""Chinese catalogue: `python tests/catalogue.py` updates zh.po with the messages in the code.
 
-A new sentence gets an empty translation in zh.po, which is then written by hand; a sentence that is gone is removed.
+A new message gets an empty translation, to be written by hand; messages that are no longer in the code are removed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SENTENCES = PACKAGE / "base" / "locale" / "zh.po"
 
 
 def extracted() -> Catalog:
-    """Return every sentence that the code marks, without translations."""
+    """Return the messages marked in the code, without translations."""
     catalogue = Catalog()
     sentences = extract_from_dir(PACKAGE, [("**.py", "python"), ("**.j2", "jinja2")], keywords=DEFAULT_KEYWORDS)
     for path, _line, message, _comments, context in sorted(sentences, key=lambda one: one[:2]):
@@ -25,13 +25,13 @@ def extracted() -> Catalog:
 
 
 def translated() -> Catalog:
-    """Return the sentences of zh.po with their Chinese."""
+    """Return the messages of zh.po with their translations."""
     with SENTENCES.open("rb") as file:
         return read_po(file, locale="zh")
 
 
 def update() -> None:
-    """Write zh.po anew from the code and the Chinese that there is."""
+    """Rewrite zh.po with the messages in the code and the existing translations."""
     catalogue, template = translated(), extracted()
     template.creation_date = catalogue.creation_date  # a date of its own would change the files at every call
     catalogue.update(template, no_fuzzy_matching=True, update_creation_date=False)

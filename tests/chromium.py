@@ -1,4 +1,4 @@
-"""A page in headless Chromium, and a script that uses it and hands back what it saw."""
+"""Headless Chromium: opens a page, and returns the result of a script on it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ SMALL_TEXTS = """
     if (size < 11) small.push(`${text}: ${size.toFixed(1)} px`);
   }
 """
-"""Statements that leave in `small` every visible text below 11 px."""
+"""Statements that collect all visible texts below 11 px in `small`."""
 
 
 def in_browser(page: str, body: str, given: dict[str, Any], folder: Path, *options: str) -> Any:
-    """Open a page, run the body of a script in it, and return what it returns; `given` is its argument."""
+    """Open a page, run the body of a script with the argument `given`, and return its result."""
     script = _HARNESS.replace("BODY", body).replace("GIVEN", json.dumps(given).replace("<", "\\u003c"))
     path = folder / "opened.html"
     path.write_text(page.replace("</body>", f"{script}</body>"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Small folders of made-up pretrained weights in the formats of published ones, and what such a model computes."""
+"""Small folders of random pretrained weights in published formats, and a reference implementation of the models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POSITIONS = 60
 
 
 class Shape(NamedTuple):
-    """How large such a model is."""
+    """Size of a model."""
 
     width: int
     layers: int
@@ -31,7 +31,7 @@ _SMALL, _MANY_HEADS = Shape(width=16, layers=2, heads=2, hidden=24), Shape(width
 
 
 def shape_of(kind: str) -> Shape:
-    """MiniLM has the heads of BERT in half of its width."""
+    """Return the size of a model; MiniLM has as many heads as BERT, but half of its width."""
     return _MANY_HEADS if kind == "minilm" else _SMALL
 
 
@@ -40,7 +40,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz.,'王芳李强她他去了"
 
 
 def word_pieces() -> Backend:
-    """BERT's way of cutting text, with few pieces."""
+    """Return BERT's tokenizer with a small vocabulary."""
     subwords = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORDS, *_LETTERS]
     subwords += [f"##{letter}" for letter in _LETTERS if f"##{letter}" not in subwords]
     backend = Backend(models.WordPiece({subword: number for number, subword in enumerate(subwords)}, unk_token="[UNK]"))
@@ -55,7 +55,7 @@ def word_pieces() -> Backend:
 
 
 def byte_pairs() -> Backend:
-    """RoBERTa's way of cutting text, with few merges."""
+    """Return RoBERTa's tokenizer with few merges."""
     subwords = ["<s>", "<pad>", "</s>", "<unk>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
     merges = [("Ġ", "t"), ("Ġt", "o"), ("s", "h"), ("sh", "e"), ("Ġ", "she"), ("n", "n")]
     subwords += [first + second for first, second in merges] + ["<mask>"]
@@ -67,7 +67,7 @@ def byte_pairs() -> Backend:
 
 
 def config_of(kind: str, vocabulary: int) -> dict[str, Any]:
-    """What config.json says."""
+    """Return the contents of config.json."""
     width, layers, heads, hidden = shape_of(kind)
     if kind == "distilbert":
         shape = {"dim": width, "n_layers": layers, "n_heads": heads, "hidden_dim": hidden, "activation": "gelu"}
@@ -91,7 +91,7 @@ def config_of(kind: str, vocabulary: int) -> dict[str, Any]:
 
 
 def tensors_of(kind: str, vocabulary: int) -> dict[str, Tensor]:
-    """Random tensors under the published names."""
+    """Return random tensors with the published names."""
     draw = torch.Generator().manual_seed(3)
     width, layers, _, hidden = shape_of(kind)
 
@@ -151,7 +151,7 @@ NAMES = {
 
 
 def write_folder(folder: Path, kind: str, prefix: str = "") -> Path:
-    """A folder as the hub has them: config.json, model.safetensors and tokenizer.json."""
+    """Write a folder as on the Hub: config.json, model.safetensors and tokenizer.json."""
     folder.mkdir(parents=True)
     backend = byte_pairs() if kind == "roberta" else word_pieces()
     vocabulary = backend.get_vocab_size() + 2  # tables are often padded
@@ -163,10 +163,10 @@ def write_folder(folder: Path, kind: str, prefix: str = "") -> Path:
 
 
 def computed(kind: str, ids: list[int]) -> tuple[Tensor, list[Tensor]]:
-    """What the published model makes of one text, written down from Devlin et al. 2019: states and attention maps.
+    """Compute the states and attention maps of a published model for one text, after Devlin et al. 2019.
 
     Returns:
-        (T, W), and for each layer (H, T, T).
+        (T, W), and (H, T, T) for each layer.
     """
     vocabulary = (byte_pairs() if kind == "roberta" else word_pieces()).get_vocab_size() + 2
     tensors, names = tensors_of(kind, vocabulary), NAMES[kind]

@@ -1,4 +1,4 @@
-"""Several processes that train one run, as torchrun would start them but sooner, and items for them to share."""
+"""Several processes that train one run, like torchrun but faster to start, and items for them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CONTEXT.set_forkserver_preload(["anaphora.training.run"])  # imported once for a
 def train_on(
     ranks: int, config: Any, signal_to_rank_1: int | None = None, cache_of_rank_1: Path | None = None
 ) -> list[str]:
-    """Train on so many processes, of which one may get a signal at step 5 or a cache of its own, as on another host.
+    """Train in several processes; rank 1 may get a signal at step 5, or a separate cache as on another host.
 
     Returns:
-        How each of them ended; a killed one with "".
+        The message with which each process ended; "" for a killed one.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -94,7 +94,7 @@ def _signal_oneself(number: int) -> None:
 
 
 def in_minimal_pairs(examples: Sequence[Example]) -> list[Example]:
-    """Every second example twice, as pairs of different answers; one pair in three has no name, so that it is none."""
+    """Return every second example twice, as a pair with different answers; one pair in three is not marked as one."""
     return [
         replace(example, antecedents=(answer,), minimal_pair=f"pair {number}" if number % 3 else "")
         for number, example in enumerate(examples[::2])

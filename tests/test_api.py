@@ -33,7 +33,7 @@ TEXT = "Anna met Tom before she went to the park."
 
 @pytest.fixture
 def scored(own_run: Path) -> OpenRun:
-    """A run whose chosen head is layer 1 head 0."""
+    """Return a run whose chosen head is head 0 of layer 1."""
     metrics = {"head": {"layer": 1, "head": 0, "chosen_on": "dev"}}
     (own_run / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
     return anaphora.load(own_run)

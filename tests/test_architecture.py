@@ -15,7 +15,7 @@ PACKAGE = ROOT / "src" / "anaphora"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
 OUTSIDE = ("benchmarks", "experiments")
-"""Folders that import the package, and that it never imports."""
+"""Folders that import the package, but are never imported by it."""
 PROGRAMS = sorted(
     path for folder in OUTSIDE for path in (ROOT / folder).rglob("*.py") if not path.name.startswith("test_")
 )
@@ -28,7 +28,7 @@ def name_of(path: Path) -> str:
 
 @functools.cache
 def imports(path: Path, at_start: bool = False) -> set[str]:
-    """What a file imports, as dotted names; of `from a import b` both `a` and `a.b`. Types alone do not count."""
+    """Return the dotted names that a file imports, except for types: for `from a import b` both `a` and `a.b`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names: set[str] = set()
     for node in _statements(tree, at_start):
@@ -52,7 +52,7 @@ def _statements(node: ast.AST, at_start: bool) -> Iterator[ast.AST]:
 
 
 def _builds_itself(node: ast.AST, child: ast.AST) -> bool:
-    """Whether this is the method by which a variant's settings build it: the one import upwards that is allowed."""
+    """Return whether a node is the method `build` of a variant's settings, which alone may import higher rooms."""
     return isinstance(node, ast.ClassDef) and isinstance(child, ast.FunctionDef) and child.name == "build"
 
 
@@ -117,11 +117,11 @@ BELOW: dict[str, tuple[str, ...]] = {
     "__init__": ("api", "cli", "settings"),
     "__main__": ("cli",),
 }
-"""What each room may import; a room that is not named here may import nothing."""
+"""Rooms that each room may import; a room that is not listed may import none."""
 
 
 def room_of(module: str) -> str:
-    """The room of a dotted name without "anaphora."; analysis has six."""
+    """Return the room of a dotted name without "anaphora."; analysis has six rooms."""
     parts = module.split(".")
     return ".".join(parts[: 2 if parts[0] == "analysis" else 1])
 
@@ -239,7 +239,7 @@ def test_every_command_has_its_settings_and_its_work(name: str) -> None:
 
 
 def check_nothing_loads(files: list[Path], libraries: tuple[str, ...]) -> None:
-    """Check that neither these files nor those that they import use a library as soon as they are imported."""
+    """Check that neither these files nor the modules that they import load a library at import time."""
     read_files: set[Path] = set()
     waiting = [*files]
     while waiting:
@@ -302,7 +302,7 @@ def test_no_configuration_names_code_to_run() -> None:
 
 
 def public(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    """Public classes and functions of a module. A method of the same name as its base's inherits its docstring."""
+    """Yield the public classes and functions of a module."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             yield node

@@ -235,7 +235,7 @@ for name, *overrides in json.loads(sys.argv[1]):
     lines.append(written.getvalue())
 print(json.dumps(lines))
 """
-"""Commands one after the other in a process; it ends where one of them imports a heavy library."""
+"""Script that runs commands in one process, and stops at the first that imports a heavy library."""
 NOT_THERE = [
     (("evaluate", "run=nowhere"), "nowhere/config.yaml: there is no run here"),
     (("evaluate", "trainer.device=cuda"), "trainer.device (cuda) is not on this machine"),

@@ -1,4 +1,4 @@
-"""What README and docs say holds: links lead somewhere, commands compose, pages are current."""
+"""Tests that README and docs are correct: links resolve, commands compose, generated pages are current."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 
 
 def commands(page: Path) -> list[str]:
-    """What a page says to type, except for the command that the page on adding parts adds."""
+    """Return the commands on a page, except the command that the page on adding parts adds."""
     text = page.read_text(encoding="utf-8")
     installed = [f"scripts/{match[1]}.py{match[2]}" for match in INSTALLED.finditer(text) if match[1] != "longest"]
     return [match[1].strip() for match in COMMAND.finditer(text)] + installed
 
 
 def commands_of_headers() -> list[str]:
-    """What the first lines of configurations and scripts say to type, placeholders for paths aside."""
+    """Return the commands in the first lines of configurations and scripts, without those that need a path."""
     files = [*(ROOT / "configs").rglob("*.yaml"), *(ROOT / "scripts").glob("*.py")]
     written = [match[1] for path in files for match in HEADER.finditer(path.read_text(encoding="utf-8"))]
     return [command.strip().removesuffix('"""').rstrip(".") for command in written if "..." not in command]
@@ -73,9 +73,9 @@ PROGRAMS: dict[str, type[Any]] = {
     "experiments.sentences": Sentences,
     "experiments.four_sentences": FourSentences,
 }
-"""Programs outside the package that read `key=value`, and their settings."""
+"""Programs outside the package with `key=value` arguments, and their settings classes."""
 HEADER = re.compile(r"python (scripts/\w+\.py[^\n;:`]*)")
-"""A command in a comment or docstring; it ends where the line or its clause does."""
+"""Command in a comment or docstring, up to the end of the line or clause."""
 COMMANDS = sorted({command for page in PAGES for command in commands(page)} | set(commands_of_headers()))
 
 
@@ -90,7 +90,7 @@ def first_of_a_sweep(override: str) -> str:
 
 
 def on_pages(pattern: str, flags: re.RegexFlag = re.NOFLAG) -> list[tuple[Path, str]]:
-    """What a pattern finds, with the page that it stands on."""
+    """Return all matches of a pattern, each with its page."""
     return [(page, found) for page in PAGES for found in re.findall(pattern, page.read_text(encoding="utf-8"), flags)]
 
 
@@ -176,7 +176,7 @@ def test_the_quads_that_the_page_on_own_data_shows_are_complete() -> None:
 
 
 def outline(page: Path) -> list[str]:
-    """The levels of a page's headings and its rows of tables, in order."""
+    """Return the levels of a page's headings and its table rows, in order."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     return re.findall(r"^(?:#+(?= )|\|)", text, re.MULTILINE)
 
@@ -229,7 +229,7 @@ def test_the_page_of_the_python_interface_has_all_of_it() -> None:
 
 
 def maker(name: str) -> ModuleType:
-    """The script of docs/ that writes a page."""
+    """Import the script in docs/ that generates a page."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -254,7 +254,7 @@ def every_settings_class() -> list[Any]:
 
 
 class Page(HTMLParser):
-    """A page of the site: what it requests, where its links lead, and the anchors that links may name."""
+    """Parser of a page of the site: its requests, links and anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -281,7 +281,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the built site; a warning of the build is a failure."""
+    """Build the site, with warnings as errors, and return its folder."""
     folder: Path = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict"]  # --quiet would hide warnings from --strict
     built = subprocess.run(

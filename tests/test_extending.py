@@ -1,4 +1,4 @@
-"""docs/extending.md: its lines are put into a copy of the package, and the parts are used there."""
+"""Tests of docs/extending.md: its code is added to a copy of the package, and the new parts are used."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ anaphora.main()
 
 
 def put(folder: Path, path: str, side: str, anchor: str, code: str) -> None:
-    """Put the lines of one step where the page says; without an anchor at the end, or into a new file.
+    """Insert the code of one step at the position given on the page, by default at the end or in a new file.
 
-    Lines at the margin are indented as their anchor is.
+    Lines without indentation are indented like the anchor.
     """
     target = folder / path
     target.parent.mkdir(exist_ok=True)

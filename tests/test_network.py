@@ -1,4 +1,4 @@
-"""Nothing connects anywhere unless a name on the hub was typed; of the libraries that we use neither does any."""
+"""Tests that nothing connects to the network unless a Hub name is given; this includes the libraries in use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anaphora.training.run import train
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every connection and every look-up of a host that is tried; each fails. The libraries are not told of that."""
+    """Return a list of all attempted connections and host look-ups, which fail without the libraries' knowledge."""
     tried: list[str] = []
 
     def forbidden(*arguments: Any, **_: Any) -> Any:

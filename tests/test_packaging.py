@@ -1,4 +1,4 @@
-"""What an installation from the wheel holds."""
+"""Tests of the contents of the wheel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PACKAGE_OF_MODULE = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
-"""Where the name of a module is not that of its package."""
+"""Package names of modules with another name."""
 NEEDED_WITHOUT_IMPORT = {
     "hydra-joblib-launcher": "Hydra finds its plugins itself",
     "hydra-optuna-sweeper": "Hydra finds its plugins itself",
@@ -169,7 +169,7 @@ def to_requirements(lines: list[str]) -> dict[str, Requirement]:
 
 
 def locked_lines(name: str) -> list[str]:
-    """One line for each package of a lock file, its hashes behind it."""
+    """Return one line for each package of a lock file, including its hashes."""
     return re.sub(r" \\\n +", " ", (ROOT / name).read_text(encoding="utf-8")).splitlines()
 
 
@@ -179,7 +179,7 @@ def pins(name: str) -> dict[str, str]:
 
 
 def imported_packages(path: Path) -> set[str]:
-    """The packages, by their names on an index, whose modules a file imports or looks for."""
+    """Return the packages, by their names on PyPI, whose modules a file imports or looks for."""
     modules = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:

@@ -1,4 +1,4 @@
-"""What surrounds a command changes nothing of what it writes."""
+"""Tests that the environment of a command does not change its output files."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ SMALL = ("trainer=smoke", "model.width=16", "model.layers=2", "trainer.limit_ite
 
 @pytest.fixture
 def done(script: Script) -> Callable[..., str]:
-    """A script that must end well: what it printed."""
+    """Return a function that runs a script without errors and returns its output."""
 
     def ran(name: str, *arguments: str) -> str:
         status, out, err = script(name, *arguments)
@@ -81,7 +81,7 @@ def test_evaluating_writes_every_answer(own_run: Path, done: Callable[..., str])
 def test_names_that_are_one_token_to_the_run_are_right_by_chance_and_counted(
     own_run: Path, tmp_path: Path, script: Callable[..., tuple[int, str, str]]
 ) -> None:
-    """Greek names, of which an English vocabulary knows no letter: the run has no reason to name either."""
+    """The names are Greek, and an English vocabulary has none of their letters, so the run cannot distinguish them."""
     path = tmp_path / "greek.jsonl"
     row = {"text": "Ωψ met Λθ before she left.", "pronoun": [17, 20], "candidates": [[0, 2], [7, 9]], "language": "en"}
     row |= {"antecedents": [0], "split": "test"}

@@ -1,4 +1,4 @@
-"""Every code block of the tutorial in both languages and of the FAQ, run outside the repository in small form."""
+"""Tests of all code blocks of the tutorial, in both languages, and of the FAQ, outside the repository."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SMALL = {
     "controls": ["controls=[uniform]"],
     "study": ["more=['trainer=smoke','model.width=16']", "seeds=[0]", "items=8", "formats=[png]"],
 }
-"""What makes a command small."""
+"""Arguments that make a command small."""
 TEXT = re.compile(r'"[^"\n]*"|#.*|(?<=candidates=)\[[^]]*\]|(?<=pronoun=)\w+')
-"""A text or comment in a block, and the pronoun and the candidates that a command names."""
+"""Text or comment in a block, or the pronoun or candidates in a command."""
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, its lines, and the file that the text before it saves it as."""
+    """Fenced code block: its language, its lines, and the file to which the preceding text saves it."""
 
     language: str
     code: str
@@ -53,7 +53,7 @@ def blocks(page: str) -> list[Block]:
 
 @pytest.fixture
 def demo(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder outside the repository, the working directory, with a finished run as its outputs/demo."""
+    """Create a working directory outside the repository, with a finished run as outputs/demo."""
     shutil.copytree(finished, tmp_path / "outputs" / "demo")
     metrics = {"head": {"layer": 1, "head": 0, "chosen_on": "dev"}}
     (tmp_path / "outputs" / "demo" / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
@@ -64,7 +64,7 @@ def demo(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch, own_parts: Callable[[], None]) -> Callable[..., None]:
-    """(file, arguments) -> runs it as a new process would: in the working directory, with nothing registered."""
+    """Return a function (file, arguments) that runs a file as a new process would, with nothing registered."""
 
     def run(file: Path, *arguments: str) -> None:
         own_parts()
@@ -81,7 +81,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, own_parts: Callable[[], None]) -> Calla
 
 
 def run_shell_line(line: str, monkeypatch: pytest.MonkeyPatch, ran: Callable[..., None]) -> None:
-    """Run one line of a shell, as far as the tutorial uses one."""
+    """Run one shell line, with the commands that the tutorial uses."""
     command, *words = shlex.split(line)
     if command == "mkdir":
         Path(words[0]).mkdir()

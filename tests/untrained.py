@@ -1,4 +1,4 @@
-"""Runs of random weights in any shape, which need no training."""
+"""Runs of any shape with random weights, without training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anaphora.runs.directory import Run, randomly_initialised
 
 
 def random_run(settings: Callable[..., Any], *overrides: str) -> Run:
-    """A run of random weights, larger than those of a training's start, so that no row is flat."""
+    """Return a run with random weights that are larger than initial weights, so that no attention row is uniform."""
     config = settings(
         "model.width=16",
         "model.layers=2",

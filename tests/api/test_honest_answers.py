@@ -1,4 +1,4 @@
-"""Wherever an answer stands, so does what makes it doubtful: unknown words, another head's choice, calibration."""
+"""Tests that every answer is shown with its reservations: unknown words, another choice of the head, calibration."""
 
 from __future__ import annotations
 

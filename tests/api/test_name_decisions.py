@@ -27,7 +27,7 @@ def item(*right: int, gender: str = "female") -> Example:
 
 
 def record(example: Example) -> AttentionRecord:
-    """Head 1 knows: it gives the antecedent 0.6, and hardly looks at names of which neither is one; head 0 is wrong."""
+    """Return a record in which head 1 gives the antecedent 0.6, and names little if none is one; head 0 is wrong."""
     first, second = (0.02, 0.01) if not example.antecedents else (0.6, 0.1) if 0 in example.antecedents else (0.1, 0.6)
     knowing = np.array([first, 0.05, second, 0.05, 0, 0.05])
     knowing[4] = 1 - knowing.sum()
@@ -59,7 +59,7 @@ def test_a_heads_decisions_are_counted_as_gap_counts_them(
 
 
 def test_no_head_of_a_layer_without_attention_is_chosen_for_an_untrained_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without weights a tie goes to the first name, which here is always right: better than the heads that attend."""
+    """Without weights, a tie counts as a choice of the first name, which is always right in these items."""
 
     def read(_: Any, examples: Sequence[Example]) -> tuple[list[AttentionRecord], list[int] | None]:
         records = [record(example) for example in examples]

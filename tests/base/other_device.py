@@ -1,8 +1,8 @@
-"""A device beside the processor, where there is none: it computes there what it is given, and nothing else.
+"""Simulated second device for tests on machines without one.
 
-As on a graphics processor, a tensor has to be moved there and back: two tensors of two devices are refused, and numpy
-reads none that was not brought back. Run as a program it takes commands as JSON, `trainer=gpu` meaning this device, and
-ends with how many operations each of them had done there.
+As on a GPU, tensors must be moved to the device and back: operations on tensors of two devices fail, and NumPy cannot
+read a tensor on the device. Run as a program, it executes commands given as JSON, with `trainer=gpu` for this device,
+and prints the number of operations that each command executed on the device.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ done = 0
 
 
 class There(torch.Tensor):
-    """A tensor on the other device; `held` has its numbers."""
+    """Tensor on the simulated device; `held` has its values."""
 
     held: torch.Tensor
 
@@ -48,7 +48,7 @@ class There(torch.Tensor):
         return made
 
     def tolist(self) -> Any:
-        """The numbers, brought back as those of any device are."""
+        """Return the values as lists, as for any device."""
         return self.held.tolist()
 
     @classmethod
@@ -59,7 +59,7 @@ class There(torch.Tensor):
 
 
 def compute(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """An operation on the numbers that the tensors hold; the outcome lies there too, unless it moves here."""
+    """Execute an operation on the held values; the result is on the device unless the operation moves it."""
     global done
     name = operation._schema.name
     done += name not in _MOVING
@@ -90,7 +90,7 @@ def compute(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
 
 
 def install() -> list[torch.library.Library]:
-    """Make the device known to torch; what is returned keeps it so."""
+    """Register the device with torch; it exists as long as the returned libraries."""
     vars(torch)["inference_mode"] = torch.no_grad  # of which tensors of this kind know nothing
     _setup_privateuseone_for_python_backend(NAME)
     library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
@@ -112,7 +112,7 @@ def _maker(operation: Any) -> Callable[..., Any]:
 
 
 def main() -> None:
-    """Run the commands of the first argument."""
+    """Run the commands in the first argument."""
     kept = install()
     from anaphora.base import device as place
 

@@ -1,4 +1,4 @@
-"""The digest behind stored results: it changes with code that can change a number, and with nothing else."""
+"""Tests that the digest changes only with code that can change results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Change = Callable[[str, str, str], None]
 
 @pytest.fixture
 def change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Change:
-    """(file, old, new) -> the file of a small package is rewritten; digests are those of this package."""
+    """Return a function (file, old, new) that rewrites a file of a small package, whose digests are then computed."""
     package = tmp_path / "anaphora"
     for name, content in MODULES.items():
         (package / name).parent.mkdir(parents=True, exist_ok=True)

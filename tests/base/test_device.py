@@ -1,4 +1,4 @@
-"""`trainer=gpu` of every script that runs a model over data, on a device that only these tests have."""
+"""Tests of `trainer=gpu` for every command that runs a model on data, with a simulated device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def elsewhere(commands: list[list[str]]) -> list[int]:
-    """Run commands with `trainer=gpu` where that is a second device; how many operations each had done there."""
+    """Run commands on the simulated device, and return the number of operations that each executed there."""
     listed = json.dumps([[*one, "trainer=gpu"] for one in commands])
     program = [sys.executable, str(Path(__file__).with_name("other_device.py")), listed]
     done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT, check=False)
@@ -39,7 +39,7 @@ def elsewhere(commands: list[list[str]]) -> list[int]:
 
 
 def numbers(folder: Path) -> dict[str, Any]:
-    """What the JSON, CSV and Parquet files below a folder say."""
+    """Return the contents of all JSON, CSV and Parquet files below a folder."""
     contents: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".json" and path.name != "tokenizer.json":
@@ -53,7 +53,7 @@ def numbers(folder: Path) -> dict[str, Any]:
 
 
 def differences(here: Any, there: Any, path: str = "") -> list[str]:
-    """Where two trees of numbers and words differ by more than rounding does."""
+    """Return the paths at which two nested contents differ by more than rounding errors."""
     if isinstance(here, dict) and isinstance(there, dict):
         keys = [key for key in {**here, **there} if key not in ("output", "trainer", "heads_table")]  # of all digits
         return [one for key in keys for one in differences(here.get(key), there.get(key), f"{path}/{key}")]
@@ -184,7 +184,7 @@ def test_a_notebook_shows_which_devices_there_are(finished: Path) -> None:
 
 
 def test_numbers_of_the_other_device_meet_no_others() -> None:
-    """The device of these tests refuses what a graphics processor refuses, and nothing else."""
+    """The simulated device raises the same errors as a GPU."""
     program = """
 import torch, other_device
 kept = other_device.install()

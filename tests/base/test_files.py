@@ -223,7 +223,7 @@ def test_a_file_has_reached_the_disk_before_it_takes_its_place(tmp_path: Path, m
 
 @contextlib.contextmanager
 def full_disk() -> Iterator[None]:
-    """No file can grow, for this process alone."""
+    """Prevent this process from extending files during a test."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
@@ -233,7 +233,7 @@ def full_disk() -> Iterator[None]:
 
 
 def occupied(tmp_path: Path) -> list[Path]:
-    """Places where neither a file nor a folder can be made."""
+    """Return paths at which neither a file nor a folder can be created."""
     (tmp_path / "file").write_text("mine")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "lost").symlink_to(tmp_path / "nowhere" / "at all")

@@ -43,7 +43,7 @@ print(json.dumps({
 
 
 def keep_in_cache(home: Path) -> None:
-    """A data set owner/pages as `datasets` leaves it in its cache after a download."""
+    """Create the data set owner/pages in the cache of `datasets`, as after a download."""
     (home / "train.jsonl").write_text('{"text": "It was read before."}\n', encoding="utf-8")
     loaded = datasets.load_dataset("json", data_files=str(home / "train.jsonl"), cache_dir=str(home / "made"))
     prepared = Path(loaded["train"].cache_files[0]["filename"]).parent
@@ -77,7 +77,7 @@ def test_without_a_network_the_message_comes_soon_and_what_is_cached_is_read(tmp
 
 @pytest.fixture
 def online(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """The library asks for what its endpoint names, with half a second to answer; a test names the endpoint."""
+    """Enable requests to the endpoint that a test sets, with a timeout of half a second."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(hub, "TIMEOUT_SECONDS", 0.5)

@@ -1,7 +1,7 @@
-"""Compares the page of a run with Python: python tests/browser_numbers RUN ITEMS...
+"""Compare a run's page with Python: python tests/browser_numbers RUN ITEMS...
 
-ITEMS are files of data=jsonl, of which the dev split is asked. It ends with status 1 if a token differs, or a weight or
-an answer by more than 0.001. With --half the page has weights of 16 bits, whether or not it would fit with 32.
+ITEMS are files of data=jsonl, whose dev split is used. The exit status is 1 if a token differs, or if a weight or
+answer differs by more than 0.001. With --half, the page always has 16-bit weights.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLOSE = 1e-3
 
 
 def main() -> int:
-    """Compare and print."""
+    """Run the comparison and print the differences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
     parser.add_argument("items", type=Path, nargs="+")

@@ -1,4 +1,4 @@
-"""Compares what the page of a run computes in Chromium with what Python computes."""
+"""Comparison of a page's results in Chromium with those of Python."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _ASK = """
 
 @dataclass(frozen=True)
 class Differences:
-    """The largest differences between the page and Python: of a weight in any map or row, and of an answer."""
+    """Largest differences between the page and Python in any attention weight, and in any answer."""
 
     maps: float
     answers: float
 
 
 def compare(run: Run, page: str, examples: Sequence[Example], folder: Path) -> Differences:
-    """Ask a page and Python the same questions, some with an edge cut or a head switched off.
+    """Compare the answers of a page and of Python to the same questions, some with ablated edges or heads.
 
     Raises:
-        AssertionError: the tokens of a text are not equal.
+        AssertionError: the tokens of a text differ.
     """
     edits = [edits_of(run, number) for number in range(len(examples))]
     seen = in_browser(page, _ASK, {"questions": list(map(_question, examples, edits))}, folder)
@@ -68,7 +68,7 @@ def compare(run: Run, page: str, examples: Sequence[Example], folder: Path) -> D
 
 
 def edits_of(run: Run, number: int) -> Edits:
-    """Return no edit, an edge, a head, or both, of words 1 to 4, in turn."""
+    """Return, in turn, no edit, an edge, a head, or both."""
     layers, heads = run.config.model.layers, OpenRun(run).heads
     cuts = (EdgeCut(number % layers, number % heads, 3 + number % 2, 1),) if number % 2 else ()
     return cuts, (Head(number // 2 % layers, number % heads),) if number % 4 > 1 else ()
@@ -81,7 +81,7 @@ def _largest(found: Any, expected: Any) -> float:
 
 
 def _question(example: Example, edits: Edits) -> dict[str, Any]:
-    """Return a question as the page's script takes it."""
+    """Return a question in the format of the page's script."""
     cuts = [{"layer": cut.layer, "head": cut.head, "from": cut.attending, "to": cut.attended} for cut in edits[0]]
     return {
         "text": example.text,
@@ -92,7 +92,7 @@ def _question(example: Example, edits: Edits) -> dict[str, Any]:
 
 
 def _expected(run: Run, question: LiveQuestion) -> dict[str, Any]:
-    """Return what Python says, by the function that answers the live page; its maps before they are rounded."""
+    """Return the reply of the live page's function, with maps before rounding."""
     maps: list[Any] = []
 
     def keep(weights: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Breaks commands off in every way that we could think of and looks at what they leave: python tests/chaos
+"""Interrupt commands in many ways and check the files that they leave: python tests/chaos
 
-`--help` has its options. It ends with status 1 where anything is wrong, and keeps the folders of those trials.
+`--help` lists the options. The exit status is 1 if anything is wrong; the folders of failed trials are kept.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ COLUMNS = (*SIGNALS, "cut", "full", "small disk", "read-only", "no cache", "cloc
 
 
 def plans(reference: Reference, options: argparse.Namespace) -> list[Plan]:
-    """The trials of a command."""
+    """Return the planned trials of a command."""
     chance = random.Random(f"{options.seed} {reference.work.name}")
 
     def spread(operations: Sequence[int], count: int) -> list[int]:
-        """So many of the file operations, one from each stretch of equal length; all of them where 0."""
+        """Return `count` file operations, one from each interval of equal length; all of them if `count` is 0."""
         stretches = min(count or len(operations), len(operations))
         return [
             operations[int((number + chance.random()) * len(operations) / stretches)] for number in range(stretches)

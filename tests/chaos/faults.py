@@ -1,8 +1,8 @@
-"""What befalls a command: a signal, a full disk or another accident, at one of its file operations.
+"""Faults of a command at one of its file operations: a signal, a full disk or another failure.
 
-All of it happens in the process that runs the command; nothing in the product knows of it. Operations are counted by an
-audit hook of the interpreter, so those of libraries count too; `write` and `fsync`, which it misses, are wrapped.
-What libraries write without the interpreter is reached by `cut`, which acts in the system's own `write`.
+The faults are injected in the process of the command, without hooks in the package. Operations, including those of
+libraries, are counted by an audit hook of the interpreter; `write` and `fsync`, which it does not report, are wrapped.
+Writes that libraries make without the interpreter are interrupted by `cut`, in the system's own `write`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ _NOBODY = 65534
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to a process.
+    """Fault of a process.
 
     Attributes:
-        kind: a name of `SIGNALS`; `cut` (killed in the middle of writing a file, at the byte `at`); `full` (from the
-            operation `at` on, nothing can be written); `small disk` (its file system has room for `at` more bytes);
-            `read-only` (a user who may read, and write nowhere); `no cache` (another process deletes the cache);
-            `clock` (each reading of the clock is hours off); `twice` (the command is started twice at once); `none`; or
-            `counted` (nothing either, but operations are counted).
-        at: the number of a file operation, from 1 on; of a `cut` the number of a byte; None for a random moment, which
-            whoever started the process chooses.
+        kind: a name in `SIGNALS`; `cut` (kill while writing a file, at byte `at`); `full` (no space from operation `at`
+            on); `small disk` (a file system with `at` free bytes); `read-only` (a user without write permission);
+            `no cache` (another process deletes the cache); `clock` (every clock reading is wrong by hours); `twice`
+            (the command is started twice at once); `none`; or `counted` (no fault, but operations are counted).
+        at: number of a file operation, from 1 on, or of a byte for `cut`; None for a random moment, chosen by the
+            parent process.
     """
 
     kind: str = "none"
@@ -49,12 +48,12 @@ class Fault:
 
 
 class Operations:
-    """The file operations of this process below a folder: counted, and at one of them something happens.
+    """Counter of this process's file operations below a folder, which triggers a fault at one of them.
 
     Attributes:
-        count: how many there were.
-        changes: those before which other files lay there than before the last one. A kill at any operation leaves what
-            a kill at the nearest of these leaves.
+        count: number of operations.
+        changes: operations before which the files differ from those before the previous operation. A kill at any other
+            operation has the result of a kill at the nearest of these.
     """
 
     def __init__(self, folder: Path, fault: Fault) -> None:
@@ -66,7 +65,7 @@ class Operations:
         self._files: object = None
 
     def watch(self) -> None:
-        """Begin to count. It cannot be undone, so the process should end with the command."""
+        """Start counting. This cannot be undone, so the process should end with the command."""
         sys.addaudithook(self._audited)
         for name in ("write", "fsync"):
             setattr(os, name, self._counting(getattr(os, name)))
@@ -127,7 +126,7 @@ class Operations:
 
 
 def prepare(fault: Fault) -> None:
-    """What a fault needs before the command begins."""
+    """Prepare a fault before the command starts."""
     if fault.kind == "cut":
         assert fault.at is not None
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and a write then fails

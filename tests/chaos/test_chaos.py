@@ -1,4 +1,4 @@
-"""The smallest form of `make chaos`: one training is killed once."""
+"""The smallest form of `make chaos`: one training run is killed once."""
 
 from __future__ import annotations
 

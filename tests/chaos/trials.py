@@ -1,4 +1,4 @@
-"""A trial: a command is broken off, taken up again, and its files are compared with those of the unbroken one."""
+"""Trial: a command is interrupted and continued, and its files are compared with those of an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from faults import SIGNALS, Fault, Operations
 from works import Work, lay_out
 
 WARM = "warm"
-"""The module whose import prepares the process that every trial is a fork of."""
+"""Module whose import prepares the process from which all trials are forked."""
 LONGEST_SECONDS = 180
 LATEST_SECONDS = 15
-"""How long a rank may wait for one that has failed."""
+"""Maximum time in seconds for which a rank may wait for a failed rank."""
 _TIMES = {"train_seconds", "curves_seconds", "final/seconds", "seconds", "load"}
 _TELLS_TIME = "study.html"
-"""Of it all but the digits is compared: the numbers of a study's page stand in study.json too."""
+"""File compared without its digits; the numbers on a study's page are also in study.json."""
 _OF_HYDRA = "multirun.yaml"
-"""Its record of a sweep, which names the folder. Nothing reads it, and the next sweep writes it anew."""
+"""Hydra's record of a sweep, which contains the folder's path; it is never read, and is overwritten by each sweep."""
 _CACHE, _TEMPORARY = "cache", "tmp"
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended: the exit status of each process, what they printed, its file operations and its time."""
+    """End of a command: the exit status of each process, the output, the file operations and the duration."""
 
     statuses: tuple[int | None, ...]
     text: str
@@ -56,7 +56,7 @@ class Ending:
 def run(
     context: ForkServerContext, folder: Path, work: Work, arguments: tuple[str, ...], fault: Fault, moment: float = 0.0
 ) -> Ending:
-    """Run a command in a folder; the fault befalls its first process, after `moment` seconds where it has no number."""
+    """Run a command in a folder, with the fault in its first process, after `moment` seconds if it has no number."""
     log = folder.with_suffix(".log")
     log.write_bytes(b"")
     begun = time.perf_counter()
@@ -85,7 +85,7 @@ def run(
 
 
 def _together(processes: list[ForkServerProcess], ranks: int) -> list[ForkServerProcess]:
-    """The processes; where one of several ranks has failed, the others are ended, as torchrun and srun do."""
+    """Wait for the first process, and terminate the others if one rank has failed, as torchrun and srun do."""
     if ranks > 1:
         processes[0].join(LONGEST_SECONDS)
         for process in processes[1:]:
@@ -105,7 +105,7 @@ def _status(process: ForkServerProcess) -> int | None:
 
 
 def _command(folder: Path, arguments: tuple[str, ...], fault: Fault, variables: dict[str, str], log: Path) -> None:
-    """The child: the command as a user starts it, in its folder, with its own cache."""
+    """Run the command in the child process, as a user would, with its own cache."""
     os.chdir(folder)
     handle = os.open(log, os.O_WRONLY | os.O_APPEND)
     counted = os.open(log.with_suffix(".operations"), os.O_WRONLY | os.O_CREAT) if fault.kind == "counted" else None
@@ -135,7 +135,7 @@ def _command(folder: Path, arguments: tuple[str, ...], fault: Fault, variables: 
 
 @dataclass(frozen=True)
 class Reference:
-    """A command that nothing befell: the files before it, those after it, and what it took."""
+    """Command without a fault: its files before and after, and its duration and operations."""
 
     work: Work
     before: Path
@@ -147,7 +147,7 @@ class Reference:
 
 
 def unbroken(context: ForkServerContext, work: Work, place: Path, times: int = 2) -> Reference:
-    """Run a command without a fault, by default twice, and see that its files are the same both times."""
+    """Run a command without a fault, by default twice, and check that both runs write the same files."""
     before = place / "before"
     before.mkdir(parents=True)
     lay_out(before)
@@ -173,7 +173,7 @@ def _expect_success(ending: Ending) -> Ending:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fault, and when it comes, in seconds, where it has no number."""
+    """Fault with its time in seconds, if it has no number."""
 
     fault: Fault
     moment: float = 0.0
@@ -181,11 +181,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a trial.
+    """Outcome of a trial.
 
     Attributes:
-        befell: whether the command was still at work when the fault came.
-        problem: what is wrong, in words; empty where the files in the end are those of the unbroken command.
+        befell: whether the command was still running when the fault occurred.
+        problem: description of what is wrong; "" if the final files are those of the uninterrupted command.
     """
 
     work: str
@@ -195,13 +195,13 @@ class Outcome:
 
 
 def trial(context: ForkServerContext, reference: Reference, folder: Path, planned: Plan) -> Outcome:
-    """Break a command off, take it up again, and compare.
+    """Interrupt a command, continue it, and compare the files.
 
     Args:
-        context: of the processes.
-        reference: the unbroken command.
-        folder: a place for this trial, which is removed where nothing is wrong.
-        planned: what befalls it.
+        context: context of the processes.
+        reference: the uninterrupted command.
+        folder: folder of this trial, which is removed if nothing is wrong.
+        planned: the fault and its time.
     """
     work, fault = reference.work, planned.fault
     with _file_system(folder, fault):
@@ -225,16 +225,16 @@ def trial(context: ForkServerContext, reference: Reference, folder: Path, planne
 
 
 def _compared(files: dict[str, str], fault: Fault) -> dict[str, str]:
-    """The files that must be those of the unbroken command: not the cache, where somebody deleted it.
+    """Return the files to compare: without the cache if it was deleted.
 
-    Nor the shortcuts in it, where the disk was full for a while: a command does without keeping them.
+    After a full disk, shortcuts in the cache are not compared either, since commands do without storing them.
     """
     left_out = {"no cache": _CACHE, "small disk": "shortcuts-"}.get(fault.kind)
     return {name: digest for name, digest in files.items() if left_out is None or left_out not in name}
 
 
 def _taken_up(context: ForkServerContext, folder: Path, work: Work) -> list[str]:
-    """Type what a user would until the work is done; what is wrong then."""
+    """Repeat the commands of a user until the work is done, and return the problems."""
     first_log = folder.with_suffix(".log")
     first_log.rename(folder.with_suffix(".first.log"))
     second = run(context, folder, work, work.again(folder), Fault())
@@ -245,7 +245,7 @@ def _taken_up(context: ForkServerContext, folder: Path, work: Work) -> list[str]
 
 
 def _wrong_end(ending: Ending, fault: Fault) -> list[str]:
-    """What a command may not do when a fault befalls it."""
+    """Return the ways in which a command ended wrongly after a fault."""
     problems = ["it hangs"] if None in ending.statuses else []
     alone = len(ending.statuses) == 1 or fault.kind == "twice"
     if "Traceback" in ending.text and alone:  # a process that trains with others tells of their end as torch does
@@ -269,13 +269,13 @@ _ALLOWED: dict[str, set[int | None]] = {
     "clock": {0},
     "twice": {0, 1, 2},  # 1: a sweep of which another process holds a run
 }
-"""Exit statuses."""
+"""Allowed exit statuses by kind of fault."""
 _LARGE = 100 * 2**20
 
 
 @contextlib.contextmanager
 def _file_system(folder: Path, fault: Fault) -> Iterator[None]:
-    """The folder of a trial; where its disk is to be small, a file system of its own."""
+    """Create the folder of a trial, on its own file system for a small disk."""
     folder.mkdir(parents=True)
     if fault.kind != "small disk":
         yield
@@ -297,7 +297,7 @@ def _bytes_used(folder: Path) -> int:
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let another user read everything and write nothing, but for its temporary files."""
+    """Let another user read all files, and write none except temporary files."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     (folder / _TEMPORARY).chmod(0o777)
@@ -306,7 +306,7 @@ def _open_to_all(folder: Path) -> None:
 
 
 def state(folder: Path) -> dict[str, str]:
-    """Every file by a digest of what it holds, times left out; of the cache the folders, of curves nothing."""
+    """Return a digest of each file without times; for the cache only folders, and for curves nothing."""
     digests = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
@@ -341,7 +341,7 @@ def _pruned(content: Any) -> Any:
 
 
 def difference(expected: dict[str, str], files: dict[str, str]) -> list[str]:
-    """In words, which files are missing, which nobody expects, and which hold something else."""
+    """Describe which files are missing, unexpected or different."""
     groups = {
         "missing": expected.keys() - files.keys(),
         "left behind": files.keys() - expected.keys(),
@@ -351,7 +351,7 @@ def difference(expected: dict[str, str], files: dict[str, str]) -> list[str]:
 
 
 def broken_files(folder: Path) -> list[str]:
-    """Files under a final name that are not whole."""
+    """Return the files with a final name that are incomplete."""
     problems = []
     for path in folder.rglob("*"):
         hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)

@@ -1,4 +1,4 @@
-"""What every command imports and works out anew, done once: each trial is a fork of the process that did it."""
+"""Imports and cached results shared by all commands, prepared once in the process from which trials are forked."""
 
 from __future__ import annotations
 

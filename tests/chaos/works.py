@@ -1,4 +1,4 @@
-"""The commands that are broken off, each in its smallest form, and how each is taken up again."""
+"""Commands to interrupt, each in its smallest form, and the commands that continue them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ formats: [png]
 
 @dataclass(frozen=True)
 class Work:
-    """A command.
+    """Command to interrupt.
 
     Attributes:
-        name: what the table calls it.
+        name: name in the table.
         arguments: the command and its settings.
-        before: commands whose results it needs.
-        resumed: what takes up the run that it began, where that is another command.
-        ranks: processes that do it together.
-        own_processes: whether it starts processes of its own, which import everything anew.
+        before: commands whose results this command needs.
+        resumed: command that continues an unfinished run, if it is another command.
+        ranks: number of processes that train together.
+        own_processes: whether the command starts processes, which repeat the imports.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Work:
     own_processes: bool = False
 
     def again(self, folder: Path) -> tuple[str, ...]:
-        """What a user types after it was broken off."""
+        """Return the command that a user runs after an interruption."""
         begun = (folder / RUN / "config.yaml").exists()
         return self.resumed if self.resumed is not None and begun else self.arguments
 
@@ -66,7 +66,7 @@ WORKS = (
 
 
 def lay_out(folder: Path) -> None:
-    """Write the files that the commands read."""
+    """Write the input files of the commands."""
     table = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows(60)) + "\n"
     (folder / "items.jsonl").write_text(table, encoding="utf-8")
     (folder / "study").mkdir()

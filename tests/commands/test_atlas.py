@@ -116,7 +116,7 @@ def test_a_wrong_corpus_is_refused_before_anything_is_read(script: Callable[...,
 def test_documents_have_clarks_table_and_gap_its_measures(
     models: Path, finished: Path, tmp_path: Path, script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model of transformers and a run; the second atlas reads what the first one measured."""
+    """The models are a transformers model and a run; the second atlas reuses the first one's measurements."""
     runs = f"runs=[{models / 'silent'},{finished}]"
     data = ("data=litbank", f"data.path={books(tmp_path / 'books')}", "data.dev_share=0.3", "data.test_share=0.6")
     corpora = f"corpora=[gap:{gap(tmp_path / 'gap')}]"
@@ -147,7 +147,7 @@ def test_documents_have_clarks_table_and_gap_its_measures(
 
 
 def titles(language: str) -> list[str]:
-    """What heads the two sections."""
+    """Return the titles of the two sections."""
     return [
         in_language(title, language).format(corpus=corpus)
         for title, corpus in (

@@ -1,4 +1,4 @@
-"""What commands print at their end, in Chinese: no English word is left but names of files, settings and metrics."""
+"""Tests that the Chinese output of commands has no English words except names of files, settings and metrics."""
 
 from __future__ import annotations
 

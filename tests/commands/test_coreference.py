@@ -30,7 +30,7 @@ def key(tmp_path: Path) -> str:
 def test_a_response_in_another_form_and_order_is_scored_against_the_key(
     key: str, script: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """The response has one of two links: MUC recall 1/2, precision 1; singletons may be left out."""
+    """The response has one of two links: MUC recall is 1/2 and precision 1; singletons are optional."""
     response = write(
         tmp_path / "response.jsonlines",
         {"cased_words": ["Tom", "left", "."], "span_clusters": []},
@@ -73,7 +73,7 @@ def test_files_that_do_not_fit_are_named_in_one_line(
 def test_a_run_links_each_pronoun_and_writes_clusters_in_the_form_of_the_key(
     finished: Path, script: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """Entities of the key play no part: if it has none, the same clusters are written."""
+    """The clusters of the key are not used: without them, the same clusters are predicted."""
     apart = {**KEY, "clusters": [[[0, 0]], [[6, 6]], [[2, 4]], [[8, 8]]], "speaker": "x"}
     links = []
     for number, row in enumerate((KEY, apart)):
@@ -93,7 +93,7 @@ def test_a_run_links_each_pronoun_and_writes_clusters_in_the_form_of_the_key(
 def test_the_mentions_of_other_forms_are_linked_if_the_settings_say_so(
     finished: Path, script: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """Ends are written as they were read, here exclusive; a mention that nothing precedes stays alone."""
+    """Ends of spans are written as in the key, here exclusive; a mention without an earlier mention is a singleton."""
     row = {"tokens": WORDS, "span_clusters": [[[0, 1]], [[2, 5]], [[6, 7]]]}
     key, written = write(tmp_path / "key.jsonl", row), tmp_path / "predicted.jsonl"
     sizes = {}

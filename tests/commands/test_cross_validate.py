@@ -113,7 +113,7 @@ def test_a_factor_that_the_items_lack_is_refused_before_the_runs_answer(
 
 def test_seeds_of_a_recipe_of_two_stages_are_one_recipe(folds: list[Path], tmp_path: Path) -> None:
     def started(name: str) -> Run:
-        """A run like the first fold's that started from another run, named so."""
+        """Return a copy of the first fold's run that was started from another run with this name."""
         origin = tmp_path / name
         origin.mkdir()
         written = (folds[1] / "config.yaml").read_text(encoding="utf-8")

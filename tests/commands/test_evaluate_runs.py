@@ -21,7 +21,7 @@ from anaphora.training.run import train
 
 @pytest.fixture(scope="module")
 def other(table: Path, tmp_path_factory: pytest.TempPathFactory) -> OwnExamples:
-    """Other sentences than the runs have seen, and two that they have."""
+    """Return sentences that the runs have not seen, and two that they have seen."""
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
     path = tmp_path_factory.mktemp("other") / "items.jsonl"
     new = [{**row, "text": row["text"][:-1] + "!", "split": "test"} for row in rows]
@@ -67,7 +67,7 @@ def test_each_run_is_asked_and_shortcuts_learn_from_the_runs_data(finished: Path
 
 
 def test_no_shortcut_learns_from_the_group_that_it_is_asked_about(finished: Path, other: OwnExamples) -> None:
-    """Every group has words of its own: whoever learns them all is at chance on other folds."""
+    """Each group has its own words, so a model that learns them is at chance on other folds."""
     run = load(finished)
     examples = [
         Example(

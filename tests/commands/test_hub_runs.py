@@ -1,4 +1,4 @@
-"""A run of the hub is measured like one of this machine: what was published is read, and results go to outputs."""
+"""Tests that a run from the Hub is measured like a local run, with results in outputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL = ("items=6", "untrained=0", "sentences=1", "formats=[]")
 
 @pytest.fixture
 def hub(finished: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The downloaded folder of a published run; its data lie in the working folder."""
+    """Return the downloaded folder of a published run, whose data are in the working directory."""
     published = export(Export(run=str(finished), output=str(tmp_path / "hub"), format="anaphora"))
     monkeypatch.setattr("anaphora.runs.warm_start._download", lambda name, setting: published)
     monkeypatch.setattr("anaphora.commands.parts.shared.holds_run", lambda name: True)

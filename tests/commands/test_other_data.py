@@ -1,4 +1,4 @@
-"""What is measured on other data than a run's own goes beside its files, never over them."""
+"""Tests that results on other data never overwrite those on the run's own data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COMMANDS = {
     "extract": ("attention", (), ""),
     "score": ("tables", ("untrained=0",), ""),
 }
-"""The commands that take other data, where they put what is measured on a run's own, what else they are
-given, and the file that they are to write."""
+"""Commands that take other data, with the folder of results on a run's own data, further arguments, and the
+output file."""
 
 
 @pytest.fixture
 def other(table: Path, tmp_path: Path) -> Path:
-    """The table with other words in its texts."""
+    """Return the table with other words in its texts."""
     path = tmp_path / "other.jsonl"
     path.write_text(table.read_text(encoding="utf-8").replace("shop", "bank"), encoding="utf-8")
     return path

@@ -25,7 +25,7 @@ FOLDERS = {
     "demo": ("name=run",),
     "study": ("study=mirror",),
 }
-"""Every command that writes into a folder that `output` names, and what it is given beside it."""
+"""Commands whose `output` is a folder, with their further arguments."""
 FILES = {
     "attention": ("run={run}", "text=Anna"),
     "coreference": ("key={here}/items.jsonl", "response={here}/items.jsonl"),
@@ -34,7 +34,7 @@ FILES = {
     "gap": ("runs=[{run}]", "data=gap", "data.path={here}"),
     "evaluate several": ("runs=[{run}]", "data=jsonl", "data.path={here}/items.jsonl"),
 }
-"""The same where `output` is a file."""
+"""Commands whose `output` is a file, with their further arguments."""
 ENDINGS = dict.fromkeys(FILES, ".csv") | {"attention": ".html", "explain": ".html"}
 
 
@@ -45,7 +45,7 @@ def test_no_other_command_has_an_output() -> None:
 
 @pytest.fixture
 def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Data are not read, and nothing is measured."""
+    """Make the loading of data fail."""
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the work has begun")

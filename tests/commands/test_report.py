@@ -40,7 +40,7 @@ SMALL = ("items=8", "untrained=1", "sentences=4")
 
 @pytest.fixture
 def done(script: Script) -> Done:
-    """A script that must end well: what it printed."""
+    """Return a function that runs a script without errors and returns its output."""
 
     def ran(name: str, *arguments: str) -> str:
         status, out, err = script(name, *arguments)
@@ -52,7 +52,7 @@ def done(script: Script) -> Done:
 
 @pytest.fixture(scope="module")
 def reported(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with its report. Nobody writes into it; `own_report` is a copy for that."""
+    """Return a run with a report, for reading only; `own_report` is a copy for writing."""
     run = Path(shutil.copytree(finished, tmp_path_factory.mktemp("reported") / "run"))
     report.report(Report(run=str(run), items=8, untrained=1, sentences=4, formats=["png"]))
     return run
@@ -76,7 +76,7 @@ def explorer(page: Path) -> dict[str, Any]:
 
 
 class AskedError(Exception):
-    """Raised in the place of what must not, or must, be asked."""
+    """Error that replaces an operation, to test whether it is called."""
 
 
 def refuse(*_: object, **__: object) -> None:
@@ -316,7 +316,7 @@ NAMES = {"en": (("Anna", "Tom"), ("she", "he")), "zh": (("王芳", "李强"), ("
 
 
 def foreign(language: str, number: int, right: int, weights: Callable[[int, int, int], Any]) -> AttentionRecord:
-    """A sentence of another model: `weights` makes (L, H, T, T) of the tokens, the pronoun's and the antecedent's."""
+    """Return a sentence of another model; `weights` makes (L, H, T, T) from token count, pronoun and antecedent."""
     (one, two), pronouns = NAMES[language]
     words = ["[CLS]", one, "met" if language == "en" else "碰到", two, "and", pronouns[right], f"{number}", "."]
     blank = " " if language == "en" else ""
@@ -339,7 +339,7 @@ def foreign(language: str, number: int, right: int, weights: Callable[[int, int,
 
 
 def pointing(tokens: int, pronoun: int, antecedent: int) -> Any:
-    """Two layers of two heads: the head 1 of layer 0 picks the antecedent, the others attend to all alike."""
+    """Return maps in which head 1 of layer 0 picks the antecedent, and the others are uniform: (2, 2, T, T)."""
     maps = np.full((2, 2, tokens, tokens), 1 / tokens, dtype=np.float32)
     maps[0, 1, pronoun] = 0.1 / (tokens - 1)
     maps[0, 1, pronoun, antecedent] = 0.9

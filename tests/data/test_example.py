@@ -146,7 +146,7 @@ def test_a_span_of_blanks_alone_is_reported(field: str, value: Any) -> None:
 
 
 def in_units(text: str, words: list[str], unit: str) -> list[list[int]]:
-    """Return the first occurrences of some words as another program would give them."""
+    """Return the spans of the first occurrences of some words in the units of another program."""
     spans = [(text.index(word), text.index(word) + len(word)) for word in words]
     match unit:
         case "UTF-16 code units":

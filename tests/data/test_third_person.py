@@ -1,4 +1,4 @@
-"""Third-person pronouns are found in any text, and words that merely contain one are not."""
+"""Tests that third-person pronouns are found in any text, and not inside other words."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def walk_of(run: Run, sentence: SentenceQuery, layer: int = 0, head: int = 0, la
 
 
 def own_output(run: Run, sentence: SentenceQuery) -> Any:
-    """What the run's own encoder puts out in float64."""
+    """Return the output of the run's own encoder in float64."""
     model = copy.deepcopy(run.model).double()
     with torch.inference_mode():
         if sentence.example is None:
@@ -72,14 +72,14 @@ def own_output(run: Run, sentence: SentenceQuery) -> Any:
 
 
 def varied(run: Run, changes: dict[str, object], prediction: prediction_settings.Prediction | None = None) -> Run:
-    """The run with other settings, at its random start, with wide weights, so that nothing is equal by being small."""
+    """Return the run with other settings and random weights, which are large enough to make differences visible."""
     task = dataclasses.replace(run.config.task, prediction=prediction or run.config.task.prediction, masked_lm=0.2)
     config = dataclasses.replace(run.config, model=encoders.shape(**changes), task=task)
     return dataclasses.replace(run, config=config, model=randomly_initialised(config, run.tokenizer.size, seed=0))
 
 
 def follows(walk: Walkthrough) -> int:
-    """How many steps state a sum or a product of matrices; each must be what the matrices before the sign give."""
+    """Check every step that states a sum or product of matrices, and return the number of these steps."""
     checked = 0
     for step in walk.steps:
         match [part if isinstance(part, str) else part.values for part in step.parts]:

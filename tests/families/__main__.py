@@ -1,7 +1,7 @@
-"""Reads tiny models of every family of transformers and checks each map and edit: python tests/families
+"""Test the maps and edits of tiny models of every family of transformers: python tests/families
 
-`--help` has the options. It ends with status 1 if a family is read wrongly, ends in a traceback, or cannot be built,
-or if the pages on models have other numbers.
+`--help` lists the options. The exit status is 1 if a family is read wrongly, raises a traceback or cannot be built, or
+if the numbers on the pages about models are outdated.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from families.registry import Family, find_family, text_families  # noqa: E402
 from families.verify import Outcome, verify  # noqa: E402
 
 COMMON = ("modeling_utils", "generation.utils", "models.llama.modeling_llama", "models.bert.modeling_bert")
-"""What nearly every family imports; the processes are forks of one that has it."""
+"""Modules that nearly all families import, loaded before the processes are forked."""
 
 PAGES = ("any_model.md", "any_model.zh.md")
 WHAT_USERS_GET = ("verified and editable", "verified and not editable", "refused with a reason", "wrong")
-"""Of a model of a family; wrong is also what ends in a traceback or cannot be built."""
+"""Outcomes for users of a model; a traceback or a model that cannot be built also counts as wrong."""
 
 
 def _what_users_get(outcome: Outcome) -> str:
@@ -42,7 +42,7 @@ def _what_users_get(outcome: Outcome) -> str:
 
 
 def differing_pages(total: int, attending: Counter[str]) -> list[str]:
-    """Return the pages whose numbers in the paragraph on `make families` are not these."""
+    """Return the pages whose paragraph on `make families` has other numbers."""
     counts = [attending[name] for name in WHAT_USERS_GET]
     share = f"{counts[0] / max(attending.total(), 1):.1%}".rstrip("%")
     version = ".".join(import_module("transformers").__version__.split(".")[:2])
@@ -58,7 +58,7 @@ def numbers_of_page(name: str) -> list[str]:
 
 
 def in_a_fork(family: Family, seconds: float) -> Outcome:
-    """Verify a family in a process of its own, which may crash or hang."""
+    """Verify a family in a separate process, which may crash or hang."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -96,7 +96,7 @@ def _where(error: Exception) -> str:
 
 
 def main() -> int:
-    """Try the families and print the table."""
+    """Test the families and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("family", nargs="*", help="these model types alone")
     parser.add_argument("--seconds", type=float, default=120, help="for each family")

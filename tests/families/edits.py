@@ -1,4 +1,4 @@
-"""Edits of a family against its oracle: a copy in which other weights mix the values must end in the same states."""
+"""Test of edits against an oracle: a copy with replaced mixing weights must have the same final states."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf.reader import TransformersModel
 
 TOLERANCE = 2e-4
-"""Between two computations of one number."""
+"""Maximum difference between two computations of the same value."""
 
 
 def compare_edits(
     opened: TransformersModel, tokens: Sequence[TokenizedText], truth: Callable[..., oracle.Pass]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Knock an edge out and ablate a head in every layer of every text, all texts read together.
+    """Knock out an edge and ablate a head in each layer, for all texts in one batch, and compare with the oracle.
 
     Args:
         opened: the model.
-        tokens: of the texts.
-        truth: runs a fresh copy of it over the ids of a text, under a change if one is given.
+        tokens: tokens of the texts.
+        truth: function that runs a new copy of the model on the token ids of a text, with an optional change.
 
     Returns:
-        What is wrong, kind and detail, and what is too weak to tell.
+        The problems as (kind, detail), and the effects that are too small to test.
 
     Raises:
         UserError: the model cannot be edited.
@@ -56,7 +56,7 @@ def compare_edits(
 
 
 def _edits(maps: Tensor, head: Head, start: int) -> Iterator[tuple[str, Intervention, Callable[[Tensor], Tensor]]]:
-    """What is done to one head, as an intervention and as what it makes of maps, (H, T, T)."""
+    """Yield the edits of a head, each as an intervention and as a function on maps, (H, T, T)."""
     query = maps.shape[1] - 2
     weights = maps[head.head, query]
     key = int(torch.where(weights > 0.9, 0, weights).argmax())
@@ -78,7 +78,7 @@ def _edits(maps: Tensor, head: Head, start: int) -> Iterator[tuple[str, Interven
 
 
 def distance_between(one: Tensor, other: Tensor) -> float:
-    """The greatest difference of two tensors, infinite between shapes."""
+    """Return the largest difference between two tensors, infinite for different shapes."""
     if one.shape != other.shape:
         return float("inf")
     return float((one.float() - other.float()).abs().max())

@@ -1,11 +1,11 @@
-"""What no rule can shrink: settings of single families, and model types that the library itself cannot build."""
+"""Exceptions to the shrinking rules: settings of single families, and model types that cannot be built."""
 
 from __future__ import annotations
 
 from typing import Any
 
 _SECTIONS = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2], "partial_rotary_factor": 1.0}
-"""Angles of positions in three dimensions, for heads of eight features."""
+"""Settings of three-dimensional rotary positions, for heads of eight features."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "bamba": {"attn_layer_indices": [1]},
     "cosmos3_edge_text": {
@@ -68,8 +68,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "hybrid_layer_ids": [1, 3],
     },
 }
-"""By model type: attributes whose values must fit each other, or that have no usable default."""
+"""Attributes by model type, for values that must be consistent or have no usable default."""
 UNBUILDABLE = {
     "gemma4_assistant": "its configuration demands that every layer shares keys and values, and then forbids it"
 }
-"""Model types that cannot be built, and why; the script fails if one of them can."""
+"""Model types that cannot be built, with the reason; the script fails if one of them can be built."""

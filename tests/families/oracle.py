@@ -1,8 +1,8 @@
-"""What a model mixes its values with, found without asking the model: every softmax is followed to where it is used.
+"""Oracle of the weights with which a model mixes values, found by tracing each softmax to its use.
 
-Each result of a softmax is marked, and so is whatever is made of it without leaving its numbers behind (a view, a copy,
-a slice, a difference of two). Where a marked tensor is a factor of a matrix product, it is what values are mixed with.
-Of fused attention the weights are computed from its arguments, and must give its output. T tokens, H heads.
+The result of each softmax is marked, and so are tensors derived from it that keep its values (views, copies, slices,
+differences). If a marked tensor is a factor of a matrix product, it is a mixing matrix. For fused attention, the
+weights are computed from its arguments and checked against its output. Axes are T (tokens) and H (heads).
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1}
-"""Matrix products, and where their first factor stands among the arguments."""
+"""Matrix products, with the index of their first factor among the arguments."""
 PARTS = frozenset({"slice", "select", "constant_pad_nd", "cat", "index", "expand", "as_strided", "split", "unbind"})
-"""What changes the number of elements and keeps their values."""
+"""Operations that change the number of elements and keep their values."""
 ENDS = frozenset({"sum", "mean", "cumsum", "topk", "sort", "_log_softmax"})
-"""What makes other numbers of them."""
+"""Operations that change the values."""
 FUSED = "_scaled_dot_product_flash_attention_for_cpu"
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """One use of weights.
+    """Use of weights in a matrix product.
 
     Attributes:
-        module: path of the innermost module that ran.
-        weights: (N, Q, K) as they enter the product; K are the values that are mixed.
+        module: path of the innermost running module.
+        weights: (N, Q, K) as in the product; K is the axis of the mixed values.
     """
 
     module: str
     weights: Tensor
 
     def maps(self, tokens: int) -> list[Tensor]:
-        """(H, T, T) in each order of heads and tokens that the shape allows; none if it is no square of tokens."""
+        """Return (H, T, T) in each order of heads and tokens that the shape allows; empty for other shapes."""
         rows = self.weights.reshape(-1, self.weights.shape[-1])
         if rows.shape[1] != tokens or rows.shape[0] % tokens:
             return []
@@ -52,12 +52,12 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Other weights in one of the uses that mix tokens with tokens.
+    """Replacement of the weights in one of the uses that mix tokens with tokens.
 
     Attributes:
-        square: its number among these uses.
-        option: which of `Mixture.maps` its weights are.
-        of: makes the new weights from the old ones, (H, T, T) -> same.
+        square: index of the use among these.
+        option: index of the weights in `Mixture.maps`.
+        of: function from the old weights to the new ones, (H, T, T) -> (H, T, T).
     """
 
     square: int
@@ -67,12 +67,12 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One forward pass over one text.
+    """Forward pass over one text.
 
     Attributes:
         tokens: T.
-        states: (T, W), what the model returns first.
-        mixtures: every use of a softmax, in the order of computation.
+        states: (T, W), first output of the model.
+        mixtures: all uses of a softmax, in the order of computation.
     """
 
     tokens: int
@@ -81,7 +81,7 @@ class Pass:
 
     @property
     def squares(self) -> list[Mixture]:
-        """The uses that mix tokens with tokens, each once."""
+        """Return the uses that mix tokens with tokens, without duplicates."""
         found: list[Mixture] = []
         for one in self.mixtures:
             last = found[-1] if found else None
@@ -92,12 +92,12 @@ class Pass:
 
     @property
     def others(self) -> list[str]:
-        """Shapes of the uses that are no square: bands, blocks, sinks that values have, memories."""
+        """Return the shapes of the other uses: bands, blocks, sinks with values, memories."""
         shapes = [tuple(one.weights.shape) for one in self.mixtures if not one.maps(self.tokens)]
         return sorted({str(shape) for shape in shapes})
 
     def layers(self) -> tuple[int, ...] | None:
-        """The number in the path of each square's module; None where modules are shared and numbers repeat."""
+        """Return the layer index in the module path of each square; None if modules are shared and indices repeat."""
         parts = [[int(part) for part in one.module.split(".") if part.isdigit()] for one in self.squares]
         if all(parts) and all(first[0] < second[0] for first, second in pairwise(parts)):
             return tuple(part[0] for part in parts)
@@ -105,7 +105,7 @@ class Pass:
 
 
 def run(model: nn.Module, ids: Sequence[int], change: Change | None = None) -> Pass:
-    """Run a model in evaluation mode over one text, as its user would, and follow what it computes."""
+    """Run a model in evaluation mode on one text, and trace its computation."""
     inputs: dict[str, Any] = {"input_ids": torch.tensor([list(ids)])}
     inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
     model.eval()
@@ -118,7 +118,7 @@ def run(model: nn.Module, ids: Sequence[int], change: Change | None = None) -> P
 
 @contextlib.contextmanager
 def _named(model: nn.Module, running: list[str]) -> Iterator[None]:
-    """Keep the paths of the modules that run."""
+    """Record the paths of the running modules."""
 
     def leave(*_: Any) -> None:
         running.pop()
@@ -176,7 +176,7 @@ class _Marks(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._marked[id(tensor)] = tensor
 
     def _record(self, weights: Tensor) -> Tensor | None:
-        """Keep weights; where they are to be changed, return what takes their place."""
+        """Record weights, and return their replacement if they are to be changed."""
         kept = weights.detach().float()
         mixture = Mixture(self.running[-1] if self.running else "", kept.reshape(-1, *kept.shape[-2:]).clone())
         self.mixtures.append(mixture)
@@ -191,7 +191,7 @@ class _Marks(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _sums_to_one(result: Any) -> bool:
-    """Whether a tensor is a softmax that was written out in steps."""
+    """Return whether a tensor is a softmax computed in separate steps."""
     if not isinstance(result, Tensor) or result.dim() < 2 or result.shape[-1] < 2 or not result.is_floating_point():
         return False
     return bool((result >= 0).all()) and torch.allclose(result.sum(dim=-1), torch.tensor(1.0, dtype=result.dtype))
@@ -208,7 +208,7 @@ def _fused_weights(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> Tensor:
-    """The weights of fused attention, (B, H, Q, K); with the values they must give its output."""
+    """Return the weights of fused attention, (B, H, Q, K), after a check that they reproduce its output."""
     groups = query.shape[1] // key.shape[1]
     key, value = key.repeat_interleave(groups, dim=1).double(), value.repeat_interleave(groups, dim=1).double()
     scores = query.double() @ key.transpose(-1, -2) * (scale or 1 / math.sqrt(query.shape[-1]))

@@ -1,4 +1,4 @@
-"""Every model type of the installed transformers that reads texts: found in its registries and signatures."""
+"""Registry of the text model types of the installed transformers, found in its Auto classes and signatures."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 transformers: Any = import_module("transformers")
 OTHER_INPUTS = ("pixel", "image", "video", "audio", "input_features", "input_values", "bbox", "visual", "patches")
-"""Words in the names of arguments that are no texts."""
+"""Words in the names of arguments for other inputs than text."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A model type, and the class that the Auto classes make of it.
+    """Model type with its Auto class.
 
     Attributes:
-        model_type: as in config.json.
-        class_name: of the base model, or of one with an output layer if there is no other.
+        model_type: model type as in config.json.
+        class_name: class of the base model, or of a model with an output layer if there is no base model.
     """
 
     model_type: str
@@ -30,13 +30,13 @@ class Family:
 
 
 def text_families() -> list[Family]:
-    """Return the model types whose forward pass takes token ids, and no pictures, sounds or boxes."""
+    """Return the model types whose forward pass takes token ids and no images, audio or boxes."""
     families = [family for kind in _configurations() if (family := find_family(kind)) is not None]
     return [family for family in families if reads_texts_alone(family)]
 
 
 def find_family(model_type: str) -> Family | None:
-    """Return a model type with its class, or None if no Auto class of texts knows it."""
+    """Return a model type with its class; None if no Auto class for text has this type."""
     automatic: Any = import_module("transformers.models.auto.modeling_auto")
     for names in (
         automatic.MODEL_MAPPING_NAMES,
@@ -55,7 +55,7 @@ def _configurations() -> list[str]:
 
 
 def reads_texts_alone(family: Family) -> bool:
-    """Whether the forward pass takes token ids, and no argument is named after another kind of input."""
+    """Return whether the forward pass takes token ids, and has no argument for another kind of input."""
     if not hasattr(transformers, family.class_name):  # a class that the library names and does not export
         return False
     try:

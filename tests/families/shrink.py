@@ -1,4 +1,4 @@
-"""A tiny configuration of any family, from the names and the default values of its configuration's attributes."""
+"""Tiny configurations of any family, from the names and default values of configuration attributes."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ RULES: tuple[tuple[str, int], ...] = (
     ),
     (r"attention_chunk_size|index_topk|local_attention_window_len|index_block_size", 4),
 )
-"""What an attribute whose whole name matches becomes, if its default is a larger number."""
+"""New values of attributes by pattern of the whole name, if the default is larger."""
 UNSET = (
     r"head_dim|num_attention_heads|num_key_value_heads|vocab_size|moe_intermediate_size|index_\w+"
     r"|(num|n)_(routed_|shared_)?experts|num_experts_per_tok|top_k_experts"
 )
-"""Attributes without a default that each published model has."""
+"""Attributes without a default that all published models set."""
 GROUPED = r"(\w+_)?num_key_value_heads|num_kv_heads|num_query_groups"
-"""Heads that share a key: two of four where the default has fewer than the heads."""
+"""Attributes for grouped-query attention: two key heads for four heads, if the default groups heads."""
 IDS = {"bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3, "decoder_start_token_id": 2}
-"""Numbers of special tokens, where the default is outside the tiny vocabulary."""
+"""Ids of special tokens whose default is outside the tiny vocabulary."""
 
 
 def tiny_config(family: Family) -> Any:
-    """A configuration of a family with a few narrow layers, each kind of layer that its default has among them."""
+    """Return a configuration with a few narrow layers, one of each kind in the default configuration."""
     kind = family.model_class.config_class  # of a model that is a part of its type's, it is the part's
     return _tiny(kind, SETTINGS.get(family.model_type, {}))
 
@@ -99,7 +99,7 @@ def _number(name: str, value: int, values: Mapping[str, Any]) -> int:
 
 
 def _layers(values: Mapping[str, Any], changes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The number of layers, and what the default lists of each layer, for one layer of each kind."""
+    """Yield the number of layers and the per-layer settings for one layer of each kind."""
     for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers"):
         count = values.get(name)
         if not isinstance(count, int):
@@ -127,7 +127,7 @@ def _special_tokens(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _parts(default: Any) -> Iterator[tuple[str, Any]]:
-    """The configurations inside a configuration."""
+    """Yield the nested configurations of a configuration."""
     for name in getattr(default, "sub_configs", {}):
         part = getattr(default, name, None)
         if isinstance(part, transformers.PreTrainedConfig):

@@ -1,4 +1,4 @@
-"""One family through the public door: its maps are those that it computes with, or it is refused in one line."""
+"""Verification of one family through the public interface: its maps are correct, or there is a one-line error."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ TEXTS = (
     "Nora.",
     "小红推了小明，因为他很生气。",
 )
-"""Of different lengths; one has a single word."""
+"""Texts of different lengths, one with a single word."""
 QUERIES = ((TEXTS[0], "she", "Anna"), (TEXTS[1], "he", "man"), (TEXTS[3], "他", "小明"))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a family.
+    """Outcome for a family.
 
     Attributes:
-        kind: "verified", "refused", "not built" with a known reason; "FAILED", or "NOT BUILT" without one.
-        shape: "layers x heads" of those that attend.
-        edits: "yes", or why attention that is read cannot be edited.
-        attends: whether a softmax mixes tokens in at least one layer, or nobody knows.
-        reason: why it was refused, or what is wrong; one problem a line.
-        note: what else is worth knowing.
+        kind: "verified", "refused", "not built" with a known reason; "FAILED", or "NOT BUILT" without a known reason.
+        shape: "layers x heads" of the layers with attention.
+        edits: "yes", or the reason why the attention cannot be edited.
+        attends: whether a softmax mixes tokens in at least one layer; None if unknown.
+        reason: reason of the refusal, or the problems, one per line.
+        note: further remarks.
     """
 
     kind: str
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def build(family: Family) -> Any:
-    """Return a tiny model of a family with random weights under which attention is far from even."""
+    """Return a tiny model of a family with random weights, whose attention is far from uniform."""
     torch.manual_seed(0)
     model = family.model_class._from_config(tiny_config(family)).eval()
     with torch.no_grad():
@@ -77,7 +77,7 @@ def build(family: Family) -> Any:
 
 @cache
 def tokenizer(padding: int) -> Any:
-    """Return a fast tokenizer of few tokens, whose padding has the number that a family gives it."""
+    """Return a fast tokenizer with a small vocabulary and the family's id for padding."""
     special = ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     special.insert(padding, "[PAD]")
     backend = Tokenizer(models.BPE(unk_token="[UNK]"))
@@ -90,7 +90,7 @@ def tokenizer(padding: int) -> Any:
 
 
 def verify(family: Family) -> Outcome:
-    """Read maps of a family and compare them with what it computes."""
+    """Compare the maps of a family with those of the oracle."""
     try:
         model = build(family)
     except Exception as error:
@@ -105,11 +105,11 @@ def verify(family: Family) -> Outcome:
 
 
 class Trial:
-    """A model that is read while copies of it say what is true.
+    """Test of a model, with copies for the oracle.
 
     Args:
-        model: in evaluation mode; it is set to a mix of modes, with dropout, as a user's may be.
-        own: its tokenizer.
+        model: model in evaluation mode; its modules are set to a mix of modes, with dropout.
+        own: tokenizer of the model.
     """
 
     def __init__(self, model: Any, own: Any) -> None:
@@ -161,7 +161,7 @@ class Trial:
         self._check_long_texts(opened)
 
     def _edit(self, opened: TransformersModel) -> str:
-        """Compare states under edits with those of other weights, where the model can be edited."""
+        """Compare the states under edits with those of the oracle, if the model can be edited."""
         try:
             problems, notes = compare_edits(opened, [opened.tokenize(text) for text in TEXTS[:2]], self._truth)
         except UserError as error:
@@ -173,7 +173,7 @@ class Trial:
         return "yes"
 
     def _truth(self, ids: Sequence[int], change: oracle.Change | None = None) -> oracle.Pass:
-        """One pass of a fresh copy, so that none has seen another text."""
+        """Run the oracle on a new copy of the model, which has not seen other texts."""
         return oracle.run(_part(copy.deepcopy(self.pristine)), ids, change)
 
     def _check_kind(self, opened: TransformersModel, truth: dict[str, oracle.Pass]) -> None:
@@ -232,7 +232,7 @@ class Trial:
                 )
 
     def _attending(self, opened: TransformersModel, weights: NDArray[np.float32]) -> Tensor:
-        """The maps or rows of the layers that attend, without the sink; the rest must be 0, and rows sum to 1."""
+        """Return the maps or rows of layers with attention, without the sink, after a check that rows sum to 1."""
         maps, numbers = torch.from_numpy(weights), list(opened.reading.layers)
         idle = [number for number in range(len(maps)) if number not in numbers]
         if maps[idle].any():
@@ -257,7 +257,7 @@ class Trial:
                     self._problem("wrong rows in records", f"{distance:.3g} off in {example.text[:9]!r}, map {layer}")
 
     def _check_long_texts(self, opened: TransformersModel) -> None:
-        """As long as the table of positions, one more, and half as long again: read rightly, or one line."""
+        """Check that texts around and above the number of positions give correct maps, or a one-line error."""
         for length in (POSITIONS, POSITIONS + 1, POSITIONS * 3 // 2):
             text = "Anna" + "." * (length - len(self.own("Anna")["input_ids"]))
             assert len(self.own(text)["input_ids"]) == length
@@ -271,7 +271,7 @@ class Trial:
             self._compare(opened, maps, self._truth(tokens.ids), "alone")
 
     def _check_folder(self, opened: TransformersModel) -> None:
-        """A folder that the library reads back whole gives the same maps, twice."""
+        """Check that a saved and reloaded model gives the same maps, twice."""
         expected = opened.token_maps(opened.tokenize(TEXTS[0]))
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "model"
@@ -299,7 +299,7 @@ class Trial:
                     self._note(f"from a folder: {error}")
 
     def _why_refusing_may_be_wrong(self) -> tuple[str, bool]:
-        """What the model computes, where it is refused, and whether attention may be among it."""
+        """Return what a refused model computes, and whether this may include attention."""
         try:
             ids = self.own(TEXTS[1])["input_ids"]
             one = self._truth(ids)
@@ -321,12 +321,12 @@ def _with_first(kind: str, details: Sequence[str]) -> str:
 
 
 def _part(model: Any) -> Any:
-    """The part that reads a text: an encoder-decoder's encoder, else the model without its output layer."""
+    """Return the encoder of an encoder-decoder model, or another model without its output layer."""
     return model.get_encoder() if model.config.is_encoder_decoder else model.base_model
 
 
 def _state(model: nn.Module) -> dict[str, Any]:
-    """What of a model must be afterwards as before."""
+    """Return the state of a model that must not change."""
     configurations = {
         f"configuration of {name or 'the model'}": json.dumps(
             {**part.config.to_dict(), "attention": str(part.config._attn_implementation)}, default=str, sort_keys=True
@@ -349,7 +349,7 @@ def _state(model: nn.Module) -> dict[str, Any]:
 
 
 def _output(model: Any) -> Any:
-    """What a copy of it gives for a text that is long enough for every window, to the bit."""
+    """Return the exact output of a copy for a text that is longer than every attention window."""
     again = _part(copy.deepcopy(model)).eval()
     ids = torch.arange(5, 45)[None]
     try:

@@ -1,4 +1,4 @@
-"""What the fuzzer's tests share: how many cases, the outcomes that are right, and values that have been trouble."""
+"""Settings of the fuzz tests: numbers of cases, allowed outcomes, and values that have caused errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from anaphora.base.errors import LONGEST_MESSAGE
 from anaphora.cli import user_errors_exit
 
 ALL_CASES = settings.get_profile("fuzz").max_examples
-"""How many `make fuzz` tries."""
+"""Number of cases of `make fuzz`."""
 Result = TypeVar("Result")
 
 
 def cases(share: float, quick: int) -> Callable[[Any], Any]:
-    """A test's budget: a share of the cases of `make fuzz`, else as few as all tests together have time for."""
+    """Return a decorator with a test's share of the cases of `make fuzz`, or `quick` cases in ordinary test runs."""
     is_long = settings().max_examples == ALL_CASES
     return settings(
         max_examples=round(share * ALL_CASES) if is_long else quick,
@@ -29,7 +29,7 @@ def cases(share: float, quick: int) -> Callable[[Any], Any]:
 
 
 def result_or_one_line(work: Callable[[], Result]) -> Result | None:
-    """What some work returns, or None where it tells a user's mistake in one line; anything else fails the test."""
+    """Return the result of a function, or None if it raises a one-line user error; any other failure fails the test."""
     written = io.StringIO()
     try:
         with contextlib.redirect_stderr(written), user_errors_exit():
@@ -51,11 +51,11 @@ TROUBLE: tuple[Any, ...] = (
     *("\u202e", "她", "𠮷", "e\u0301", "*", "a" * 255 + "/b", "/dev/null", "[", "data=jsonl"),
     *([], [None], [0, 0], [-1, 2], ["a", "a"], [[]], ["", ""], {}, {"a": 1}, {"kind": "none"}, [{}], [1.5, "x"]),
 )
-"""Values that no setting expects, or that one did not."""
+"""Values that no setting expects, or that have caused errors."""
 
 
 def plain_values(depth: int = 2) -> draw.SearchStrategy[Any]:
-    """Anything that YAML or JSON can hold."""
+    """Return a strategy for values that YAML or JSON can represent."""
     leaves = draw.one_of(
         draw.sampled_from(TROUBLE), draw.integers(), draw.floats(), draw.text(max_size=20), draw.booleans()
     )

@@ -1,4 +1,4 @@
-"""Files as converters write them, each beside the answers that a few lines of its own work out."""
+"""Tests of files in the formats of converters, compared with independently computed items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARES = {"dev_share": 0.0, "test_share": 0.0}
 
 @dataclass(frozen=True)
 class Book:
-    """Sentences, and one-word mentions as (sentence, word, entity), in the order of the text."""
+    """Sentences with one-word mentions as (sentence, word, entity), in text order."""
 
     sentences: Sequence[Sequence[str]]
     mentions: Sequence[tuple[int, int, int]]
@@ -36,7 +36,7 @@ Answer = tuple[str, tuple[tuple[tuple[str, ...], bool], ...]]
 
 
 def answers(book: Book) -> list[Answer]:
-    """The word of every mention with an earlier one, and the earlier mentions of each entity with whether it is its."""
+    """Return each mention with an earlier mention, with the earlier mentions of each entity and their correctness."""
     rows: list[Answer] = []
     earlier: dict[int, list[str]] = {}
     for sentence, word, entity in book.mentions:
@@ -69,7 +69,7 @@ def books(draws: draw.DrawFn) -> Book:
 
 
 def as_conllu(book: Book, form: str, header: str, parse: str, tags: str) -> str:
-    """A document; `form` writes the entity # in a bracket, "@" stands for its type."""
+    """Return a document in which `form` is the format of brackets: "#" is the entity, and "@" its type."""
     lines = ["# newdoc id = one", *([header] if header else [])]
     for s, sentence in enumerate(book.sentences):
         for w, word in enumerate(sentence):
@@ -195,7 +195,7 @@ Span = tuple[int, int]
 
 @draw.composite
 def nested_mentions(draws: draw.DrawFn) -> list[tuple[int, int, int]]:
-    """Mentions of one sentence of eight words as (first, last, entity), any of them inside others, none across one."""
+    """Draw mentions of a sentence of eight words as (first, last, entity), nested but not crossing."""
     spans: set[Span] = set()
     for first, length in draws(draw.lists(draw.tuples(draw.integers(0, 7), draw.integers(0, 4)), max_size=7)):
         last = min(first + length, 7)
@@ -206,7 +206,7 @@ def nested_mentions(draws: draw.DrawFn) -> list[tuple[int, int, int]]:
 
 
 def nested_brackets(mentions: Sequence[tuple[int, int, int]], word: int, opening: str, closing: str, both: str) -> str:
-    """What stands at a word: closing brackets of mentions that end there, then those that begin, longest first."""
+    """Return the brackets at a word: those of ending mentions, then those of starting mentions, longest first."""
     parts = []
     for first, last, entity in mentions:
         name = both if first == last else opening
@@ -253,7 +253,7 @@ def test_mentions_inside_one_another_keep_their_extents_and_entities(
 
 
 def words_of(text: str, span: Span) -> Span:
-    """The first and last word of some characters, by the blanks between them."""
+    """Return the indices of the first and last word of a character span, by the spaces between words."""
     return text[: span[0]].count(" "), text[: span[1]].count(" ")
 
 

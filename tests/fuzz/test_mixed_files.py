@@ -1,4 +1,4 @@
-"""Files of texts that mix scripts side by side, as tables with spans and as documents: the words that were marked."""
+"""Tests that tables and documents with mixed scripts yield the marked words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that mix scripts side by side: every word is found where it was put, and its characters are one word."""
+"""Tests that each word of a text with mixed scripts is found at its position, as one word."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ WORDS = {
     "Hiragana": ("のら", "が"),
     "Katakana": ("ケン", "ペ"),
 }
-"""Words that share no letter with another word of their script, nor are a part of one."""
+"""Words that are not part of another word of their script, and share no letters with it."""
 WITHOUT_BLANKS = ("Han", "Thai", "Lao", "Hiragana", "Katakana")
 FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 MARKS = ("", "", "", " ", ", ", "，", "。", "“", "_", ":", " — ", "/", "🙂", "\n")
 
 
 class Piece(NamedTuple):
-    """A word of a text with its script, its characters as first written, and where it stands."""
+    """Word of a text with its script, its original characters and its position."""
 
     script: str
     word: str
@@ -49,7 +49,7 @@ class Piece(NamedTuple):
 
 @draw.composite
 def mixed_texts(draws: draw.DrawFn) -> tuple[str, list[Piece]]:
-    """Words of several scripts one after the other; a blank only between two that would otherwise be one."""
+    """Draw a text of words in several scripts, with spaces only between words that would otherwise be joined."""
     pieces: list[Piece] = []
     text = ""
     form = draws(draw.sampled_from(FORMS))

@@ -1,4 +1,4 @@
-"""Whatever a file of one's own holds, and whatever sentence is asked about: examples that hold, or one line."""
+"""Tests that any user data file, and any question about a sentence, yields valid examples or a one-line error."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ FIELDS: dict[str, draw.SearchStrategy[Any]] = {
 
 @draw.composite
 def wrong_rows(draws: draw.DrawFn) -> Rows:
-    """Two right rows, and in them a field or two of any value, one that is missing, or one more."""
+    """Draw two valid rows with some fields changed to any value, removed or added."""
     rows: Rows = [dict(row) for row in ROWS]
     for _ in range(draws(draw.integers(1, 3))):
         row = draws(draw.sampled_from(rows))
@@ -103,7 +103,7 @@ def wrong_rows(draws: draw.DrawFn) -> Rows:
 
 
 def holds(one: Example) -> None:
-    """What is true of every example that is taken."""
+    """Check the invariants of an accepted example."""
     assert from_record(to_record(one)) == one
     for start, end in [one.pronoun, *(span for mentions in one.candidates for span in mentions)]:
         assert one.text[start:end].strip()
@@ -136,7 +136,7 @@ def test_a_table_with_a_wrong_field_gives_examples_that_hold_or_one_line(suffix:
 
 @draw.composite
 def damaged(draws: draw.DrawFn, content: bytes) -> bytes:
-    """Bytes cut off, changed or put in."""
+    """Draw a variant of some bytes with parts removed, changed or inserted."""
     changed = bytearray(content)
     for _ in range(draws(draw.integers(1, 4))):
         place = draws(draw.integers(0, max(0, len(changed) - 1)))

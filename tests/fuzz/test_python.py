@@ -1,4 +1,4 @@
-"""Whatever a notebook hands over: a right answer or one line, never a traceback."""
+"""Tests that any arguments of the Python interface yield a correct result or a one-line error, never a traceback."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ARRAYS: tuple[Any, ...] = (
     *([torch.from_numpy(MAPS[0])] * 2, [torch.zeros(2), torch.zeros(3)], [MAPS, None], [[0.5], [0.5, 0.5]], range(3)),
     *(b"she", object, object(), 1j, {1, 2}, iter([1]), Path("x"), float, slice(2), Ellipsis),
 )
-"""What Python can hand over and no file can hold."""
+"""Python values that no file can represent."""
 anything = draw.one_of(draw.sampled_from(ARRAYS), plain_values())
 NAMES = ("text", "spans", "weights", "pronoun", "candidates", "antecedents", "language", "words", "group", "factors")
 

@@ -1,4 +1,4 @@
-"""Whatever is written for a setting, alone or with another: settings that hold, or one line that says what is wrong."""
+"""Tests that any values of one or two settings yield valid settings or a one-line error that names the problem."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ NEEDED = {
     "coreference": ("key=somewhere", "response=somewhere"),
     "cross_validate": ("runs=[a,b]",),
 }
-"""What a command must be given."""
+"""Required arguments of commands."""
 VARIANT_NAMES = sorted((group, name) for group, slot in SLOTS.items() for name in VARIANTS[slot.settings])
 
 
 @functools.cache
 def composed(name: str) -> DictConfig:
-    """The settings of a command before anything is changed."""
+    """Return the default settings of a command."""
     if not COMMANDS[name].is_composed:
         return OmegaConf.create(dataclasses.asdict(settings_from(NEEDED.get(name, ()), COMMANDS[name].schema)))
     register_commands()
@@ -51,14 +51,14 @@ def composed(name: str) -> DictConfig:
 
 @functools.cache
 def leaves(name: str) -> dict[str, Any]:
-    """Every leaf of a command's settings, by its path, with its value."""
+    """Return the path and value of every leaf of a command's settings."""
     plain = OmegaConf.to_container(composed(name), resolve=False)
     assert isinstance(plain, dict)
     return dict(leaf_settings({str(key): value for key, value in plain.items()}))
 
 
 def like(value: Any) -> draw.SearchStrategy[Any]:
-    """Values of the type that one has: small numbers most of all."""
+    """Return a strategy for values of the same type, mostly small numbers."""
     match value:
         case bool():
             return draw.booleans()
@@ -75,13 +75,13 @@ def like(value: Any) -> draw.SearchStrategy[Any]:
 
 @draw.composite
 def changes(draws: draw.DrawFn, name: str, most: int) -> list[tuple[str, Any]]:
-    """One setting of a command or two, each with a value of its type or any other."""
+    """Draw one or more settings of a command, each with a new value of its type or of any type."""
     paths = draws(draw.lists(draw.sampled_from(sorted(leaves(name))), min_size=1, max_size=most, unique=True))
     return [(path, draws(draw.one_of(like(leaves(name)[path]), plain_values()))) for path in paths]
 
 
 def changed(base: DictConfig, new: list[tuple[str, Any]]) -> DictConfig:
-    """A copy with other values, each converted to the type of its setting as an override's is."""
+    """Return a copy with other values, converted to the settings' types as overrides are."""
     config = copy.deepcopy(base)
     for path, value in new:
         OmegaConf.update(config, path, value, merge=False)
@@ -100,7 +100,7 @@ def numbers_and_words(value: Any) -> Iterator[Any]:
 
 
 def holds(settings: Any) -> None:
-    """What is true of all settings that are taken."""
+    """Check the invariants of accepted settings."""
     for value in numbers_and_words(settings):
         if isinstance(value, float):
             assert math.isfinite(value)

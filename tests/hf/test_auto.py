@@ -1,4 +1,4 @@
-"""Runs of ours among the models of transformers: the same weights, the same outputs, and back again."""
+"""Tests of this package's runs in the Auto classes of transformers: same weights and outputs, in both directions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def stored(tiny: Callable[..., Config], finished: Path, tmp_path: Path) -> Callable[..., Run]:
-    """(encoder, task) -> a stored run with random weights, with the tokenizer of the finished run."""
+    """Return a function (encoder, task) that stores a run with random weights and the finished run's tokenizer."""
 
     def store(model: model_settings.Model, **task: Any) -> Run:
         config = tiny(tmp_path)
@@ -61,7 +61,7 @@ def published(run: Path, folder: Path, **settings: Any) -> Path:
 
 
 def same_weights(one: torch.nn.Module, other: torch.nn.Module) -> bool:
-    """Of all weights, and of the fixed numbers that no file holds."""
+    """Return whether two models have the same weights and buffers."""
     mine, yours = (
         dict(each.named_parameters(remove_duplicate=False)) | dict(each.named_buffers()) for each in (one, other)
     )
@@ -182,7 +182,7 @@ def tiny_default() -> model_settings.Model:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of "hf://owner/name", as the hub's library keeps it once it was downloaded."""
+    """Return the folder of "hf://owner/name" in the Hub's cache, as after a download."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     repository, revision = tmp_path / "hub" / "models--owner--name", "0" * 40
     (repository / "refs").mkdir(parents=True)

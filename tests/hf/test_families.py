@@ -1,4 +1,4 @@
-"""The smallest form of `make families`: model types of different kinds, and its oracle."""
+"""The smallest form of `make families`: some model types of different kinds, and tests of the oracle."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_family_of_texts_takes_token_ids_and_no_other_input(model_type: str, i
 
 
 class Mixer(nn.Module):
-    """A softmax that is turned around and sharpened before it is used."""
+    """Module that transposes and sharpens a softmax before use."""
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> tuple[torch.Tensor]:
         scores = torch.arange(18.0).view(1, 2, 3, 3).sin()

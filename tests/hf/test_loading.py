@@ -1,4 +1,4 @@
-"""What a folder must hold so that its maps are those of the model that was stored."""
+"""Tests of the files that a model folder needs for correct maps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def model(folder: Path, tmp_path: Path) -> Path:
-    """A copy to be damaged."""
+    """Return a copy of the folder, to be damaged."""
     return Path(shutil.copytree(folder, tmp_path / "model"))
 
 
@@ -76,7 +76,7 @@ def test_one_missing_weight_is_named(absent: str, model: Path) -> None:
 
 @pytest.mark.parametrize("family", ["gpt2", "t5"])
 def test_missing_embeddings_are_named_in_decoders_and_encoder_decoders(family: str, tmp_path: Path) -> None:
-    """Also where an output layer or a decoder is tied to them."""
+    """This includes embeddings tied to an output layer or a decoder."""
     path = stored(tiny_language_model(family) if family == "gpt2" else tiny(family), tmp_path / "model")
     names = ("transformer.wte.weight", "shared.weight")
     change_tensors(path, lambda tensors: {key: value for key, value in tensors.items() if key not in names})

@@ -1,4 +1,4 @@
-"""The rows of one named head, for which a pass ends in its layer; linear layers that use the faster product."""
+"""Tests of the rows of one named head, for which the forward pass stops at its layer, and of faster linear layers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("family", ["bert", "albert", "gpt2", "gemma2", "t5", "bloom", "deberta-v2"])
 def test_the_rows_of_one_head_are_those_of_all_heads(family: str) -> None:
-    """Also of a layer that runs twice, capped scores, positions as a bias, and of eager mode."""
+    """This includes a layer that runs twice, capped scores, position biases and eager mode."""
     opened = open_model(tiny(family), tokenizer())
     every = list(opened.records(EXAMPLES))
     for head in (Head(0, 3), Head(1, 0)):
@@ -84,7 +84,7 @@ def test_a_pass_ends_in_the_layer_of_the_head_and_leaves_the_model_as_it_was() -
 
 
 def test_what_a_pass_alters_is_set_back_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model is prepared once for several passes, of which one may leave something behind."""
+    """The model is prepared once for several passes, each of which may change its state."""
     opened = open_model(tiny("bert"), tokenizer())
     expected = list(opened.records(EXAMPLES))
     run, seen = forward.run_model, []

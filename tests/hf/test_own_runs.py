@@ -1,4 +1,4 @@
-"""A run that was trained on masked tokens alone is tested causally as the same weights are in `transformers`."""
+"""Tests that a masked-language-model run has the same causal results as its weights in `transformers`."""
 
 from __future__ import annotations
 

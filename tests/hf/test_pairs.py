@@ -1,4 +1,4 @@
-"""Two texts that a model reads as a pair, with what its tokenizer puts between them."""
+"""Tests of two texts as a pair, with the tokenizer's separators."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PARTS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 @cache
 def tokenizer() -> Any:
-    """The tiny tokenizer with BERT's form of a pair."""
+    """Return the tiny tokenizer with BERT's template for pairs."""
     backend = Tokenizer.from_str(of_one_text().backend_tokenizer.to_str())
     backend.post_processor = processors.TemplateProcessing(
         "[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
@@ -55,7 +55,7 @@ def pair(family: str = "bert", **given: Any) -> SentenceAttention:
 
 @pytest.mark.parametrize("family", ["bert", "distilbert", "roberta", "deberta-v2", "gpt2"])
 def test_maps_of_a_pair_are_those_of_the_tokenizers_own_encoding(family: str) -> None:
-    """With its token types, if the model has any."""
+    """The encoding includes token types if the model has any."""
     encoding = tokenizer()(FIRST, SECOND, return_tensors="pt")
     if family in ("distilbert", "deberta-v2"):
         encoding.pop("token_type_ids")

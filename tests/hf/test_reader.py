@@ -36,7 +36,7 @@ IN_EAGER_MODE = {"bloom", "deberta-v2", "diffllama", "mpnet"}
 
 @pytest.mark.parametrize("family", sorted(SETTINGS))
 def test_maps_are_those_of_eager_attention(family: str) -> None:
-    """Also of a text that is padded beside a longer one, and of the rows of pronouns alone."""
+    """This includes a text padded to the length of another, and the rows of pronouns only."""
     opened = open_model(tiny(family), tokenizer())
     assert (opened.reading.implementation == interface.NAME) == (family not in IN_EAGER_MODE)
     assert opened.is_decoder == (family in DECODERS)
@@ -290,7 +290,7 @@ def test_saved_rows_are_those_of_all_words(folder: Path, tmp_path: Path) -> None
 
 
 def test_the_longest_text_is_measured_by_the_table_of_positions() -> None:
-    """Some families count positions from the number of their padding token on, others from a row of their own."""
+    """Some families count positions from the id of their padding token, others from an offset of their own."""
     for family in ("bert", "roberta", "mpnet", "camembert", "opt", "bart"):
         opened = open_model(tiny(family), tokenizer())
         longest = opened.most_tokens
@@ -313,7 +313,7 @@ def test_the_lower_of_the_limits_of_tokenizer_and_model_holds() -> None:
 
 
 def test_models_of_other_inputs_and_outputs_are_read_or_refused_in_one_line() -> None:
-    """Images, a vector for a whole text, a table of tokens that is no nn.Embedding, tuples for outputs."""
+    """Cases are images, a vector for a whole text, an embedding that is not an nn.Embedding, and tuples as outputs."""
     small = {key: value for key, value in SIZE.items() if key != "max_position_embeddings"}
     parts = {"text_config": small, "vision_config": {**small, "image_size": 16, "patch_size": 8}}
     vision = {key: value for key, value in small.items() if key not in ("vocab_size", "bos_token_id", "eos_token_id")}

@@ -26,7 +26,7 @@ ITEM = example_from_query("Anna helped Emma because she was weak.", "she", ["Ann
 
 @pytest.fixture
 def items(tmp_path: Path) -> Path:
-    """Forty sentences in which the pronoun means the first of two names, or the second."""
+    """Write forty sentences in which the pronoun refers to the first or to the second of two names."""
     lines = []
     for number in range(40):
         first, second = ("Anna", "Emma") if number % 2 else ("Emma", "Anna")
@@ -78,7 +78,7 @@ def test_a_language_model_is_scored_with_its_causal_tests(family: str, items: Pa
 def test_causal_tests_skip_layers_without_attention_and_know_a_sink(
     family: str, settings: dict[str, Any], items: Path
 ) -> None:
-    """The means of all heads are taken over the layers that attend; a knockout leaves the sink its score."""
+    """Means of all heads are over the layers with attention, and a knockout does not change the score of the sink."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **settings)
     model = transformers.AutoModelForCausalLM.from_config(config).eval()

@@ -47,7 +47,7 @@ def all_heads(subject: LanguageModelSubject) -> list[Head]:
 
 
 def test_an_edit_of_nothing_changes_nothing(subject: LanguageModelSubject) -> None:
-    """A row put in its own place is one; in the first item the masks are as many as the pronoun's tokens."""
+    """Replacing a row by itself is such an edit; the first item has as many masks as pronoun tokens."""
     plain = subject.scores()
     assert np.isfinite(plain[:, :2]).all() and (plain[:, :2] < 0).all() and np.isneginf(plain[:, 2]).all()
     pronoun = subject.tokens[0].covering(subject.examples[0].pronoun)
@@ -63,7 +63,7 @@ def test_an_edit_of_nothing_changes_nothing(subject: LanguageModelSubject) -> No
 
 
 def test_a_cut_edge_has_no_weight_and_the_rest_of_its_row_takes_it(subject: LanguageModelSubject) -> None:
-    """Cutting is patching in a row with 0 there, scaled up to 1; dropping the value is the same row as it is."""
+    """A knockout equals patching in a row with 0 there, rescaled to 1; value-zeroing equals it without rescaling."""
     head, (pronoun,) = Head(0, 1), subject.tokens[0].covering(subject.examples[0].pronoun)
     row = dict(subject.maps())[0][:, :, [pronoun]].copy()
     without, scaled = row.copy(), row.copy()

@@ -1,4 +1,4 @@
-"""Which characters of a text each token of a tokenizer of transformers stands for."""
+"""Tests of the characters of a text that each token of a transformers tokenizer covers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def metaspace(scheme: str) -> Tokenizer:
 
 
 def prepended() -> Tokenizer:
-    """As in Llama: the blank is put there before the text is cut."""
+    """Return a tokenizer that prepends a space before splitting the text, as in Llama."""
     backend = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
@@ -65,7 +65,7 @@ def reader(kind: str) -> TextReader:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_blank_before_a_character_is_no_part_of_it(kind: str) -> None:
-    """The pieces of one character are one word, and each blank of its own is a token apart, with its own name."""
+    """The subwords of a character form one word, and a separate space is a token with its own name."""
     tokens = reader(kind).read(TEXT)
     pieces: dict[str, set[int]] = {}
     for (start, end), word in zip(tokens.spans, tokens.words, strict=True):
@@ -113,7 +113,7 @@ def test_tokens_of_other_kinds_keep_their_places() -> None:
 
 
 def unknowing() -> Any:
-    """A tokenizer without the characters of the second name."""
+    """Return a tokenizer without the characters of the second name."""
     characters = {one: number for number, one in enumerate(("[UNK]", "小", "红", "推", "了", "。", "他", "Anna"))}
     backend = Tokenizer(models.WordPiece(characters, unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -158,7 +158,7 @@ def test_a_token_that_is_given_the_place_of_a_dropped_character_is_an_error(mark
 
 
 def without_some_bytes(kind: str) -> Any:
-    """A tokenizer that spells characters as bytes, but has learned only the bytes of one English sentence."""
+    """Return a byte-level tokenizer that has learned only the bytes of one English sentence."""
     backend = Tokenizer(models.BPE(byte_fallback=kind == "fallback"))
     if kind == "normalizer":
         backend.normalizer = normalizers.ByteLevel()
@@ -192,7 +192,7 @@ def test_a_text_that_a_tokenizer_cannot_read_ends_in_one_line(reads: str) -> Non
 
 
 def test_the_token_for_unknown_characters_is_the_one_that_the_model_writes() -> None:
-    """Some tokenizers state another token than their unigram model uses."""
+    """Some tokenizers declare another unknown token than their unigram model uses."""
     backend = Tokenizer(models.Unigram([("<unk>", 0.0), ("</s>", 0.0), ("A", -1.0), ("▁", -1.0)], unk_id=1))
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
     own = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")

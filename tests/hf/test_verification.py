@@ -24,7 +24,7 @@ EXAMPLE = example_from_query(TEXTS[0], "she", ["Anna", "Emma"], "Anna")
 
 
 def test_falcon_is_read_with_its_causal_mask() -> None:
-    """It declines the switch to eager attention, and what it then returns was computed with another mask."""
+    """Falcon rejects the switch to eager attention, and then returns maps computed with another mask."""
     model = random_model("falcon", **FALCON, initializer_range=0.3)
     opened = open_model(model, tokenizer())
     tokens, maps = opened.maps(TEXTS[0])
@@ -36,7 +36,7 @@ def test_falcon_is_read_with_its_causal_mask() -> None:
 
 
 def test_a_model_whose_eager_attention_computes_something_else_is_read_in_its_own() -> None:
-    """Falcon's eager attention adds the distances twice, its fused attention once."""
+    """Falcon's eager attention adds the ALiBi bias twice, and its fused attention once."""
     model = random_model("falcon", **FALCON, alibi=True, initializer_range=0.3)
     opened = open_model(model, tokenizer())
     tokens, maps = opened.maps(TEXTS[0])
@@ -71,7 +71,7 @@ def test_a_band_of_weights_is_refused() -> None:
 
 
 def test_a_model_that_a_text_changes_reads_each_text_from_the_same_state_and_is_left_as_it_was() -> None:
-    """A short text switches BigBird to whole attention; of a long one it computes blocks, which are no maps."""
+    """BigBird switches to full attention for short texts, and computes blocks, which are not maps, for long texts."""
     settings = {**SIZE, "max_position_embeddings": 1024, "block_size": 4, "num_random_blocks": 2}
     model = random_model("big_bird", **settings, attention_type="block_sparse", initializer_range=0.3)
     long = torch.arange(5, 85).repeat(10)[None, :768]
@@ -105,7 +105,7 @@ def test_causal_is_measured_whatever_the_number_of_the_padding_token(causal: boo
 
 
 def test_texts_that_padding_changes_are_read_one_by_one() -> None:
-    """Values of padding reach real tokens by the convolution of Nystromformer."""
+    """The convolution in Nystromformer mixes values of padding into real tokens."""
     opened = open_model(random_model("nystromformer", **SIZE, initializer_range=0.5), tokenizer())
     tokens = [opened.tokenize(text) for text in TEXTS]
     together = opened.run(tokens)
@@ -138,7 +138,7 @@ FALSE_MAPS: dict[str, Change] = {
 
 
 def lying(change: Change) -> Any:
-    """A model of its own class whose forward pass returns other maps than it uses."""
+    """Return a model whose forward pass returns other maps than it uses."""
 
     class Lying(transformers.MPNetModel):  # type: ignore[misc]
         change: Any = None
@@ -172,7 +172,7 @@ def test_in_place_of_maps_that_are_not_the_weights_in_use_these_are_read(name: s
     ],
 )
 def test_each_map_is_checked_when_it_enters(name: str, message: str) -> None:
-    """Also those of texts in which a model behaves otherwise than in the probe."""
+    """This includes maps of texts for which a model behaves differently than in the probe."""
     model = lying(lambda maps: maps)
     opened = open_model(model, tokenizer())
     type(model).change = staticmethod(FALSE_MAPS[name])
@@ -234,7 +234,7 @@ def test_a_model_is_left_as_it_was_also_after_an_error(family: str) -> None:
 
 
 def described(model: Any) -> list[Any]:
-    """Every attribute of every module and configuration; of hooks their number."""
+    """Return all attributes of all modules and configurations, and the numbers of hooks."""
     described: list[Any] = []
     for part in model.modules():
         values = {name: value for name, value in vars(part).items() if not name.startswith("_")}

@@ -1,4 +1,4 @@
-"""Tiny models of transformers with random weights, and a tokenizer that fits them."""
+"""Tiny transformers models with random weights, and a matching tokenizer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROUPED = {**SIZE, "num_key_value_heads": 2}
 GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 120, "n_positions": 64, "pad_token_id": 0}
 GPT2 |= {"bos_token_id": 2, "eos_token_id": 3}
 NOT_EDITED = ("diffllama",)
-"""Families whose maps are read, and whose attention cannot be edited."""
+"""Families with supported maps, whose attention cannot be edited."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "albert": {**SIZE, "embedding_size": 16},
     "bert": SIZE,
@@ -71,14 +71,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "mpnet": SIZE,
     "t5": {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_ff": 64, "d_kv": 8, "vocab_size": 120},
 }
-"""What makes a model of each family tiny."""
+"""Settings of a tiny model of each family."""
 ONLY_EAGER = ("bloom", "deberta-v2", "gemma2", "mpnet", "t5")
-"""Families that have no other attention."""
+"""Families with eager attention only."""
 
 
 @cache
 def tokenizer() -> Any:
-    """A fast tokenizer with [CLS] in front and [SEP] behind."""
+    """Return a fast tokenizer that adds [CLS] and [SEP]."""
     backend = Tokenizer(models.BPE(unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -96,7 +96,7 @@ def tokenizer() -> Any:
 
 
 def tiny(family: str, implementation: str = "sdpa") -> Any:
-    """A model of a family; the same weights at every call."""
+    """Return a model of a family, with the same weights at each call."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **SETTINGS[family])
     implementation = "eager" if family in ONLY_EAGER else implementation
@@ -104,7 +104,7 @@ def tiny(family: str, implementation: str = "sdpa") -> Any:
 
 
 def tiny_folder(factory: pytest.TempPathFactory, family: str) -> Path:
-    """A folder of a model of a family and its tokenizer, called "tiny-<family>"."""
+    """Return a folder "tiny-<family>" with a model of a family and its tokenizer."""
     path = factory.mktemp("models") / f"tiny-{family}"
     tiny(family).save_pretrained(path)
     tokenizer().save_pretrained(path)
@@ -112,7 +112,7 @@ def tiny_folder(factory: pytest.TempPathFactory, family: str) -> Path:
 
 
 def tiny_language_model(family: str, **changes: Any) -> Any:
-    """The same with a random output layer over the vocabulary."""
+    """Return a model of a family with a random output layer over the vocabulary."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **{**SETTINGS[family], **changes})
     masked = family in ("bert", "distilbert", "modernbert", "mpnet", "roberta")
@@ -128,11 +128,11 @@ HYBRIDS = [
     ("qwen3_next", {**NEXT, "layer_types": ["linear_attention", "full_attention"] * 2}),
     ("lfm2", {**MIXED, "layer_types": ["conv", "full_attention"] * 2, "initializer_range": 0.2}),
 ]
-"""Families with the settings of a model of which layers 1 and 3 attend, and layers 0 and 2 do not."""
+"""Families with the settings of a model with attention only in layers 1 and 3."""
 
 
 def random_model(family: str, **settings: Any) -> Any:
-    """A model with weights that are large enough to tell its heads apart."""
+    """Return a model with weights large enough to distinguish its heads."""
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **settings)
     return transformers.AutoModel.from_config(config).eval()

@@ -1,4 +1,4 @@
-"""Small encoders in every variant, and sentences to feed them."""
+"""Small encoders in all variants, and input sentences."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NORMS = [
 
 
 def shape(**changes: object) -> model_settings.Model:
-    """Settings of a tiny encoder; wide weights, so that nothing is equal merely because all is small."""
+    """Return the settings of a tiny encoder with wide initial weights, so that differences are visible."""
     chosen: dict[str, object] = {
         "width": 16,
         "layers": 2,
@@ -52,18 +52,18 @@ def shape(**changes: object) -> model_settings.Model:
 
 
 def encoder(**changes: object) -> Encoder:
-    """A tiny encoder in evaluation mode, float64, the same weights at each call."""
+    """Return a tiny encoder in evaluation mode and float64, with the same weights at each call."""
     torch.manual_seed(0)
     return Encoder(shape(**changes), VOCABULARY).double().eval()
 
 
 def sentence(length: int, seed: int = 0) -> Tensor:
-    """(T,) random ids."""
+    """Return random token ids, (T,)."""
     return torch.randint(5, VOCABULARY, (length,), generator=torch.Generator().manual_seed(seed))
 
 
 def pack(sentences: list[Tensor], padding: int = 0) -> EncoderInput:
-    """One row of sentences, one behind the other: (1, T)."""
+    """Return one row of concatenated sentences: (1, T)."""
     ids = torch.cat([*sentences, torch.zeros(padding, dtype=torch.long)])
     positions = torch.cat([*(torch.arange(len(words)) for words in sentences), torch.zeros(padding, dtype=torch.long)])
     segments = torch.cat(

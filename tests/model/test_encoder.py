@@ -84,7 +84,7 @@ def test_absolute_positions_see_a_shift(position: position_settings.Position) ->
 
 
 def shifted(tokens: EncoderInput) -> EncoderInput:
-    """The same tokens eleven positions on."""
+    """Return the same tokens, eleven positions later."""
     return replace(tokens, positions=tokens.positions + 11)
 
 
@@ -94,7 +94,7 @@ def attention_of(block: Block) -> Attention:
 
 
 def explicit_weights(model: Encoder, tokens: EncoderInput, layer: int) -> Tensor:
-    """softmax(q k^T / sqrt(D) + bias) of one layer, written out in float64 one query at a time."""
+    """Compute softmax(q k^T / sqrt(D) + bias) of one layer in float64, one query at a time."""
     working = list(model.passes(tokens))[layer]
     query, key = working.query, working.key
     bias = attention_of(working.block).score_bias(working.context).expand(query.shape[0], query.shape[1], -1, -1)
@@ -297,7 +297,7 @@ def test_uniform_attention_weighs_every_token_of_the_sentence_alike() -> None:
 
 @pytest.mark.parametrize(("values", "relays"), [("hidden", True), ("token", False)])
 def test_token_values_let_nothing_pass_through_a_third_token(values: str, relays: bool) -> None:
-    """Token 3 sees token 0 only through token 1 and 2, whose own rows may look anywhere."""
+    """Token 3 depends on token 0 only through tokens 1 and 2, whose rows may attend to any token."""
     model = encoder(values=values, layers=2)
     tokens = pack([sentence(4)])
     changed = tokens.ids.clone()

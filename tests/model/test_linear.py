@@ -28,7 +28,7 @@ def faster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel is tried anew before and after a test."""
+    """Clear the cached test of the kernel before and after a test."""
     has_faster_kernel.cache_clear()
     monkeypatch.setattr(module, "has_faster_kernel", has_faster_kernel)
 

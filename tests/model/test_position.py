@@ -1,4 +1,4 @@
-"""Position encodings beside values computed by hand from the papers."""
+"""Tests of position encodings against values computed by hand from the papers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_rotary_turns_each_pair_by_the_position_times_its_frequency() -> None:
 
 
 class RotaryInEachLayer(Rotary):
-    """The formula anew in each layer, for queries and again for keys."""
+    """Rotary encoding that evaluates the formula in each layer, separately for queries and keys."""
 
     def rotate(self, heads: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         angles = (positions.unsqueeze(-1) * self.frequencies).unsqueeze(1)

@@ -57,7 +57,7 @@ def random_hidden(batch: Batch = BATCH) -> Tensor:
 
 
 def position_of(item_number: int, word: str, batch: Batch = BATCH) -> int:
-    """The flat position of a word of the item that stands at a place of the batch."""
+    """Return the flat position of a word of an item in the batch."""
     number = TOKENIZER.encode(word).ids[1]
     (position,) = torch.nonzero((batch.ids.flatten() == number) & (batch.segments.flatten() == item_number)).flatten()
     return int(position)
@@ -134,7 +134,7 @@ def test_the_bilinear_scores_are_pairs_of_pronoun_and_candidate() -> None:
 
 
 def attention_rows(batch: Batch = BATCH) -> Tensor:
-    """(L, K, H, T) rows that sum to 1 inside each query's own sentence."""
+    """Return random rows that sum to 1 within each query's sentence, (L, K, H, T)."""
     length = batch.ids.shape[1]
     rows = torch.rand(2, len(batch.query_positions), 2, length, generator=torch.Generator().manual_seed(2))
     row = batch.query_positions // length
@@ -248,7 +248,7 @@ def test_a_tied_output_shares_one_matrix() -> None:
 
 
 def perfect_rows(batch: Batch) -> Tensor:
-    """Rows that lie on the antecedent's tokens, evenly."""
+    """Return rows that are uniform over the antecedent's tokens."""
     rows = torch.zeros(1, len(batch.query_positions), 1, batch.ids.shape[1])
     most = batch.present.shape[1]
     for position, owner in zip(batch.candidate_positions.tolist(), batch.candidate_owners.tolist(), strict=True):
@@ -381,7 +381,7 @@ def test_each_token_of_an_antecedent_has_its_share_in_the_supervision_loss() -> 
 
 
 def test_a_row_of_the_encoder_puts_nothing_on_the_opening_of_another_sentence() -> None:
-    """The pointer reads every [CLS] of a row, since all but its own have no weight at all."""
+    """The pointer sums over all [CLS] tokens of a row, since those of other sentences have no weight."""
     torch.manual_seed(0)
     model = PronounModel(shape(), prediction_settings.Pointer(none_of_them=True), VOCABULARY).eval()
     packed = DATA.batch([[0, 1, 2]])

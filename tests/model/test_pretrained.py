@@ -77,7 +77,7 @@ def runs(folders: dict[str, Path]) -> dict[str, Run]:
 def states_and_maps(
     run: Run, sentences: list[tuple[int, ...]], padding: int
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """All sentences packed into one row with padding behind them."""
+    """Return states and maps of all sentences, packed into one row and padded."""
     ids = torch.tensor([[*(number for one in sentences for number in one), *[PADDING] * padding]])
     positions = torch.tensor([[*(position for one in sentences for position in range(len(one))), *[0] * padding]])
     numbers = [number for number, one in enumerate(sentences) for _ in one]
@@ -400,7 +400,7 @@ def logits(run: Run, ids: tuple[int, ...]) -> Tensor:
 
 @pytest.fixture(scope="module")
 def with_output(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Folders as transformers writes them, with an output over the vocabulary beside the encoder."""
+    """Return folders as written by transformers, with an output layer over the vocabulary."""
     library = pytest.importorskip("transformers")
     folders_with_output = {}
     for kind, folder in folders.items():

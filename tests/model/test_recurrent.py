@@ -1,4 +1,4 @@
-"""Recurrent networks behind the encoder's interface, and the scale of attention's scores as a setting."""
+"""Tests of recurrent networks with the encoder's interface, and of the setting for the scale of attention scores."""
 
 from __future__ import annotations
 

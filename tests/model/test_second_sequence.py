@@ -1,4 +1,4 @@
-"""Attention from a second sequence: its tokens are queries alone, the first sequence's are keys and values."""
+"""Tests of attention from a second sequence, whose tokens are only queries; keys and values are in the first."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pronoun_model() -> PronounModel:
 
 
 def two_sequences(tokens: EncoderInput) -> list[EncoderInput]:
-    """The tokens outside `SECOND` and those inside it, each as an input of its own."""
+    """Return the tokens outside `SECOND`, and those inside it, as separate inputs."""
     return [
         EncoderInput(tokens.ids[:, chosen[0]], tokens.positions[:, chosen[0]], tokens.segments[:, chosen[0]])
         for chosen in (~SECOND, SECOND)
@@ -54,7 +54,7 @@ def two_sequences(tokens: EncoderInput) -> list[EncoderInput]:
 
 
 def by_two_sequences(model: Encoder, first: EncoderInput, second: EncoderInput) -> Tensor:
-    """The second sequence's states, from the first's keys and values alone: (1, T, W)."""
+    """Return the states of the second sequence, computed from the first one's keys and values: (1, T, W)."""
     question = model.make_context(second)
     asking = question.embeddings
     for layer in model.passes(first):

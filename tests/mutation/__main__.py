@@ -1,7 +1,7 @@
-"""Changes the core in one place at a time and looks whether its tests notice: python tests/mutation
+"""Mutate the core in one place at a time, and check that its tests fail: python tests/mutation
 
-Each mutant is a fork of a process that holds the libraries, and runs the tests of its own room alone. `--help` has the
-options. Those that survive are printed; equivalent.toml has those that nobody could notice, which are not tried.
+Each mutant runs the tests of its room in a process forked from one that has loaded the libraries. `--help` lists the
+options. Surviving mutants are printed; the mutants in equivalent.toml, which change no behaviour, are skipped.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ ROOMS = {
     "data/batches/batching.py": ("data/batches/test_batching.py", "data/batches/test_shares.py"),
     "data/batches/encoded.py": ("data/batches/test_batching.py",),
 }
-"""The core's files, and the tests of each."""
+"""Tests for each file of the core."""
 LIBRARIES = ("torch", "scipy.stats", "datasets", "tokenizers", "hydra", "omegaconf", "pytest", "hypothesis")
 LONGEST_SECONDS = 240
 
 
 class Changed(MetaPathFinder, Loader):
-    """Gives a module's changed code to whoever imports it."""
+    """Import hook that returns a module's mutated code."""
 
     def __init__(self, name: str, path: Path, code: CodeType) -> None:
         self.name, self.path, self.code = name, path, code
@@ -57,7 +57,7 @@ class Changed(MetaPathFinder, Loader):
 
 
 def is_noticed(name: str, path: Path, code: CodeType, tests: Sequence[str]) -> bool:
-    """Whether the tests fail on a changed module, in a fork of this process."""
+    """Return whether the tests fail with a mutated module, in a forked process."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -77,7 +77,7 @@ def is_noticed(name: str, path: Path, code: CodeType, tests: Sequence[str]) -> b
 
 
 def main() -> int:
-    """Try the mutants and print those that survive."""
+    """Test the mutants and print the survivors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--only", action="append", choices=list(ROOMS), help="this file alone")
     parser.add_argument("--sample", type=int, default=10, help="mutants of each file; 0 for all")

@@ -1,4 +1,4 @@
-"""Small changes of a module, and those of them that nobody can notice."""
+"""Small mutations of a module, and those that are equivalent to the original."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_TYPES = {"annotation", "returns", "type_params", "decorator_list"}
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where it is in the tree, and what stands there instead."""
+    """Mutation: its position in the syntax tree, and the new node."""
 
     parent: ast.AST
     field: str
@@ -47,7 +47,7 @@ class Mutant:
         return f"{before:.80} -> {after:.80}"
 
     def compiled(self, tree: ast.Module, path: Path) -> CodeType:
-        """The changed module; the tree stays as it is."""
+        """Return the compiled mutant; the tree is restored."""
         self._put(self.instead)
         try:
             return compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)
@@ -62,7 +62,7 @@ class Mutant:
 
 
 def mutants(parent: ast.AST) -> Iterator[Mutant]:
-    """Every change below a node; types and docstrings are left alone."""
+    """Yield all mutants below a node, except in types and docstrings."""
     for field, value in ast.iter_fields(parent):
         if field in _OF_TYPES or (isinstance(parent, ast.If) and "TYPE_CHECKING" in ast.unparse(parent.test)):
             continue
@@ -73,7 +73,7 @@ def mutants(parent: ast.AST) -> Iterator[Mutant]:
 
 
 def replacements(node: ast.AST) -> Iterator[ast.AST]:
-    """What could stand in place of a node and would be wrong."""
+    """Yield incorrect replacements of a node."""
     match node:
         case ast.Compare(left=left, ops=[operator, *_], comparators=right) if type(operator) in _OPERATORS:
             yield ast.Compare(left, [_OPERATORS[type(operator)](), *node.ops[1:]], right)  # type: ignore[list-item]
@@ -104,13 +104,13 @@ def replacements(node: ast.AST) -> Iterator[ast.AST]:
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change after which the code does what it did, or what nobody promises.
+    """Mutation that changes no behaviour, or only unspecified behaviour.
 
     Attributes:
-        line: the code of its line.
-        change: what it puts in place of what, as `Mutant.change` has it.
-        reason: why nobody can notice.
-        column: where it begins, from 1 on; 0 for all such changes of such lines.
+        line: source code of the line.
+        change: old and new code, as in `Mutant.change`.
+        reason: reason why no test can notice the change.
+        column: column of the change, from 1; 0 for all such changes in such lines.
     """
 
     line: str
@@ -119,12 +119,12 @@ class Equivalent:
     column: int = 0
 
     def names(self, mutant: Mutant, source: list[str]) -> bool:
-        """Whether it is this mutant, of a module of these lines."""
+        """Return whether this entry describes a mutant of a module with these lines."""
         same_place = self.column in (0, mutant.column) and self.line == source[mutant.line - 1].strip()
         return same_place and self.change == mutant.change
 
 
 def equivalents(file: str) -> list[Equivalent]:
-    """Those of a file, from equivalent.toml."""
+    """Return the equivalent mutations of a file, from equivalent.toml."""
     listed = tomllib.loads(Path(__file__).with_name("equivalent.toml").read_text(encoding="utf-8"))
     return [Equivalent(**entry) for entry in listed.get(file, [])]

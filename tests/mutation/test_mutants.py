@@ -1,4 +1,4 @@
-"""What `make mutants` leaves out is still there to be left out."""
+"""Tests that the mutations in equivalent.toml still exist."""
 
 from __future__ import annotations
 

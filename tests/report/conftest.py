@@ -1,4 +1,4 @@
-"""Invented evidence, and sentences in the shape of the explorer, for the figures and the page."""
+"""Invented evidence and explorer sentences, for figures and pages."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _span(value: float, width: float = 0.03) -> Interval:
 
 
 def _cell(task: float, pointing: float) -> dict[str, Any]:
-    """The fields of a cell of scores."""
+    """Return the fields of a cell of scores."""
     names = {"task_accuracy": task, "candidate_accuracy": pointing, "quad_accuracy": pointing - 0.06,
              "minimal_pair_accuracy": pointing - 0.05, "open_accuracy": pointing - 0.01,
              "focal_accuracy": pointing + 0.01, "antecedent_mass": pointing - 0.08}  # fmt: skip
@@ -81,7 +81,7 @@ def _cell(task: float, pointing: float) -> dict[str, Any]:
 
 
 class _Numbers:
-    """Numbers of the size that a real run gives."""
+    """Random values of the magnitude of real runs."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
@@ -185,7 +185,7 @@ def _rules(*passed: bool | None) -> tuple[VerdictRow, ...]:
 
 
 def invented_evidence(seed: int = 0) -> Evidence:
-    """Every part of the evidence, filled with numbers of the size that a real run gives."""
+    """Return evidence with all parts, with values of the magnitude of real runs."""
     numbers = _Numbers(seed)
     best = HeadPosition(layer=2, head=2)
     control = Control(
@@ -329,7 +329,7 @@ def invented_evidence(seed: int = 0) -> Evidence:
 
 
 def invented_sentence(number: int, layers: int = LAYERS, heads: int = HEADS, text: str = "") -> dict[str, Any]:
-    """One entry of the explorer; every third is wrong, the languages take turns."""
+    """Return an explorer entry; every third answer is wrong, and the languages alternate."""
     chinese = bool(number % 2)
     words = (text or (CHINESE if chinese else ENGLISH)).split()
     count = len(words)
@@ -369,7 +369,7 @@ def invented_sentence(number: int, layers: int = LAYERS, heads: int = HEADS, tex
 
 
 def invented_validations() -> list[dict[str, float]]:
-    """Ten validations of a training, every head's score in each."""
+    """Return ten validations of a training run, with the scores of all heads."""
     names = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
     return [
         {
@@ -387,7 +387,7 @@ def invented_validations() -> list[dict[str, float]]:
 
 @pytest.fixture(scope="session")
 def level() -> Level:
-    """What one level of the corpus of compositions holds."""
+    """Return one level of the corpus of compositions."""
     return Level(
         items=80,
         task_accuracy=0.9,
@@ -404,24 +404,24 @@ def level() -> Level:
 
 @pytest.fixture(scope="session")
 def evidence() -> Evidence:
-    """Invented evidence of one run."""
+    """Return invented evidence on one run."""
     return invented_evidence()
 
 
 @pytest.fixture(scope="session")
 def sentences() -> list[dict[str, Any]]:
-    """Sixty-four invented entries of the explorer."""
+    """Return sixty-four invented explorer entries."""
     return [invented_sentence(number) for number in range(64)]
 
 
 @pytest.fixture(scope="session")
 def validations() -> list[dict[str, float]]:
-    """A training of ten validations."""
+    """Return ten validations of a training run."""
     return invented_validations()
 
 
 @pytest.fixture(scope="session")
 def long_sentence() -> dict[str, Any]:
-    """256 words, 12 layers of 12 heads."""
+    """Return an explorer entry with 256 words and 12 layers of 12 heads."""
     words = " ".join(f"word{number}" for number in range(254))
     return invented_sentence(0, layers=12, heads=12, text=f"[CLS] {words} [SEP]")

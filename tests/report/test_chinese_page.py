@@ -1,4 +1,4 @@
-"""The page that speaks Chinese: nothing on it is English but names, code and data."""
+"""Tests that the Chinese page has no English except names, code and data."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ NAMES = (
     | {"Vaswani", "Clark", "Efron", "Heimersheim", "Nanda", "Kobayashi", "Abnar", "Zuidema", "Mohebbi"}
     | {"Sundararajan", "Klein", "Nabi", "Cohen"}
 )
-"""Words that Chinese keeps: what carries somebody's name, a key, a token."""
+"""Words that are not translated into Chinese: names, keys and tokens."""
 DATA = re.compile(r"\b(?:en|zh)(?:/\w+)+|data:\S+|\b[0-9a-f]{16}\b")
 """Names of templates, and hashes."""
 SENTENCE = ["[CLS]", "小红", "遇见", "了", "图书馆管理员", "，", "因为", "她", "很", "高兴", "。", "[SEP]"]
 
 
 class ChineseText(HTMLParser):
-    """What a reader sees or hears of each section, less what is marked as English."""
+    """Parser of the visible and spoken text of each section, without parts marked as English."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ def spoken(
     sentences: list[dict[str, Any]],
     validations: list[dict[str, float]],
 ) -> tuple[ChineseText, dict[str, Figure]]:
-    """The page on two runs, of which one has all that evidence can hold, and the figures of that one."""
+    """Return the page on two runs, one of which has all parts of the evidence, and its figures."""
     assert evidence.controls
     assert evidence.controls["uniform"]
     trained = evidence.controls["uniform"]

@@ -22,7 +22,7 @@ from anaphora.report.page.sections.causal import ablation_section
 from anaphora.report.wording import control_names, edge_names, scope_names
 
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
-"""The parts that need not have been measured."""
+"""Optional parts of the evidence, set to None."""
 
 Draw = Callable[[Evidence], Figure | None]
 PARTS: dict[str, Draw] = {
@@ -41,7 +41,7 @@ every_part = pytest.mark.parametrize("draw", PARTS.values(), ids=PARTS)
 
 
 def hollow(value: Any) -> Any:
-    """A part of the evidence with None for every number and interval that may be None."""
+    """Return a part of the evidence with None for every optional value and interval."""
     if is_dataclass(value) and not isinstance(value, type):
         hints = get_type_hints(type(value))
         plain = {each.name: getattr(value, each.name) for each in fields(value)}
@@ -199,7 +199,7 @@ def test_without_other_heads_nothing_random_is_drawn_or_named(evidence: Evidence
 
 
 def groups_without_random(groups: Mapping[str, CausalCell]) -> dict[str, CausalCell]:
-    """The cells of a model whose layers have no other heads to draw."""
+    """Return the cells of a model without other heads in its layers."""
     return {
         name: replace(
             cell,

@@ -184,7 +184,7 @@ def test_a_candidates_words_stay_in_one_line() -> None:
 
 
 def marks(figure: Figure) -> list[str]:
-    """The marks of the cells: a check is one stroke of three points, a cross two strokes of two."""
+    """Return the marks of the cells: a check is one stroke with three points, a cross two strokes with two."""
     strokes = [len(line.get_xdata()) for line in figure.axes[0].lines if line.get_linewidth() == 1.6]  # type: ignore[arg-type]
     return ["right" for points in strokes if points == 3] + ["wrong"] * (strokes.count(2) // 2)
 

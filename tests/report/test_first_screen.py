@@ -1,4 +1,4 @@
-"""What a reader sees first: the title, the verdict, a picture, and type that can be read."""
+"""Tests of the first screen: title, verdict, picture and legible text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(evidence: Evidence, sentences: list[dict[str, Any]]) -> ReportRun:
 
 @pytest.fixture(scope="module", params=["en", "zh"])
 def html(request: pytest.FixtureRequest, run: ReportRun, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A report in one language."""
+    """Return a report in one language."""
     path = tmp_path_factory.mktemp("page") / "report.html"
     with spoken_in(request.param):
         write_report(path, [run], "Title")
@@ -46,7 +46,7 @@ def html(request: pytest.FixtureRequest, run: ReportRun, tmp_path_factory: pytes
 
 
 def verdicts(evidence: Evidence, *results: str) -> Groups[Verdict]:
-    """The verdicts of some evidence with other results, one after the other."""
+    """Return the verdicts of the evidence with the given results, in order."""
     given = iter(results)
     return {
         language: {kind: replace(cell, verdict=next(given)) for kind, cell in kinds.items()}

@@ -22,19 +22,19 @@ from anaphora.training.tensorboard import pictures as probe_pictures
 ROOT = Path(__file__).parents[2]
 HIEROGLYPH = "\U00013000"
 RARE, FURTHER = "喆", "𠮷"
-"""Characters of names that GB 2312 lacks."""
+"""Characters in names that are not in GB 2312."""
 
 
 @pytest.fixture(autouse=True)
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No character has been named yet, as in a new process."""
+    """Reset the set of characters, as in a new process."""
     monkeypatch.setattr(fonts, "_named", set())
     monkeypatch.setattr(fonts, "_undrawn", set())
 
 
 @pytest.fixture
 def other_packages(tmp_path: Path) -> Path:
-    """A folder of packages with an mpl-font whose font has one character more than the package's own: a rare one."""
+    """Return a folder of packages with an mpl-font whose font has one more rare character than the package's font."""
     folder = tmp_path / "mpl_font" / "fonts" / "noto"
     folder.mkdir(parents=True)
     (tmp_path / "mpl_font" / "__init__.py").write_text("raise RuntimeError('imported')")

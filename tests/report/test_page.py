@@ -40,7 +40,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 
 class Page(HTMLParser):
-    """The elements of a page, and the text of those that hold scripts."""
+    """Parser of the elements of a page, and of the text of its scripts."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def report(
     sentences: list[dict[str, Any]],
     validations: list[dict[str, float]],
 ) -> tuple[Path, dict[str, dict[str, Figure]]]:
-    """A report of invented evidence, in which some of what comes from data is hostile; and its figures."""
+    """Write a report on invented evidence with hostile strings in its data, and return its path and figures."""
     assert evidence.factors
     assert evidence.controls
     assert evidence.controls["uniform"]
@@ -322,7 +322,7 @@ def test_items_left_out_and_equal_scores_are_facts_of_a_run(evidence: Evidence) 
 
 
 OPTIONAL: dict[str, Any] = {each.name: None for each in fields(Evidence) if each.default is None}
-"""The parts that need not have been measured."""
+"""Optional parts of the evidence, set to None."""
 
 
 def unmeasured(evidence: Evidence) -> set[str]:
@@ -338,7 +338,7 @@ def test_parts_that_were_not_measured_are_said_to_be_missing(evidence: Evidence)
 
 @pytest.fixture(scope="module")
 def least_unmeasured(evidence: Evidence) -> int:
-    """How many sections have nothing to show where everything was measured."""
+    """Return the number of empty sections in a report with complete evidence."""
     return len(unmeasured(evidence))
 
 

@@ -23,7 +23,7 @@ def record(
     points: int | None = None,
     **factors: str,
 ) -> AttentionRecord:
-    """Candidates a and b, pronoun c; head 1 gives 0.6 to the candidate `points`, head 0 to the last word."""
+    """Return a record with candidates a and b and pronoun c; head 1 gives 0.6 to `points`, head 0 to the last word."""
     example = Example(
         text="a b c d",
         language=language,

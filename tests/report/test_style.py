@@ -26,7 +26,7 @@ VISIONS = {
 
 
 def cielab(colour: tuple[float, ...], vision: str = "usual") -> NDArray[np.float64]:
-    """CIE L*a*b* (D65) of an sRGB colour as seen by one kind of colour vision."""
+    """Return CIE L*a*b* (D65) of an sRGB colour as seen with one kind of colour vision."""
     rgb = np.array(colour[:3])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     linear = (VISIONS[vision] @ linear).clip(0, 1)

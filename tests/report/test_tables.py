@@ -21,7 +21,7 @@ from anaphora.report.headline import headline_sentence, headline_table
 
 
 def cell(task: float = 0.99, candidate: float = 0.95, untrained: float | None = 0.58, **more: Any) -> Cell:
-    """What one language or kind of cue measured, with intervals of one point to both sides."""
+    """Return the scores of one language or kind of cue, with intervals of one point to both sides."""
     nothing: dict[str, Any] = dict.fromkeys((each.name for each in fields(ScoreIntervals)), None)
     ends = {
         "task_accuracy": Interval(task - 0.01, min(task + 0.01, 1.0)),
@@ -210,7 +210,7 @@ def test_the_sentence_says_the_same_in_chinese(summary: Evidence) -> None:
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, summary: Evidence) -> str:
-    """What the terminal shows of a run at the end of a command."""
+    """Return the terminal output on a run at the end of a command."""
     recorder = Console(file=io.StringIO(), width=100, markup=False)
     monkeypatch.setattr(terminal, "console", recorder)
     terminal.print_headline(summary)

@@ -1,4 +1,4 @@
-"""Titles say what is seen: the head and its number, and no more than the data allow."""
+"""Tests that titles name the head and its value, and claim no more than the data show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHINESE = ["小红", "遇见", "了", "美玲", "，", "因为", "她", "很", "
 
 @pytest.fixture
 def at_head(evidence: Evidence) -> Evidence:
-    """The evidence, with head 0 of layer 2 chosen and no head that luck would explain."""
+    """Return the evidence with head 0 of layer 2 chosen, and no head explained by chance."""
     return replace(
         evidence,
         head=ChosenHead(layer=2, head=0, chosen_on="dev"),
@@ -45,7 +45,7 @@ def grid(chosen: float, other: float = 0.45) -> np.ndarray:
 
 
 def with_scores(evidence: Evidence, language: str, **changes: Any) -> Evidence:
-    """The same with other scores of a language, whatever the cue."""
+    """Return the evidence with other scores of a language for every kind of cue."""
     whole = evidence.languages[language]
     assert whole.set is not None
     assert whole.role is not None

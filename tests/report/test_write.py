@@ -31,7 +31,7 @@ def files(figure: Figure, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 def streams(pdf: bytes) -> list[bytes]:
-    """The uncompressed streams of a PDF."""
+    """Return the uncompressed streams of a PDF."""
     found = []
     for start in re.finditer(rb"stream\r?\n", pdf):
         try:

@@ -22,7 +22,7 @@ FILES = ("config.yaml", "tokenizer.json", "model.safetensors", "training.json")
 
 
 def damages(content: bytes, bits: int) -> Iterator[bytes]:
-    """A file cut off, emptied, replaced, and with single bits changed."""
+    """Yield a file's content truncated, emptied, replaced, and with single bits changed."""
     yield from (b"", content[:1], content[: len(content) // 2], content[:-1], content + b"\0")
     yield from (b"{}", b"[]", b"null", b"\xff\xfe", b"[" * 50_000)
     draw = random.Random(len(content))

@@ -210,7 +210,7 @@ OF_RUNS = {
     "report": (),
     "evaluate": ("data=jsonl", "data.path=items.jsonl"),
 }
-"""Every script that takes several runs, and what it has to be given beside them."""
+"""Scripts that take several runs, with their further arguments."""
 
 
 def test_no_other_script_takes_several_runs() -> None:

@@ -1,4 +1,4 @@
-"""A run's own data are those that it was trained on."""
+"""Tests that a run's own data are those on which it was trained."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(finished: Path) -> Run:
 
 
 def reading(run: Run, rows: list[dict[str, object]], path: Path) -> Run:
-    """The run, its settings naming another file with these rows."""
+    """Return the run with settings that name another file, with these rows."""
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     data = run.config.data
     assert isinstance(data, ExternalCorpus)
@@ -39,7 +39,7 @@ def reading(run: Run, rows: list[dict[str, object]], path: Path) -> Run:
 
 
 def data_file_of(directory: Path) -> str:
-    """The data file that a run's settings name."""
+    """Return the data file in a run's settings."""
     data = load(directory).config.data
     assert isinstance(data, ExternalCorpus)
     return data.path

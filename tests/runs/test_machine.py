@@ -1,4 +1,4 @@
-"""The machine that trains, and the lines that say what is slow on it."""
+"""Tests of the description of the training machine, and of warnings about slow parts."""
 
 from __future__ import annotations
 

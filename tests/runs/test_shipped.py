@@ -1,4 +1,4 @@
-"""The run inside the package: a stand-in is put in its place, so that no test depends on which one was released."""
+"""Tests of the shipped run with a substitute, so that they do not depend on the released run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUESTION = (f"text={SENTENCE[0]}", "pronoun=she", "candidates=[Anna,Tom]")
 
 @pytest.fixture
 def inside(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run in the package's place, with a head chosen in each language; the working folder is empty."""
+    """Replace the shipped run by one with a chosen head in each language, in an empty working directory."""
     folder = Path(shutil.copytree(finished, tmp_path / "package" / "shipped"))
     for number, language in enumerate(("en", "zh")):
         (folder / language).mkdir()

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def begun(settings: Callable[..., Config], table: Path) -> Callable[..., Config]:
-    """(output, start, overrides) -> settings of a short run that starts from something."""
+    """Return a function (output, start, overrides) that returns the settings of a short run with a start model."""
 
     def started(output: Path, start: object, *overrides: str) -> Config:
         places = (f"output={output}", "name=run", "data=jsonl", f"data.path={table}", f"start={start}")

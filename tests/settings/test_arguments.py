@@ -1,4 +1,4 @@
-"""Settings from `key=value`, without Hydra: read as typed, and every mistake is one line."""
+"""Tests of `key=value` parsing without Hydra, and of one-line errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anaphora.settings.typed import construct
 
 @dataclass(kw_only=True)
 class Program:
-    """What a program of one's own does."""
+    """Settings of a user's program."""
 
     runs: list[str] = field(default_factory=list)
     seeds: list[int] = field(default_factory=lambda: [0])
@@ -106,7 +106,7 @@ def test_the_files_of_data_are_read_as_hydra_reads_them(preset: str, compose: Ca
 
 
 def both(argument: str) -> tuple[Any, Any]:
-    """What Hydra's parser and ours make of an argument: settings, or None for a mistake."""
+    """Parse an argument with Hydra and with this package, and return both settings, with None for an error."""
     read: list[Program | None] = []
     for parse in (by_hydra, lambda one: settings_from([one], Program)):
         try:

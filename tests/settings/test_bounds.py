@@ -1,4 +1,4 @@
-"""No setting takes a number that is none, a blank word or an entry twice; no name leads elsewhere."""
+"""Tests that settings reject invalid numbers, blank words and duplicate entries, and that names are not paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Settings = Callable[..., Config]
 
 
 def leaves(settings: Any, before: str = "") -> Iterator[tuple[str, Any]]:
-    """Every setting that holds a number, with its type."""
+    """Yield the path and type of every numeric setting."""
     hints = typing.get_type_hints(type(settings))
     for one in dataclasses.fields(settings):
         value, path = getattr(settings, one.name), f"{before}{one.name}"
@@ -33,7 +33,7 @@ def leaves(settings: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def with_leaf(config: Config, path: str, value: Any) -> dict[str, Any]:
-    """The settings as plain values, one of them another."""
+    """Return the settings as plain values, with one of them changed."""
     plain = dataclasses.asdict(config)
     *folders, last = path.split(".")
     place = plain

@@ -48,12 +48,12 @@ BUILT_IN = (
     "data=short_text",
     "data=compositions_and_short_text",
 )
-"""Data that name no file."""
+"""Data options that need no file."""
 LABELS = (
     *("task=classification", "task/prediction=label"),
     *("recipe=classification", "recipe=classification_fine_tuned"),
 )
-"""Options whose prediction head needs labels."""
+"""Options with a prediction head for labels."""
 TEXTS = [
     f"data={name}" for name in ("plain_text", "labelled_text", "sst2", "rotten_tomatoes", "ag_news", "chnsenticorp")
 ]
@@ -61,11 +61,11 @@ ON_FILES = (
     *("chinese_pronouns", "chinese_pronouns_from_scratch", "gap", "pretrain"),
     *("sentiment", "sentiment_fine_tuned"),
 )
-"""Experiments on data that the user names."""
+"""Experiments on the user's data."""
 
 
 def needed(option: str) -> list[str]:
-    """What an option cannot do without."""
+    """Return the further arguments that an option requires."""
     if option in TEXTS:
         return ["data.path=somewhere", f"recipe={'pretrain' if option == 'data=plain_text' else 'classification'}"]
     if option.startswith("data="):

@@ -1,4 +1,4 @@
-"""Parts that a user registers from outside the package."""
+"""Tests of components that a user registers from outside the package."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def decay(chosen: Decay, width: int, heads: int) -> TrainedDecay:
 
 
 def kind_of(base: type[Any], name: str) -> type[Any]:
-    """Settings of a part without settings of its own."""
+    """Return the settings class of a component without settings."""
     return dataclasses.make_dataclass("Own", [("kind", str, name)], bases=(base,), kw_only=True)
 
 

@@ -1,4 +1,4 @@
-"""The help of every command: its own settings, each explained, in few lines, without torch."""
+"""Tests that each command's help explains its settings briefly, without importing torch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Program:
 
 
 def named_in(page: str) -> set[str]:
-    """The settings and groups that a page of help explains."""
+    """Return the settings and groups that a help text explains."""
     return {found[1] for line in page.splitlines() if (found := re.match(r"  ([a-z_][\w./]*)(=| |$)", line))}
 
 
@@ -87,7 +87,7 @@ def test_every_setting_has_a_meaning(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_setting_of_a_few_values_names_them(name: str) -> None:
-    """Which values are allowed is what the command's own error lists."""
+    """The allowed values are those listed in the command's error message."""
     for entry in _entries(COMMANDS[name].schema):
         if entry.hint is not str or "." in entry.key:
             continue

@@ -1,4 +1,4 @@
-"""Launchers and samplers of the extra `cluster`; each test is left out where its package is not installed."""
+"""Tests of launchers and samplers of the extra `cluster`, skipped if their packages are not installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sweep = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def sweep(script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path) -> Sweep:
-    """Overrides -> the sweep of tiny runs that they ask for, in `tmp_path`."""
+    """Return a function that runs a sweep of tiny runs with the given overrides in `tmp_path`."""
     places = ("data=jsonl", f"data.path={table}", f"output={tmp_path}", f"hydra.sweep.dir={tmp_path}")
     return lambda *overrides: script("train", "-m", *places, *tiny_settings, *overrides)
 

@@ -16,13 +16,13 @@ from anaphora.settings.stored import dumps
 CONFIGS = Path(__file__).parents[2] / "configs"
 RECIPES = sorted(path.stem for path in (CONFIGS / "recipe").glob("*.yaml"))
 PREDICTION = {"classification": "label", "classification_fine_tuned": "label", "pretrain": "none"}
-"""What a recipe predicts where it is no antecedent."""
+"""Prediction of each recipe that does not predict antecedents."""
 DATA: dict[str, dict[str, type[Data]]] = {
     "antecedent": {"controlled_large": ControlledCorpus, "jsonl": OwnExamples, "gap_fine_tuning": Gap},
     "label": {"labelled_text": LabelledText},
     "none": {"plain_text": PlainText, "jsonl": OwnExamples},
 }
-"""Data of every kind that each prediction can be made on; `test_compose` composes every data option with one recipe."""
+"""Data of every kind for each prediction; `test_compose` composes every data option with one recipe."""
 PAIRS = [(recipe, data) for recipe in RECIPES for data in DATA[PREDICTION.get(recipe, "antecedent")]]
 TINY = ("trainer=smoke", "trainer.limit_steps=1", "model.width=16", "model.layers=2")
 Settings = Callable[..., Config]

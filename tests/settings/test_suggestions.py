@@ -1,4 +1,4 @@
-"""What a user meant: every setting of every command, with a typing error or in the form of other programs' options."""
+"""Tests of suggestions for every setting with a typing error, or in the syntax of other programs' options."""
 
 from __future__ import annotations
 

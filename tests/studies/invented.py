@@ -1,4 +1,4 @@
-"""Invented records of a study, and what is made of them, without training anything."""
+"""Invented records of a study, and its summary, without training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anaphora.studies.summary import summarise
 
 
 def plan(**changes: Any) -> StudyPlan:
-    """Two factors with a cell each, and both together."""
+    """Return a plan of two factors with one cell each, and their combination."""
     chosen: dict[str, Any] = {
         "name": "invented",
         "question": "Does it?",
@@ -29,14 +29,14 @@ def plan(**changes: Any) -> StudyPlan:
 
 
 def cells(config: Config | None = None) -> list[StudyCell]:
-    """The cells of `plan`; what is put together asks for no settings."""
+    """Return the cells of `plan`; the summary does not depend on their settings."""
     named = [("base", "", ()), ("bilinear", "prediction head", ("bilinear",)), ("one", "heads", ("one",))]
     named.append(("bilinear+one", "pairs", ("bilinear", "one")))
     return [StudyCell(name, factor, parts, (f"{name}=1",), config) for name, factor, parts in named]  # type: ignore[arg-type]
 
 
 def record(cell: str, seed: int, task: float, candidate: float, group: str = "set", language: str = "en") -> RunRecord:
-    """A finished run with one group of items."""
+    """Return a finished run with one group of items."""
     values: dict[str, float | None] = {
         "task_accuracy": task,
         "candidate_accuracy": candidate,
@@ -49,7 +49,7 @@ def record(cell: str, seed: int, task: float, candidate: float, group: str = "se
 
 
 def records() -> list[RunRecord]:
-    """Base and `one` solve the task; `bilinear` solves it without pointing; both together fail, once altogether."""
+    """Return records: `base` and `one` solve the task, `bilinear` without its head, and the combination fails."""
     listed = []
     for seed in range(3):
         listed.append(record("base", seed, 0.99, 0.90 + seed / 100))
@@ -61,10 +61,10 @@ def records() -> list[RunRecord]:
 
 
 def rule(**changes: Any) -> VerdictRule:
-    """A condition on the base cell's set cues."""
+    """Return a condition on the set cues of the base cell."""
     return VerdictRule(**({"statement": "it points", "cell": "base", "group": "set"} | changes))
 
 
 def study(**changes: Any) -> Study:
-    """The study that `records` make."""
+    """Return the summary of `records`."""
     return summarise(plan(**changes), cells(), records())

@@ -1,4 +1,4 @@
-"""The pages of studies in both languages: each says what the study says of itself in its own."""
+"""Tests of study pages in both languages: each uses the study's texts in its own language."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARKUP = "<b>&"
 
 
 def chinese_plan(tmp_path: Path) -> StudyPlan:
-    """Of `invented.plan`, in both languages, with markup in all that it says itself."""
+    """Return `invented.plan` in both languages, with markup in its own texts."""
     return plan(
         question_zh=f"成立吗{MARKUP}",
         prediction_zh=f"成立{MARKUP}",
@@ -42,7 +42,7 @@ def chinese_plan(tmp_path: Path) -> StudyPlan:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of one study, written in both languages."""
+    """Return a folder with a study, written in both languages."""
     place = tmp_path_factory.mktemp("studies")
     plan_of_study = chinese_plan(place)
     engine.write_study(plan_of_study, summarise(plan_of_study, cells(), records()))

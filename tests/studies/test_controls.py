@@ -1,4 +1,4 @@
-"""The study of the trained controls trains what their experiments say."""
+"""Tests that the study of trained controls has the settings of their experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of a study as jobs of a cluster, their progress, and what happens where one is cut short."""
+"""Tests of a study's runs as cluster jobs, their progress, and interruptions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def plan(tmp_path: Path) -> StudyPlan:
 
 @pytest.fixture
 def jobs(plan: StudyPlan, tiny: Tiny) -> list[Job]:
-    """Three runs of which nothing is there yet."""
+    """Return three runs that have not started."""
     folder = Path(plan.output) / plan.name / "base"
     config = tiny(folder, "optimizer.steps=120", "validation.every=10")
     return [
@@ -56,14 +56,14 @@ def jobs(plan: StudyPlan, tiny: Tiny) -> list[Job]:
 
 
 def finish(job: Job) -> None:
-    """Leave in a run's directory what its measuring leaves there."""
+    """Write the results of a measurement to a run's directory."""
     content = {"query": QUERY.to_dict(), "head": None, "train_seconds": 1.0, "groups": {}}
     job.directory.mkdir(parents=True, exist_ok=True)
     (job.directory / MEASURED_FILE).write_text(json.dumps(content))
 
 
 class QueuedJob:
-    """A job that was submitted; it ends at the second look, having done what its run's seed stands for."""
+    """Submitted job that ends at the second poll, with the outcome that its seed stands for."""
 
     def __init__(self, job_id: str, run: Job, outcome: str) -> None:
         self.job_id, self.run, self.outcome = job_id, run, outcome
@@ -85,7 +85,7 @@ class QueuedJob:
 
 
 class Queue(slurm.Cluster):
-    """A cluster that takes jobs and numbers them."""
+    """Cluster that accepts jobs and numbers them."""
 
     def __init__(self, plan: StudyPlan, runs: Sequence[Job], outcomes: Sequence[str]) -> None:
         self.runs = {run.directory: (run, outcome) for run, outcome in zip(runs, outcomes, strict=True)}
@@ -108,7 +108,7 @@ class Queue(slurm.Cluster):
 
 
 def run_on(queue: Queue, jobs: Sequence[Job], plan: StudyPlan, query: Query = QUERY) -> None:
-    """Do runs on a cluster by a command of its own."""
+    """Run jobs on a cluster, in a separate command."""
     queue.plan, queue.query = plan, query
     run_with(queue, jobs, StudyProgress(plan, jobs, query))
 
@@ -188,7 +188,7 @@ def test_a_study_that_would_take_too_long_cancels_its_jobs(plan: StudyPlan, jobs
 
 
 class Slots:
-    """An executor of two places, in which a run ends at the second look."""
+    """Executor with two slots, in which a run ends at the second poll."""
 
     at_a_time = 2
 
@@ -321,7 +321,7 @@ def test_a_machine_without_slurm_is_reported_before_anything_runs(monkeypatch: p
 
 
 def stop(cause: BaseException) -> None:
-    """End as training does where it is told to."""
+    """Raise the error with which an interrupted training run ends."""
     try:
         raise cause
     except SystemExit:

@@ -61,7 +61,7 @@ def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, mo
 def test_a_run_is_measured_anew_where_its_test_items_have_changed(
     own_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise a study would join seeds that were measured on different files."""
+    """Otherwise a study would combine seeds measured on different files."""
     query = Query(("scores",), "test", None)
 
     def items() -> object:

@@ -23,7 +23,7 @@ from anaphora.studies.summary import summarise
 
 
 def nothing_is_cut(figure: Figure) -> bool:
-    """Whether every text of the figure lies inside it."""
+    """Return whether all texts of the figure are inside it."""
     figure.canvas.draw()  # only then do labels have their places
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     edge = figure.bbox

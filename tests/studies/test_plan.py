@@ -1,4 +1,4 @@
-"""What the settings of a study refuse."""
+"""Tests of invalid settings of a study."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ CONFIGS = ROOT / "configs"
 
 @pytest.fixture
 def planned(table: Path, tmp_path: Path) -> Callable[..., StudyPlan]:
-    """Changes -> a study of two cells on the small table, runs of two steps."""
+    """Return a function that returns a study of two cells on the small table, with short runs and the given changes."""
     base = ["trainer=smoke", "data=jsonl", f"data.path={table}", "model.width=16", "model.layers=2",
             "batching.tokens=96", "batching.row_tokens=32", "optimizer.steps=4", "validation.every=2"]  # fmt: skip
 

@@ -15,7 +15,7 @@ from anaphora.studies.summary import summarise, table_rows
 
 
 def of(summary: Study, name: str) -> Groups:
-    """The groups of a cell, by language."""
+    """Return the groups of a cell by language."""
     return next(cell.groups for cell in summary.cells if cell.name == name)
 
 

@@ -1,4 +1,4 @@
-"""Loggers that `trainer.loggers` names, and checkpoints of runs that were begun under older names."""
+"""Tests of the loggers in `trainer.loggers`, and of checkpoints with older names of settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS = ("optimizer.steps=30", "validation.every=10")
 
 
 def csv_curves(directory: Path) -> dict[str, list[tuple[int, float]]]:
-    """The curves of `curves/metrics.csv`: tag -> (step, value)."""
+    """Return the curves of `curves/metrics.csv` as (step, value) by tag."""
     curves: dict[str, list[tuple[int, float]]] = {}
     with (directory / "curves" / "metrics.csv").open(newline="") as file:
         for row in csv.DictReader(file):
@@ -92,7 +92,7 @@ def test_a_wrong_logger_is_refused_by_name(loggers: str, message: str, tiny: Tin
 
 
 class ServiceLogger(DummyLogger):
-    """Stands for the logger of a service: keeps how it was made."""
+    """Stub for the logger of an online service that stores its constructor's arguments."""
 
     all: ClassVar[list[ServiceLogger]] = []
 

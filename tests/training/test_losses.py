@@ -34,7 +34,7 @@ def gradients(model: PronounModel, loss: Tensor) -> list[Tensor]:
 
 
 def model_and_batches(config: Config, count: int) -> tuple[Config, PronounModel, list[Batch]]:
-    """A model at its random start, and its first batches."""
+    """Return a randomly initialised model, and its first batches."""
     config, tokenizer, training = prepare_examples(config, None)[:3]
     pairs = None
     if config.task.minimal_pair_contrast:

@@ -1,4 +1,4 @@
-"""Minimal pairs in training: they stand in one batch, and a loss pushes their answers apart."""
+"""Tests of minimal pairs in training: they share a batch, and a loss separates their answers."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def test_the_matrices_have_a_learning_rate_of_their_own() -> None:
 
 
 def test_a_closure_sees_every_group() -> None:
-    """Lightning clears and clips inside the closure: a group missing there would add up its gradients for ever."""
+    """Lightning zeroes and clips gradients inside the closure, so a missing group would accumulate its gradients."""
     encoder = Encoder()
     optimizer = build_optimizer(encoder, Optimizer(matrices="muon"))
     for weight in encoder.parameters():
@@ -172,7 +172,7 @@ def test_a_closure_sees_every_group() -> None:
 
 
 def test_two_steps_of_muon_by_hand_look_ahead() -> None:
-    """With Nesterov's momentum the step is along 0.05 g + 0.95 m, not along the momentum m (Jordan et al. 2024)."""
+    """With Nesterov momentum, the step is along 0.05 g + 0.95 m, not along the momentum m (Jordan et al. 2024)."""
     encoder = Encoder()
     before = encoder.wide.weight.detach().clone()
     first, second = torch.randn(16, 8), torch.randn(16, 8)

@@ -1,4 +1,4 @@
-"""Several processes train what one process trains."""
+"""Tests that several processes train the same weights as a single one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from anaphora.training.run import train
 Tiny = Callable[..., Config]
 TWELVE = ("optimizer.steps=12", "validation.every=4", "optimizer.learning_rate=0.003", "trainer.progress=false")
 MUON = (*TWELVE, "optimizer.matrices=muon", "task/prediction=slot", "task.masked_lm=0.2")
-"""The slots leave the vocabulary's weights to masked tokens, of which a share may have none."""
+"""Settings in which only masked tokens train the output layer, and a process's share may have none."""
 
 
 def difference(first: Path, second: Path) -> float:
-    """The largest between two runs' weights, the keys' biases aside.
+    """Return the largest difference between two runs' weights, without the biases of the keys.
 
-    A softmax does not depend on those: their gradient is rounding alone, which AdamW divides by its own size.
+    A softmax does not depend on these biases: their gradients are rounding errors, which AdamW scales up.
     """
     one, other = (load_file(RunFiles(directory).weights) for directory in (first, second))
     compared = [name for name in one if not name.endswith("attention.key.bias")]

@@ -33,7 +33,7 @@ from anaphora.training.run import train
 
 Tiny = Callable[..., Config]
 GOLDEN = [4.27591, 3.91288, 3.71905, 3.07339, 2.37620]
-"""The losses of the first five steps of the tiny run; whatever changes them changes what training computes."""
+"""Losses of the first five steps of the tiny run, which change only if the computation of training changes."""
 
 
 def files(directory: Path) -> dict[str, bytes]:
@@ -49,7 +49,7 @@ class KilledError(Exception):
 
 
 def stop_at(step: int, patched: pytest.MonkeyPatch, error: type[BaseException] = KilledError) -> None:
-    """Let the run die in the middle of a step, as if the machine went down."""
+    """Make the run fail in the middle of a step, as if the machine crashed."""
     whole_step = TrainingModule.training_step
 
     def dies(module: TrainingModule, batch: Batch, batch_idx: int) -> Tensor:
@@ -141,7 +141,7 @@ def test_the_first_five_losses_are_the_stored_ones(tiny: Tiny, tmp_path: Path, m
 def test_training_counts_denormal_numbers_as_zero_and_what_follows_does_not(
     tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Products with them are slow; benchmarks/denormals.py measures by how much, and that no weight changes."""
+    """Matrix products with denormals are slow; see benchmarks/denormals.py."""
     products: list[float] = []
     whole_step = TrainingModule.training_step
 
@@ -280,7 +280,7 @@ def test_the_run_records_what_decides_its_rounding(tiny: Tiny, tmp_path: Path, p
 
 
 def overfits(tiny: Tiny, output: Path, *more: str) -> Config:
-    """A run whose validation loss rises: a learning rate at which training explodes."""
+    """Return the settings of a run whose validation loss rises, because its learning rate is too high."""
     return tiny(output, "optimizer.learning_rate=3", "optimizer.clip=100", "optimizer.warmup=0.9", *more)
 
 

@@ -40,7 +40,7 @@ Settings = Callable[..., Config]
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Thirty small documents."""
+    """Write thirty small documents."""
     path = tmp_path_factory.mktemp("pages") / "pages.jsonl"
     rows = []
     for number in range(30):
@@ -52,7 +52,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty reviews; the adverb of the second clause is the label."""
+    """Write sixty reviews, whose labels are given by the adverb of the second clause."""
     path = tmp_path_factory.mktemp("reviews") / "reviews.jsonl"
     rows = []
     for number in range(60):

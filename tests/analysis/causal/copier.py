@@ -1,4 +1,4 @@
-"""A model by hand whose answers follow from the pronoun's weights in some heads, and sentences for it."""
+"""Hand-written model whose answers depend on the pronoun's weights in some heads, and sentences for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def silent(stage: str) -> None: ...
 
 
 def example(number: int, right: int, cue: str = "", **factors: str) -> Example:
-    """A text of single letters, [CLS] before it: candidates at tokens 2 and 5, the pronoun at 7, its cue at 8."""
+    """Return a text of single letters after [CLS], with candidates at tokens 2 and 5, pronoun at 7 and cue at 8."""
     word = cue or "xy"[right]
     text = f"a b c d e f g {word} h"
     return Example(
@@ -43,7 +43,7 @@ def tokens_of(one: Example) -> TokenizedText:
 
 
 def without_edges(maps: Sequence[Maps], edges: Edges) -> list[Maps]:
-    """The maps with nothing on some edges."""
+    """Return the maps with weight 0 on some edges."""
     changed = [each.copy() for each in maps]
     for item, layer, head, query, key in zip(*edges, strict=True):
         changed[item][layer, head, query, key] = 0
@@ -51,7 +51,7 @@ def without_edges(maps: Sequence[Maps], edges: Edges) -> list[Maps]:
 
 
 def with_rows(maps: Sequence[Maps], heads: Sequence[Head], rows: Mapping[int, Maps], pronoun: int) -> list[Maps]:
-    """The maps where some heads have other rows of the pronoun in some items."""
+    """Return the maps with the pronoun's rows of some heads and items replaced."""
     changed = [each.copy() for each in maps]
     for item, row in rows.items():
         for head in heads:
@@ -60,10 +60,10 @@ def with_rows(maps: Sequence[Maps], heads: Sequence[Head], rows: Mapping[int, Ma
 
 
 class Copier:
-    """A model by hand: a candidate scores the weight that the pronoun gives it in the heads that count.
+    """Model that scores a candidate by the pronoun's weight on it in the given heads.
 
-    Those heads point at the antecedent (0.6 or more) before the other candidate; all others look at the cue, and every
-    other token looks at the one before it.
+    In these heads, the antecedent has more weight (at least 0.6) than the other candidate. In all other heads, the
+    pronoun attends to the cue, and every other token to its predecessor.
     """
 
     def __init__(self, examples: Sequence[Example], counting: Sequence[Head], votes: Sequence[float]) -> None:

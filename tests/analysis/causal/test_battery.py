@@ -76,7 +76,7 @@ def test_the_weight_that_a_cut_removes_is_reported(single: dict[str, Any]) -> No
 
 
 def recorded(scope: str, kind: str) -> list[set[tuple[int, ...]]]:
-    """The edges that each item loses: (layer, head, query, key)."""
+    """Return the edges knocked out in each item: (layer, head, query, key)."""
     subject = Copier(PAIRS[:2], [COPIER], [1.0])
     tests = CausalTests(subject, COPIER, [COPIER, *OTHERS], silent)
     heads = {"head": [COPIER], "all_layers": tests.all_heads}[scope]
@@ -151,7 +151,7 @@ def test_answers_turn_when_enough_heads_are_patched() -> None:
 
 
 def test_a_loss_is_over_the_items_that_have_such_an_edge() -> None:
-    """Without a minimal pair an item has no cue beside its pronoun, and no edge to one."""
+    """An item without a minimal pair has no cue other than its pronoun, and so no edge to a cue."""
     alone = [replace(one, minimal_pair="", group="") for one in PAIRS[:6]]
     edges = cell_of(COPIER, OTHERS[0], votes=[1.0, 0.0], examples=[*PAIRS[6:], *alone])["knockout"]["all_layers"]
     assert {kind: edges[kind]["items"] for kind in ("gold", "cue", "matched_query")} == {
@@ -164,7 +164,7 @@ def test_a_loss_is_over_the_items_that_have_such_an_edge() -> None:
 
 
 def test_an_edge_is_compared_with_matched_ones_on_the_items_that_have_them() -> None:
-    """A matched edge that half of the items have, and that costs each of them its answer, hurts like the gold one."""
+    """A matched edge that exists in half of the items, and changes their answers, has the effect of the gold edge."""
     tests = CausalTests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
     everything = np.ones(len(PAIRS), dtype=bool)
     half = np.arange(len(PAIRS)) < len(PAIRS) // 2
@@ -182,7 +182,7 @@ def test_an_edge_is_compared_with_matched_ones_on_the_items_that_have_them() -> 
 
 
 def decoder_maps(maps: Maps) -> Maps:
-    """The same without weight on what follows."""
+    """Return the maps without weight on later tokens."""
     below = maps * np.tri(maps.shape[-1], dtype=np.float32)
     shares: Maps = below / below.sum(axis=-1, keepdims=True)
     return shares
@@ -317,7 +317,7 @@ def test_heads_that_are_not_those_of_the_model_are_refused() -> None:
 
 
 def names(count: int) -> list[Example]:
-    """Minimal pairs whose only difference is the pronoun."""
+    """Return minimal pairs that differ only in the pronoun."""
     strings = []
     for number in range(count):
         first, second = (("Anna", "Tom"), ("Tom", "Anna"))[number % 2]
@@ -346,7 +346,7 @@ NAMES = names(16)
 
 @pytest.fixture(scope="module")
 def run(settings: Callable[..., Any]) -> Run:
-    """A model that answers by one attention row, at its random start."""
+    """Return a randomly initialised run with a pointer head."""
     config = settings("model.width=16", "model.layers=2", "model/initialisation=xavier", "task/prediction=pointer")
     config.task.prediction = prediction_settings.Pointer(layer=1, head=0)
     tokenizer = word_vocabulary([one.text for one in NAMES], min_count=1)

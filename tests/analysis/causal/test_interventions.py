@@ -54,7 +54,7 @@ every_variant = pytest.mark.parametrize(
 
 
 def recorded(model: Encoder, *interventions: Intervention) -> list[ActivationRecorder]:
-    """What every layer did, in its explicit form: two layers of weights and mixed values."""
+    """Return the weights and mixed values of both layers, recorded during a forward pass."""
     recorders = {0: ActivationRecorder(), 1: ActivationRecorder()}
     with torch.no_grad(), intervene(model, *interventions, recorders):
         model(PACKED)
@@ -62,7 +62,7 @@ def recorded(model: Encoder, *interventions: Intervention) -> list[ActivationRec
 
 
 def touched(new: Tensor, old: Tensor) -> list[list[int]]:
-    """Where two tensors differ in any bit."""
+    """Return the indices at which two tensors differ in any bit."""
     return (new != old).nonzero().tolist()
 
 
@@ -184,7 +184,7 @@ def test_captured_rows_are_the_edited_ones() -> None:
 
 
 class ProjectionChange(Edit):
-    """Queries, keys and values become what three functions make of them."""
+    """Intervention that applies three functions to queries, keys and values."""
 
     def __init__(self, *changes: Callable[[Tensor], Tensor]) -> None:
         self.changes = changes
@@ -338,7 +338,7 @@ def edges(*listed: tuple[int, int, int, int, int]) -> Edges:
 
 
 def moved(new: Scores, old: Scores) -> NDArray[np.bool_]:
-    """Which items' scores differ by more than rounding."""
+    """Return a mask of the items whose scores differ by more than rounding errors."""
     both: NDArray[np.bool_] = np.abs(new[:, :2] - old[:, :2]).max(axis=1) > 1e-5
     return both
 

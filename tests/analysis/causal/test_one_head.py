@@ -19,7 +19,7 @@ ANTECEDENT, DISTRACTOR, ON_CUE = 0.15, 0.08, 0.02
 
 
 class Weak(Copier):
-    """Its pronoun gives the antecedent 0.15, the distractor 0.08, the cue 0.02 and [CLS] the rest."""
+    """Copier whose pronoun gives the antecedent 0.15, the distractor 0.08, the cue 0.02 and [CLS] the rest."""
 
     def __init__(self, counting: Sequence[Head]) -> None:
         super().__init__(PAIRS, counting, [1.0] * len(counting))
@@ -66,7 +66,7 @@ def test_what_a_knockout_frees_goes_where_the_rest_of_the_row_is() -> None:
 
 
 def test_points_have_an_interval_in_points_where_templates_are_few() -> None:
-    """A t interval is cut off where no loss can be: at 100 points, and not at the 1 of a share."""
+    """A t interval is clipped at the largest possible loss, which is 100 in points, not 1 as for shares."""
     few = [replace(one, factors={**one.factors, "template": f"t{number % 3}"}) for number, one in enumerate(PAIRS)]
     tests = CausalTests(Copier(few, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
     lost = np.arange(len(few)) % 6 < 4

@@ -49,7 +49,7 @@ def captured(examples: Sequence[Example]) -> EncodedSplit:
 
 
 def left(data: EncodedSplit, ids: list[list[int]]) -> list[str]:
-    """The words that are still there."""
+    """Return the words that remain."""
     return [
         " ".join(
             data.examples[item].text[start:end]

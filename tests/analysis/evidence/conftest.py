@@ -1,4 +1,4 @@
-"""A trained run and the items on which it is measured."""
+"""A trained run and its evaluation items."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SPANS = ((0, 2), (2, 4), (5, 7), (8, 10))
 
 
 def record(*rows: list[float], text: str = "abab cd ef", words: tuple[int, ...] = (0, 0, 1, 2)) -> AttentionRecord:
-    """Four tokens, of which two make one word; a head a row."""
+    """Return a record of four tokens, two of which form one word, with one head for each row."""
     example = Example(text=text, language="en", pronoun=(8, 10), candidates=(((0, 4),), ((5, 7),)), antecedents=(0,))
     return AttentionRecord(example, SPANS, words, np.array([rows], dtype=np.float32))
 

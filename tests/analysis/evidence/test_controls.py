@@ -129,7 +129,7 @@ def item(right: bool, gold: int, kind: str) -> AttentionRecord:
 
 
 def measured(name: str, run: Run, patched: pytest.MonkeyPatch, points: int, answers: int, kind: str) -> Control:
-    """A control of which the head finds `points` of 20 antecedents and the model answers `answers` rightly."""
+    """Return a control whose head picks `points` of 20 antecedents, and whose model answers `answers` correctly."""
     records = [item(number < points, number % 2, kind) for number in range(20)]
     development = [item(True, number % 2, kind) for number in range(4)]
     captures = {

@@ -24,7 +24,7 @@ SPANS = ((0, 0), (0, 1), (2, 3), (4, 5))
 
 
 def measurement(items: Sequence[Item], stratum: str = "main", answered: bool = True) -> Measurement:
-    """Items of (language, type, whether the answer is right, whether the one head is)."""
+    """Return a measurement of items given as (language, type, whether the answer is correct, whether the head is)."""
     records = []
     for number, (language, cue, _, pointed) in enumerate(items):
         example = Example(
@@ -128,7 +128,7 @@ CHOSEN = Head(0, 1)
 
 
 def record(right: int, order: int = 0, group: str = "g", points: int | None = None, **factors: str) -> AttentionRecord:
-    """Candidates a and b, pronoun c; head 1 gives 0.6 to the candidate `points`."""
+    """Return a record with candidates a and b and pronoun c; head 1 gives 0.6 to the candidate `points`."""
     example = Example(
         text="a b c",
         language=factors.pop("language", "en"),
@@ -149,7 +149,7 @@ def quad(group: str, **factors: str) -> list[AttentionRecord]:
 
 
 def unscorable() -> AttentionRecord:
-    """An item without an antecedent, which cannot be scored."""
+    """Return an item that cannot be scored because it has no antecedent."""
     example = Example(text="a b c", language="en", pronoun=(4, 5), candidates=(((0, 1),),), antecedents=())
     return AttentionRecord(example, SPANS, (-1, 0, 1, 2), np.full((1, 2, 4), 0.25, dtype=np.float32))
 

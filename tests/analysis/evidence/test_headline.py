@@ -111,7 +111,7 @@ def test_scores_without_rows_are_those_with_rows_to_the_last_digit(run: Run, mat
 
 
 def test_untrained_models_may_be_measured_on_items_that_were_read_anew(run: Run, material: EvaluationSplits) -> None:
-    """Whoever brings records of another library builds the items of each model for themselves."""
+    """Users who bring records of another library build the items of each model separately."""
     scores = measured(run, material).measured
     same = replace(scores, examples=tuple(replace(one) for one in scores.examples))
     [row] = module.untrained_correctness([(scores, same)], scores.examples)

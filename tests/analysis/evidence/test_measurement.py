@@ -28,7 +28,7 @@ SPANS = ((0, 1), (2, 3), (4, 5))
 
 
 def rows(hits: Sequence[Sequence[float]], granularity: str = "head", skipped: int = 0, kind: str = "set") -> MapRows:
-    """An item for each list: how much of 0.9 each unit (L, H) gives the antecedent, the rest going to the other."""
+    """Return an item for each list of shares: each unit gives that share of 0.9 to the antecedent."""
     records = []
     for number, shares in enumerate(hits):
         example = Example(

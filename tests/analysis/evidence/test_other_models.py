@@ -28,7 +28,7 @@ DEVELOPMENT, TEST = ("visited", "called", "invited"), ("joined", "met", "hosted"
 
 
 def sentences(verbs: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Blocks of two cues by two orders; the lonely one is who visits."""
+    """Yield quads of two cues and two orders; the lonely person is the one who visits."""
     for verb in verbs:
         for order, (first, second) in enumerate(ORDERS):
             for right, cue in enumerate(CUES):
@@ -55,7 +55,7 @@ POINTS = Head(1, 0)
 
 
 def by_hand(one: dict[str, Any]) -> Maps:
-    """Two layers of two heads over nine tokens: head 0 of layer 1 picks the antecedent, the others attend to [CLS]."""
+    """Return maps in which head 0 of layer 1 picks the antecedent, and other heads attend to [CLS]: (2, 2, 9, 9)."""
     maps = np.full((2, 2, 9, 9), 0.02, dtype=np.float32)
     maps[..., 0] = 0.84
     maps[1, 0, PRONOUN] = 0.02
@@ -64,7 +64,7 @@ def by_hand(one: dict[str, Any]) -> Maps:
 
 
 class Pointer:
-    """A model that answers what that head picks."""
+    """Model that answers with the choice of this head."""
 
     def __init__(self, records: Sequence[AttentionRecord], maps: Sequence[Maps]) -> None:
         self.examples: list[Example] = [record.example for record in records]

@@ -80,7 +80,7 @@ SPANS = ((0, 2), (3, 5), (6, 8))
 
 
 def items(rights: list[bool], language: str = "en", **known: str) -> list[AttentionRecord]:
-    """Minimal pairs about which the head is right or wrong."""
+    """Return minimal pairs on which the head is right or wrong as given."""
     records = []
     for number, right in enumerate(rights):
         gold = number % 2

@@ -80,7 +80,7 @@ CONTENT: dict[str, Any] = {
         for rule in ("attention knockout", "attention-pattern patching", "lift")
     ]}}},
 }  # fmt: skip
-"""The content of a metrics.json with every part."""
+"""Content of a metrics.json with all parts."""
 
 
 def test_evidence_goes_through_json_and_back_with_every_digit() -> None:
@@ -128,7 +128,7 @@ def test_the_schema_accepts_what_is_written_and_no_other_version() -> None:
 
 
 def errors(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> list[str]:
-    """The few words of JSON Schema that the file uses."""
+    """Validate a value with the subset of JSON Schema used in the file, and return the errors."""
     if "$ref" in schema:
         return errors(value, whole["$defs"][schema["$ref"].rpartition("/")[2]], whole)
     if "anyOf" in schema:

@@ -67,14 +67,14 @@ def test_levels_are_those_of_the_latest_scores(headline: Headline, tmp_path: Pat
 
 
 def stored(folder: Path) -> Evidence:
-    """What was handed over to be written; which table of heads was written with it is not part of that."""
+    """Return the stored evidence as it was written, without the name of the heads table."""
     evidence = read_evidence(folder, "test")
     assert evidence is not None
     return replace(evidence, heads_table=None)
 
 
 def with_verdict(headline: Headline) -> Evidence:
-    """The scores with parts that scoring alone does not measure."""
+    """Return the scores with the parts of the evidence that scoring alone does not measure."""
     digests = headline.measured_on
     about = Provenance(items=8, untrained=0, weights=digests.weights, data=digests.data, code=digests.code)
     return replace(

@@ -53,7 +53,7 @@ KINDS = ("set", "role")
 
 
 def metrics() -> dict[str, Any]:
-    """What metrics.json holds of a run in which everything passes."""
+    """Return the contents of metrics.json for a run in which every rule passes."""
     return copy.deepcopy(
         {
             "version": 2,
@@ -76,7 +76,7 @@ def metrics() -> dict[str, Any]:
 
 
 def verdicts(content: dict[str, Any], alpha: float = 0.05) -> dict[str, Verdict]:
-    """The verdict on every kind of cue."""
+    """Return the verdict on each kind of cue."""
     return verdict(Evidence.from_json(content), alpha)["en"]
 
 
@@ -174,7 +174,7 @@ def test_what_was_not_measured_never_passes(path: str, rule: str) -> None:
 def test_where_no_pair_differs_in_one_word_the_layer_is_patched_between_aligned_sentences(
     flipped: float, result: str
 ) -> None:
-    """Cues of two Chinese characters are two words: without this no data of one's own in Chinese could be supported."""
+    """Cues of two Chinese characters are two words; without aligned pairs, no Chinese user data could be supported."""
     content = put(metrics(), "causal/languages/en/role/pattern_patching/layer/flipped", None)
     aligned = {"pairs": 50, "head": FLIPPED, "layer": {"flipped": flipped, "interval": [0.4, 0.6]}}
     content = put(content, "causal/languages/en/role/pattern_patching/aligned", aligned)
@@ -215,7 +215,7 @@ def test_without_any_of_the_later_parts_every_row_still_stands() -> None:
     ],
 )
 def test_what_the_numbers_cannot_show_never_passes(path: str, value: Any, rule: str) -> None:
-    """Items that chose the head; pairs of one template; learned baselines without training items of this language."""
+    """Cases are items that chose the head, pairs of one template, and learned baselines without training items."""
     content = put(metrics(), path, value)
     assert results(content)["role"] == "not supported"
     assert [row.rule for row in verdicts(content)["role"].rows if row.passed is not True] == [rule]

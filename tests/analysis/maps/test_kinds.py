@@ -47,7 +47,7 @@ either_values = pytest.mark.parametrize("values", VALUES)
 
 
 def item(text: str, candidates: tuple[tuple[str, ...], ...], right: int, pronoun: str = "she") -> Example:
-    """Words that stand once in the text; a candidate is a tuple of its mentions."""
+    """Return an example; each candidate is a tuple of mentions, whose words occur once in the text."""
 
     def span(words: str) -> Span:
         start = text.index(words)
@@ -74,7 +74,7 @@ def pronoun_model(prediction: prediction_settings.Prediction | None = None, **ch
 
 
 def working(padding: int = 2, **changes: object) -> Iterator[LayerPass]:
-    """The layers of a tiny encoder on two packed sentences of four and five tokens."""
+    """Yield the layers of a tiny encoder on two packed sentences of four and five tokens."""
     model = encoder(**changes)
     with torch.no_grad():
         yield from model.passes(pack([sentence(4, 1), sentence(5, 2)], padding))
@@ -105,7 +105,7 @@ def test_the_norm_is_that_of_the_vectors_written_out(attention: attention_settin
 
 
 def peak_bytes(profiled: profile) -> int:
-    """The most memory held at once, from the allocations and releases in their order."""
+    """Return the peak memory, computed from the profiled allocations and releases in order."""
     profiler: Any = profiled.profiler
     events = [event for event in profiler.kineto_results.events() if event.name() == "[memory]"]
     return int(np.cumsum([event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]).max())
@@ -173,7 +173,7 @@ def test_rollout_of_tokens_halves_what_earlier_layers_brought() -> None:
 
 @pytest.mark.parametrize("values", VALUES)
 def test_rollout_is_the_share_of_each_embedding_where_nothing_but_mixing_happens(values: str) -> None:
-    """A network of residual and mean-head attention alone, run on unit vectors."""
+    """The reference is a network of only residual connections and head-averaged attention, applied to unit vectors."""
     maps = random_maps(4, 3)
     states = np.eye(3)
     for weights in maps:
@@ -184,7 +184,7 @@ def test_rollout_is_the_share_of_each_embedding_where_nothing_but_mixing_happens
 
 
 def least_cut(edges: dict[tuple[str, str], float], source: str, sink: str) -> float:
-    """The capacity of the cheapest cut, all of them tried: the largest flow, by the theorem of Ford and Fulkerson."""
+    """Return the capacity of the minimum cut by exhaustive search, which equals the maximum flow."""
     inner = sorted({node for edge in edges for node in edge} - {source, sink})
     cuts = []
     for sides in itertools.product((False, True), repeat=len(inner)):

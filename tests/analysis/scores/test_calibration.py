@@ -1,4 +1,4 @@
-"""Temperatures make the right answers most likely, change no answer, and the calibration error is Guo et al.'s."""
+"""Tests that temperatures maximise the likelihood and keep answers, and that the error is that of Guo et al. 2017."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def items(language: str, right: np.ndarray) -> list[Example]:
 
 
 def drawn(temperature: float, language: str, seed: int) -> tuple[list[Example], np.ndarray]:
-    """20,000 items whose right answers are drawn with the shares at a temperature; nothing answers "none of them"."""
+    """Return 20,000 items with answers drawn from the probabilities at a temperature, never "none of them"."""
     generator = np.random.default_rng(seed)
     logs = np.full((20_000, 3), -np.inf)
     logs[:, 0] = -np.logaddexp(0, generator.normal(0, 4, 20_000))

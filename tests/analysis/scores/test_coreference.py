@@ -1,4 +1,4 @@
-"""The published numbers: worked examples of papers, and the test cases of the reference scorer, which has LEA since."""
+"""Tests with published values: worked examples of papers, and test cases of the reference scorer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anaphora.analysis.scores.coreference import coreference_scores
 
 
 def clusters(written: str) -> list[set[str]]:
-    """Clusters as "a bc def", a letter a mention."""
+    """Parse clusters written as "a bc def", with one letter per mention."""
     return [set(cluster) for cluster in written.split()]
 
 
@@ -109,7 +109,7 @@ def test_f1_is_that_of_luo_2005(response: str, muc: float, b_cubed: float, ceaf_
 
 
 def test_documents_are_summed_and_their_mentions_kept_apart() -> None:
-    """Two documents whose mentions have the same names: {a b} as key and nothing, then as key and as response."""
+    """Both documents have the same mentions {a b}: with an empty response, then with an equal one."""
     scores = coreference_scores([(clusters("ab"), []), (clusters("ab"), clusters("ab"))])
     for measure in (scores.muc, scores.b_cubed, scores.ceaf_m, scores.ceaf_e, scores.lea):
         assert (measure.recall, measure.precision) == (0.5, 1)

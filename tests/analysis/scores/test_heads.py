@@ -40,7 +40,7 @@ def record(
     specials: int = 0,
     **rest: Any,
 ) -> AttentionRecord:
-    """A sentence of two-letter words, one token each after the special ones; candidates and pronoun by word number."""
+    """Return a record of two-letter words, one token each, after special tokens; arguments are word indices."""
     array = np.array(weights, dtype=np.float32)
     array = array.reshape((1,) * (3 - array.ndim) + array.shape)
     count = array.shape[2] - specials
@@ -63,7 +63,7 @@ def only(measure: str, *records: AttentionRecord) -> list[float]:
 
 
 def cell(order: int, gold: int, chosen: int, **rest: Any) -> AttentionRecord:
-    """One item of a block of two candidates whose head picks the candidate `chosen`."""
+    """Return one cell of a quad, whose head picks the candidate `chosen`."""
     row = [0.8, 0.1, 0.1] if chosen == 0 else [0.1, 0.8, 0.1]
     factors = {"order": str(order), "cue": f"cue {gold ^ order}"} | rest.pop("factors", {})
     return record(row, antecedents=(gold,), factors=factors, **rest)
@@ -73,7 +73,7 @@ Policy = Callable[[int, int], int]
 
 
 def quad(policy: Policy, name: str = "q") -> list[AttentionRecord]:
-    """All four cells of a block of two cues by two orders, answered by `policy(order, gold)`."""
+    """Return the four cells of a quad of two cues and two orders, answered by `policy(order, gold)`."""
     return [
         cell(order, gold, policy(order, gold), group=name, minimal_pair=f"{name}{order}")
         for order in (0, 1)
@@ -170,7 +170,7 @@ def test_scores_where_every_item_was_dropped_are_empty_and_choose_no_head() -> N
 
 
 def by_hand(record: AttentionRecord) -> list[dict[str, float]]:
-    """All measures of one record, written without arrays."""
+    """Compute all measures of one record without array operations."""
     example, scores = record.example, []
     row, masses = word_weights(record), mention_mass(record)
     for layer, head in np.ndindex(record.weights.shape[:2]):
@@ -209,7 +209,7 @@ def by_hand(record: AttentionRecord) -> list[dict[str, float]]:
 
 
 def random_record(random: np.random.Generator) -> AttentionRecord:
-    """Words of one to three tokens, candidates of one or two mentions, one or more antecedents, special tokens."""
+    """Return a random record with words of one to three tokens, several mentions and one or more antecedents."""
     pieces = random.integers(1, 4, size=random.integers(6, 12))
     spans, words, mentions, place = [(0, 0)], [-1], [], 0
     for word, count in enumerate(pieces):
@@ -322,7 +322,7 @@ def test_only_main_items_choose_the_head() -> None:
 
 
 def quad_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> NDArray[np.float64]:
-    """The share of whole quads that are right."""
+    """Return the share of quads that are right as a whole."""
     return mean_of_groups(set_products(correct, quads_of(examples))[0])
 
 

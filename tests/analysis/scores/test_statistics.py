@@ -26,7 +26,7 @@ SPANS = tuple((3 * word, 3 * word + 2) for word in range(5))
 
 
 def item(chosen: Sequence[int], gold: int, count: int = 2, **rest: Any) -> AttentionRecord:
-    """One item of `count` candidates; `chosen` holds for each head the candidate that it picks."""
+    """Return one item of `count` candidates; `chosen` has each head's choice."""
     weights = np.full((1, len(chosen), 5), 0.1, dtype=np.float32)
     weights[0, np.arange(len(chosen)), chosen] = 0.6
     example = Example(
@@ -44,7 +44,7 @@ Policy = Callable[[int, int, int], list[int]]
 
 
 def block(name: str, size: int, policy: Policy) -> list[AttentionRecord]:
-    """All cells of `size` cues by `size` orders; `policy(order, cue, gold)` gives the heads' candidates."""
+    """Return all cells of `size` cues and `size` orders; `policy(order, cue, gold)` gives the heads' choices."""
     return [
         item(
             policy(order, cue, (cue + order) % size),
@@ -109,7 +109,7 @@ def test_values_and_clusters_must_be_as_many() -> None:
 
 
 def ignorant(scored: HeadScores, random: np.random.Generator) -> HeadScores:
-    """The same items under heads that weigh the candidates at random."""
+    """Return the same items with heads that weigh the candidates at random."""
     other = replace(scored, candidate_mass=random.random(scored.candidate_mass.shape, dtype=np.float32))
     return replace(other, candidate_accuracy=(strongest_candidates(other) * other.gold[:, None, None]).sum(axis=-1))
 
@@ -205,10 +205,10 @@ def test_a_handful_of_seeds_is_reported_by_median_and_range() -> None:
 
 
 def test_the_interval_of_few_clusters_is_that_of_expanded_percentiles() -> None:
-    """By counting all 3125 samples of five clusters of 0 to 4 (Hesterberg 2015, section 4.1).
+    """The reference is a count of all 3125 samples of five clusters with means 0 to 4 (Hesterberg 2015, section 4.1).
 
-    The normal percentile of t(0.025; 4 degrees) * sqrt(5/4) = -3.10 is 0.00096. A sample of mean 0 has a chance of
-    0.00032 and one of at most 0.2 of 0.0019, so the ends are 0.2 and 3.8; the plain percentiles were 0.8 and 3.2.
+    The normal tail of t(0.025; 4 degrees of freedom) * sqrt(5/4) = -3.10 is 0.00096. A sample mean of 0 has probability
+    0.00032, and one of at most 0.2 has 0.0019, so the ends are 0.2 and 3.8; those of plain percentiles are 0.8 and 3.2.
     """
     assert interval(np.arange(5), list("abcde"), draws=40_000) == pytest.approx((0.2, 3.8))
 

@@ -31,7 +31,7 @@ MEANS = [
 def item(
     right: int, language: str = "en", gold: int = 0, group: str = "", minimal_pair: str = "", **factors: str
 ) -> AttentionRecord:
-    """Two candidates of which head 1 picks the antecedent where `right`, and head 0 always the first."""
+    """Return an item of two candidates; head 1 picks the antecedent if `right`, and head 0 always picks the first."""
     rows = np.full((1, 2, 4), 0.1, dtype=np.float32)
     rows[0, 0, 0] = rows[0, 1, gold if right else 1 - gold] = 0.7
     example = Example(

@@ -9,7 +9,7 @@ from anaphora.data.example import Example
 
 
 def example(text: str, word: str, entities: list[list[tuple[str, str]]], right: int) -> Example:
-    """Mentions as (whole, head word), each the next one in the text; `asked` is a word that stands last."""
+    """Return an example with mentions (whole, head word), each the next occurrence in the text."""
     spans: list[list[tuple[int, int]]] = [[] for _ in entities]
     extents: list[list[str]] = [[] for _ in entities]
     for index, mentions in enumerate(entities):
@@ -32,7 +32,7 @@ def example(text: str, word: str, entities: list[list[tuple[str, str]]], right: 
 
 
 def chosen(text: str, word: str, entities: list[list[tuple[str, str]]]) -> dict[str, int]:
-    """Which entity each rule picks."""
+    """Return the index of the entity that each rule picks."""
     hits_of_rules = [rule_hits(example(text, word, entities, right)) for right in range(len(entities))]
     return {name: next(number for number, hits in enumerate(hits_of_rules) if hits[name]) for name in RULES}
 

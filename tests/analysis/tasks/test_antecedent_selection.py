@@ -55,7 +55,7 @@ def spans() -> tuple[tuple[int, int], ...]:
 
 
 def record(example: Example, *rows: dict[str, float]) -> AttentionRecord:
-    """Heads of one layer; a row maps pieces to weights ("" is [CLS]); the rest goes to [SEP]."""
+    """Return a record of one layer; a row maps subwords to weights ("" is [CLS]), and [SEP] gets the rest."""
     weights = np.zeros((1, len(rows), len(PIECES)), dtype=np.float32)
     for head, row in enumerate(rows):
         for piece, weight in row.items():
@@ -113,7 +113,7 @@ def test_forms_of_other_corpora_are_pronouns_and_only_earlier_antecedents_can_be
 
 
 def selections(right: NDArray[np.float64], forms: list[str], documents: list[str]) -> Selections:
-    """(N, heads) of right picks, the same in each field; every item's antecedent is the nearest mention's rival."""
+    """Return selections with the given correctness, (N, heads), in all candidate sets."""
     examples = [query(0, form=form, document=name, genre=name[:1]) for form, name in zip(forms, documents, strict=True)]
     stacked = np.broadcast_to(right[:, None, None, :], (len(right), len(CHOICE_SETS), 1, right.shape[1]))
     return Selections(examples, stacked.astype(np.float32))

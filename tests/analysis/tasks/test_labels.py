@@ -88,7 +88,7 @@ def test_policies_are_compared_text_by_text_and_runs_are_distinguished() -> None
 
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., Config]) -> Path:
-    """A run that guesses masked tokens."""
+    """Train a masked language model, and return its run directory."""
     folder = tmp_path_factory.mktemp("pretrained")
     names = ("Anna", "Tom", "Mary", "Peter")
     paragraphs = [f"{names[number % 4]} met {names[number // 4 % 4]} before she left." for number in range(80)]
@@ -196,7 +196,7 @@ def test_a_text_corpus_is_described(labelled: Path, script: Script, tmp_path: Pa
 
 
 def test_texts_of_a_group_are_drawn_together_and_a_difference_may_be_negative() -> None:
-    """Twenty documents of five alike texts tell less than a hundred texts."""
+    """Twenty documents of five identical texts give wider intervals than a hundred texts."""
     alone = [text("a", "x") for _ in range(100)]
     grouped = [replace(one, group=f"document {number // 5}") for number, one in enumerate(alone)]
     answers = ["x" if number // 5 % 2 else "y" for number in range(100)]

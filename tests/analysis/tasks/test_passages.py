@@ -21,7 +21,7 @@ TEXTS = (
 
 
 def mentions() -> list[Example]:
-    """Every name or pronoun but the first of each text is asked, in turns, so that texts are not in one stretch."""
+    """Return every name or pronoun except the first of each text, with the texts in alternation."""
     spans = []
     for text in TEXTS:
         for word in ("Tom", "Anna", "Peter", "he", "she"):

@@ -13,7 +13,7 @@ from anaphora.data.example import Example
 
 
 def items(answers: list[tuple[int, ...]]) -> list[Example]:
-    """Sentences with these antecedents, consecutive ones twins."""
+    """Return sentences with these antecedents, of which consecutive ones are minimal pairs."""
     return [
         Example(
             text="Anna saw Emma and she left",
@@ -56,7 +56,7 @@ def test_both_minimal_pairs_are_right_in_one_run_not_on_average() -> None:
 
 
 def test_equal_scores_count_as_the_share_of_them_that_are_right() -> None:
-    """By hand: of three answers two, one or none has the highest score with a right one among them."""
+    """Counted by hand: a tie among the highest scores counts as the share of correct answers in it."""
     examples = items([(0,), (1,), (0, 1), (), (0,)])
     scores = np.array([[1.0, 1, 0], [1, 1, 1], [1, 1, 0], [0, 1, 1], [2, 1, 0]])
     answers = Answers.from_scores(examples, scores)
@@ -73,7 +73,7 @@ def test_a_shortcut_that_does_not_apply_to_all_items_is_left_out() -> None:
 
 
 def test_decisions_count_every_candidate() -> None:
-    """By hand: is it Anna, is it Emma, for one, no and two antecedents; the shortcut always says Anna."""
+    """Counted by hand for one, no and two antecedents; the shortcut always accepts Anna alone."""
     examples = items([(0,), (0,), (), (), (0, 1), (0, 1)])
     answers = of_runs(examples, [[0, 1, -1, 0, 0, -1]])  # 2, 0, 2, 1, 1 and 0 of 2 decisions are right
     rows = rows_of(ItemAnswers(examples, answers, {"first": np.array([1.0, 1, 0, 0, 1, 1])}))
@@ -94,7 +94,7 @@ def test_a_contrast_is_the_first_value_less_the_second() -> None:
 
 
 def test_a_contrast_between_groups_varies_as_its_two_means_do() -> None:
-    """Where no group holds both values, all answers right leave nothing to vary."""
+    """If no group has both values and all answers are correct, there is no variance."""
     examples = [replace(one, group=f"{number}") for number, one in enumerate(EIGHT * 5)]
     right = np.array([[one.antecedents[0] for one in examples]])
     row = rows_of(ItemAnswers(examples, of_runs(examples, right.tolist()), {}), contrast="gender")[MODEL]
@@ -123,7 +123,7 @@ def test_factors_that_the_items_lack_are_refused() -> None:
 
 
 def test_items_of_a_template_are_drawn_together() -> None:
-    """Of one template, with groups of their own: eight answers tell no more than two templates do."""
+    """Eight answers in separate groups of two templates give the interval of two templates."""
     templates = [
         replace(one, group=f"g{number}", factors={**one.factors, "template": "ab"[number // 4]})
         for number, one in enumerate(EIGHT)

@@ -1,4 +1,4 @@
-"""The page as a file, and as a reader uses it."""
+"""Tests of the page as a file and in the browser."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _READER = """
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages without fonts, which take seconds to cut out."""
+    """Skip the subsetting of fonts, which takes seconds."""
     monkeypatch.setattr(page_module, "with_fonts", lambda html, *_: html)
 
 
@@ -59,7 +59,7 @@ def run(settings: Callable[..., Any]) -> Run:
 
 
 def use(run: Run, body: str, folder: Path, *options: str) -> Any:
-    """What a reader sees who does on the page what `body` says."""
+    """Run a script on the page in the browser, and return its result."""
     return in_browser(browser_page(run), _READER + body, {}, folder, "--lang=en", *options)
 
 

@@ -1,4 +1,4 @@
-"""The page computes what Python computes: tokens, maps, answers, with edges cut and heads switched off."""
+"""Tests that the page computes the same as Python: tokens, maps and answers, with ablated edges and heads."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from anaphora.data.own_sentence import example_from_query
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 SENTENCES = 20
-"""How many sentences are compared with Python for each shape of model."""
+"""Number of sentences that are compared for each model."""
 CLOSE = 1e-3
 ENGLISH = "{a} {verb} the {b} before {pronoun}'d been {state}."
 CHINESE = "{a}{verb}{b}以后，{pronoun}很{state}。"
 
 
 def questions() -> list[Example]:
-    """Sentences in both languages: known and unknown words, names of several words, capitals, figures, accents."""
+    """Return sentences in both languages, with unknown words, names of several words, capitals, digits and accents."""
     english = [("Anna", "old Mary", "Mary"), ("The king", "Zoë-Lou", "Zoë-Lou"), ("PETER", "dog", "dog")]
     chinese = [("小红", "李强", "李强"), ("王芳", "Tom", "Tom"), ("猫", "龘龘", "龘龘")]
     listed = []

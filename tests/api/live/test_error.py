@@ -1,4 +1,4 @@
-"""On the live page an error takes away what belongs to another question."""
+"""Tests that an error on the live page removes the results of the previous question."""
 
 from __future__ import annotations
 

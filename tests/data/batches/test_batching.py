@@ -368,7 +368,7 @@ def test_what_validation_hides_is_the_same_every_time() -> None:
 def batches_with_every_epoch_planned_anew(
     batches: TrainingBatches, first: int, last: int
 ) -> Iterator[tuple[int, list[list[int]]]]:
-    """Steps and their rows, as a plan of all epochs from the first one on gives them."""
+    """Yield steps and their rows from a plan that is computed again for each epoch, from the first one on."""
     epoch, before = 0, 0
     while before < last:
         draw = np.random.default_rng([batches.seed, epoch, 1])
@@ -405,7 +405,7 @@ def test_each_epoch_is_planned_once_over_all_rounds_and_the_batches_stay_the_sam
 
 
 def test_between_the_words_of_two_sentences_stands_a_token_that_is_no_word() -> None:
-    """So masking, which takes neighbours of one number for one word, never reaches over the edge of a sentence."""
+    """Masking treats neighbours with the same index as one word, so a word never crosses the boundary of a sentence."""
     for batch in (DATA.batch([list(range(start, start + 5)) for start in range(0, 50, 5)]), *training().between(0, 3)):
         words, sentences = batch.words.flatten(), batch.segments.flatten()
         edges = torch.nonzero(sentences[1:] != sentences[:-1]).flatten()

@@ -18,7 +18,7 @@ from anaphora.training.losses import take_share
 
 @pytest.fixture(scope="module", params=["packed", "buckets"])
 def batch(request: pytest.FixtureRequest, settings: Callable[..., Config], table: str) -> Batch:
-    """A batch of pairs of items with different answers, some items without another one, and masked tokens."""
+    """Return a batch with minimal pairs, some items without a pair, and masked tokens."""
     corpus = load_corpus(settings("data=jsonl", f"data.path={table}").data)
     examples = in_minimal_pairs(corpus.examples("train"))
     data = EncodedSplit(examples, word_vocabulary([example.text for example in examples], min_count=1))
@@ -39,7 +39,7 @@ def test_the_shares_of_all_ranks_are_the_batch(batch: Batch, ranks: int) -> None
 
 def test_a_share_asks_of_its_items_what_the_batch_asks_of_them(batch: Batch) -> None:
     def by_item(part: Batch) -> dict[int, list[object]]:
-        """Of every item the ids it reads, its pronoun, its candidates by their tokens, its answer and its slots."""
+        """Return for each item its token ids, pronoun, candidates, answer and slots."""
         most = part.gold.shape[1]
         questions: dict[int, list[object]] = {}
         for place, item in enumerate(part.items.tolist()):

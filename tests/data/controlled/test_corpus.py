@@ -51,7 +51,7 @@ def names(example: Example) -> list[str]:
 
 
 def lemmas(words: lexicon.Lexicon) -> dict[str, str]:
-    """Singular and plural of each noun -> its singular."""
+    """Return the singular of each noun, by its singular and plural."""
     lemma_of = {}
     for nouns in words.nouns.values():
         for noun in nouns:
@@ -60,7 +60,7 @@ def lemmas(words: lexicon.Lexicon) -> dict[str, str]:
 
 
 def cue_pairs(examples: Sequence[Example], lexicons: Mapping[str, lexicon.Lexicon]) -> Iterator[tuple[str, ...]]:
-    """What must not be shared between training and test: (language, type, cue or its form, candidate's lemma)."""
+    """Yield what training and test must not share: (language, type, cue or its form, candidate's lemma)."""
     singular = {language: lemmas(words) for language, words in lexicons.items()}
     for example in examples:
         kind = example.factors["type"]

@@ -19,7 +19,7 @@ from anaphora.settings.data import ControlledCorpus
 SETTINGS = ControlledCorpus(train_items=24_000, test_items=800, types=["composition"])
 EVALUATED = ("dev", "test")
 BESIDE_OCTADS = ("selection", "gender", "number", "animacy", "causality", "winograd", "binding")
-"""The other types of data=compositions."""
+"""Other cue types of data=compositions."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def all_compositions() -> dict[str, list[Example]]:
 
 @pytest.fixture(scope="module")
 def generated_splits(all_compositions: dict[str, list[Example]]) -> dict[str, list[Example]]:
-    """The octads of each split."""
+    """Return the octads of each split."""
     return {
         split: [each for each in examples if each.factors["stratum"] != corpus.THIRD]
         for split, examples in all_compositions.items()
@@ -38,7 +38,7 @@ def generated_splits(all_compositions: dict[str, list[Example]]) -> dict[str, li
 
 @pytest.fixture(scope="module")
 def third_persons(all_compositions: dict[str, list[Example]]) -> dict[str, list[Example]]:
-    """The sentences of each split in which the third person is meant."""
+    """Return the sentences of each split in which the third person is the antecedent."""
     return {
         split: [each for each in examples if each.factors["stratum"] == corpus.THIRD]
         for split, examples in all_compositions.items()
@@ -57,7 +57,7 @@ def groups_of(examples: Sequence[Example]) -> list[list[Example]]:
 
 
 def cells_of(examples: Sequence[Example]) -> dict[tuple[str, str], set[str]]:
-    """The voices in which each pair of predicate and state occurs."""
+    """Return the voices in which each pair of predicate and state occurs."""
     cells: dict[tuple[str, str], set[str]] = defaultdict(set)
     for example in examples:
         cells[example.factors["predicate"], example.factors["cue"]].add(example.factors["voice"])
@@ -111,7 +111,7 @@ def test_dev_and_test_withhold_other_pairs(generated_splits: dict[str, list[Exam
 def test_no_factor_and_no_pair_of_them_predicts_who_is_meant(
     generated_splits: dict[str, list[Example]], language: str, factors: tuple[str, ...]
 ) -> None:
-    """Nobody who knows them is right in more than 51 % of what training shows in both voices."""
+    """The best rule on these factors is right in at most 51 % of the training items with both voices."""
     examples = of(generated_splits["train"], language, "L0")
     counts: dict[tuple[str, ...], Counter[bool]] = defaultdict(Counter)
     for example in examples:
@@ -189,7 +189,7 @@ def test_the_third_person_is_at_times_the_one_who_is_meant(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_sentence_of_dev_or_test_is_one_of_training_up_to_fillers_and_marks(language: str) -> None:
-    """Every one has another link, in at least one word that is no filler and no mark."""
+    """Each sentence has a new link, with at least one word that is neither a filler nor punctuation."""
     content = compositions.load(language, CONTENT_FOLDER)
 
     def words(text: str) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ def test_invented_names_are_many_and_those_of_dev_and_test_nowhere_else(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_other_type_of_cue_trains_on_the_invented_names_of_dev_and_test(language: str) -> None:
-    """Each type of cue draws its training names itself, all from the same list of invented ones."""
+    """Each type of cue draws its training names independently, from the same list of invented names."""
     types = ["causality", "winograd", "binding", "composition"]
     splits = corpus.generate(ControlledCorpus(train_items=24_000, test_items=1_600, languages=[language], types=types))
     known = {example.words(number) for example in splits["train"] for number in range(len(example.candidates))}
@@ -249,7 +249,7 @@ def test_another_seed_withholds_other_pairs(generated_splits: dict[str, list[Exa
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_word_of_dev_or_test_is_new(language: str) -> None:
-    """Wordings are new, and words are not: a vector that nothing has trained says nothing about a rule."""
+    """Wordings are new but words are not, since untrained embeddings would say nothing about a rule."""
     content = compositions.load(language, CONTENT_FOLDER)
     phrases = [text for split in EVALUATED for place in content.parts[split] for text in content.texts(split, place)]
     for kind in set(BESIDE_OCTADS) & {*SET_CUE_TYPES, *role_cue_types(language)}:

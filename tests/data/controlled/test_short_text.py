@@ -21,7 +21,7 @@ from anaphora.settings.data import ControlledCorpus
 OTHERS = ["gender", "number", "animacy", "selection", "causality", "winograd", "binding", COMPOSITION]
 EVALUATED = ("dev", "test")
 NEAREST = 0.8
-"""Of the words of the nearer of two texts, at most so many are the same and in the same order."""
+"""Maximum share of a text's words that are also in the nearest other text, in the same order."""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_pairs_are_withheld_as_in_compositions_of_the_same_seed(
 def test_the_table_of_wordings_answers_what_it_has_seen_and_nothing_else(
     generated: dict[str, list[Example]], language: str
 ) -> None:
-    """First is whom the event names first: with whom the text names first, a table would seem to know less."""
+    """The order "first" is that in the event; with the order in the text, the table would seem less accurate."""
     for stratum, expected in (("main", 1.0), ("L1", 0.5), ("L2", 0.5)):
         right = wordings_seen(generated["train"], of(generated["test"], language, stratum))
         assert right.mean() == pytest.approx(expected, abs=0.1 if stratum == "main" else 0.0)
@@ -92,7 +92,7 @@ def test_the_table_of_wordings_answers_what_it_has_seen_and_nothing_else(
 def test_places_of_words_are_counted_from_the_names_in_the_event(
     generated: dict[str, list[Example]], language: str, by: str
 ) -> None:
-    """Else what tells the voice would stand anywhere, and shortcuts with places would seem to know less."""
+    """Otherwise the marker of voice would have no fixed position, and positional shortcuts would seem less accurate."""
     for example in of(generated["test"], language, "main", "L2"):
         if example.factors["voice"] == "patient_first" and f" {by} " in f" {example.text} ".replace("被", " 被 "):
             first, second = map(int, example.factors["event_names"].split(","))

@@ -1,4 +1,4 @@
-"""What the tests of several readers share."""
+"""Helpers shared by the tests of corpus readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def everything(splits: Splits) -> list[Example]:
 
 
 def words(example: Example) -> list[list[str]]:
-    """The mentions of every candidate, as the text writes them."""
+    """Return the mentions of each candidate as in the text."""
     return [[example.text[start:end] for start, end in spans] for spans in example.candidates]
 
 
@@ -25,6 +25,6 @@ def right(example: Example) -> list[str]:
 
 
 def pairs_in_one_split(splits: Splits) -> bool:
-    """Whether no group has items in two splits."""
+    """Return whether each group has items in only one split."""
     groups = [{example.group for example in examples} for examples in splits.values()]
     return sum(map(len, groups)) == len(set().union(*groups))

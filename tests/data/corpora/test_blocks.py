@@ -1,4 +1,4 @@
-"""PDP-60 and both forms of WSC273."""
+"""Tests of the readers of PDP-60 and of both formats of WSC273."""
 
 from __future__ import annotations
 

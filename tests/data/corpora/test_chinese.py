@@ -1,4 +1,4 @@
-"""CLUEWSC2020, Mandarinograd and XWINO."""
+"""Tests of the readers of CLUEWSC2020, Mandarinograd and XWINO."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from anaphora.data.corpora import cluewsc, mandarinograd, xwino
 from anaphora.settings.data import Cluewsc, Mandarinograd, Xwino
 
 TEXT = "𠮷田把伞借给阿梅的姐姐，阿梅说伞很旧，因为它漏水。"
-"""The first character lies outside the basic plane: two code units in UTF-16, one code point."""
+"""The first character is outside the Basic Multilingual Plane: two code units in UTF-16, one code point."""
 
 
 def claim(words: str, label: str | None, nth: int = 0, text: str = TEXT, pronoun: str = "它") -> dict[str, Any]:
-    """A row that asks whether the pronoun means the nth occurrence of some words."""
+    """Return a row that asks whether the pronoun refers to the nth occurrence of some words."""
     at = -1
     for _ in range(nth + 1):
         at = text.index(words, at + 1)

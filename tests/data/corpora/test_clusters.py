@@ -49,7 +49,7 @@ def test_every_form_gives_the_same_items(row: dict[str, Any], ends: str | None, 
 
 
 def test_ends_are_what_the_spans_prove(tmp_path: Path) -> None:
-    """A span behind the last word proves exclusive ends, one of no words inclusive ones; neither is an error."""
+    """A span after the last word proves exclusive ends, an empty span inclusive ends; neither is an error."""
     closing = {"tokens": FLAT, "clusters": [[[0, 1], [9, 10]]]}
     (document,) = cluster_documents(write(tmp_path, closing))
     assert document.clusters == (((0, 1), (9, 10)),)

@@ -35,7 +35,7 @@ CHINESE = (
 
 
 def document(sentences: tuple[str, ...], name: str = "nw/mill/00/mill_0001", part: int = 0) -> str:
-    """An invented part: "word tag brackets" between strokes; the second sentence has an argument column more."""
+    """Return an invented document of "word tag brackets"; the second sentence has one more argument column."""
     rows = []
     for number, sentence in enumerate(sentences):
         for place, cells in enumerate(sentence.split(" | ")):
@@ -151,7 +151,7 @@ def test_every_line_end_is_the_same_corpus(path: Path, ending: str) -> None:
 
 
 def without_tags(text: str, empty: str) -> str:
-    """A file whose column of parts of speech says nothing."""
+    """Return a file with an empty column of parts of speech."""
     return re.sub(r"(?m)^(nw\S*\s+\d+\s+\d+\s+\S+\s+)\S+", rf"\g<1>{empty}", text)
 
 

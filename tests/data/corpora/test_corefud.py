@@ -145,7 +145,7 @@ HEADER = "# global.Entity = eid-etype-head-other\n"
 
 
 def in_form(text: str, opening: str, closing: str) -> str:
-    """The same brackets in another form, without the line that declares it."""
+    """Return the text with brackets in another format, without the line that declares the format."""
     text = text.replace(HEADER, "")
     for number in range(10):
         text = re.sub(rf"\(e{number}(\[[0-9/]+\])?-(\w+)-(\d)-", rf"({opening.replace('#', str(number))}", text)
@@ -261,7 +261,7 @@ WOMAN = """\
 
 
 def empty_columns(text: str, heads: str, tags: str) -> str:
-    """Without a parse and without parts of speech, which `heads` and `tags` stand for."""
+    """Replace the columns of heads and parts of speech by `heads` and `tags`."""
     return re.sub(r"(?m)^(\d+\t\w+\t_\t)\w+(\t_\t_\t)\d+", rf"\g<1>{tags}\g<2>{heads}", text)
 
 

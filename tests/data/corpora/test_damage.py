@@ -1,4 +1,4 @@
-"""Every reader meets every kind of damage: the same items, fewer with a counted reason, or one line that names it."""
+"""Tests of every reader with damaged files: the same items, fewer items with a counted reason, or a one-line error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Damage = tuple[str, bytes]
 
 
 def reading(tiny: Tiny, folder: Path) -> tuple[list[Item], ReadingReport]:
-    """All items of a corpus and the report, whose rows they are all of."""
+    """Return all items of a corpus, and the report on its rows."""
     settings = tiny.settings(folder)
     splits, report = settings.build()
     items: list[Item] = [item for split in splits.values() for item in split]
@@ -37,7 +37,7 @@ def reading(tiny: Tiny, folder: Path) -> tuple[list[Item], ReadingReport]:
 
 
 def is_same(item: Item, other: Item, *, is_reduced: bool) -> bool:
-    """Whether two items agree; of a text that was cut, or after mentions were counted as lost, one may be less."""
+    """Return whether two items agree; `is_reduced` allows a truncated text or fewer mentions."""
     is_cut = item.text.startswith(other.text) or other.text.startswith(item.text)
     if isinstance(item, Text) or isinstance(other, Text):
         labels = [getattr(one, "label", None) or "" for one in (item, other)]
@@ -49,7 +49,7 @@ def is_same(item: Item, other: Item, *, is_reduced: bool) -> bool:
 
 
 def answers(item: Example, *, by_words: bool) -> tuple[object, dict[object, bool]]:
-    """The pronoun and the mentions of an item, and whether each is of an antecedent; words may stand for places."""
+    """Return the pronoun and the correctness of each mention of an item, by words or by spans."""
 
     def name(span: tuple[int, int]) -> object:
         return item.text[slice(*span)] if by_words else span
@@ -59,7 +59,7 @@ def answers(item: Example, *, by_words: bool) -> tuple[object, dict[object, bool
 
 
 def check(tiny: Tiny, folder: Path, name: str, damage: Damage) -> str:
-    """Check what becomes of a corpus of which one file is damaged; returns what happened."""
+    """Check the result of reading a corpus with one damaged file, and return its kind."""
     tiny.write(folder)
     expected, report = reading(tiny, folder)
     kind, content = damage
@@ -78,7 +78,7 @@ def check(tiny: Tiny, folder: Path, name: str, damage: Damage) -> str:
 
 
 def harmless(content: str) -> Iterator[Damage]:
-    """Ways in which editors and systems write the same file."""
+    """Yield variants of a file as other editors and systems write it."""
     yield "BOM", b"\xef\xbb\xbf" + content.encode()
     yield "CRLF", content.replace("\n", "\r\n").encode()
     yield "CR", content.replace("\n", "\r").encode()
@@ -87,7 +87,7 @@ def harmless(content: str) -> Iterator[Damage]:
 
 
 def broken(content: str, separator: str) -> Iterator[Damage]:
-    """Damage of lines, columns, brackets, numbers and encodings."""
+    """Yield damaged lines, columns, brackets, numbers and encodings."""
     yield "UTF-16", content.encode("utf-16")
     yield "Latin-1", content.replace("e", "é").encode("latin-1", "replace")
     yield "empty", b""
@@ -157,11 +157,11 @@ RIGHT: tuple[tuple[str, Any], ...] = (
     ("title", "x"),
     ("group", "x"),
 )
-"""Values that are right where they stand: of another item, not of a damaged one."""
+"""Values that are valid in their fields: they change the item, but are no damage."""
 
 
 def wrong_types(content: str) -> Iterator[Damage]:
-    """Each field of each JSON object of every wrong type, and without it."""
+    """Yield the file with each field of each JSON object missing, or with values of every wrong type."""
     is_list = content.startswith("[")
     rows: list[dict[str, Any]] = json.loads(content) if is_list else [json.loads(line) for line in content.splitlines()]
     for number, row in enumerate(rows):

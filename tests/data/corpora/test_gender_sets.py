@@ -1,4 +1,4 @@
-"""WinoBias, Winogender and KnowRef."""
+"""Tests of the readers of WinoBias, Winogender and KnowRef."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora by a hub name: real `datasets` on local files in place of the hub."""
+"""Tests of corpora from the Hub, with the real `datasets` library on local files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Asked = list[tuple[str, str | None]]
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Asked]:
-    """A folder whose files `load_dataset` reads for any name, and the names that it was asked for."""
+    """Return a folder whose files `load_dataset` reads for any name, and the list of requested names."""
     requests: Asked = []
     real = datasets.load_dataset
 

@@ -46,7 +46,7 @@ def book(
     rows: Sequence[tuple[str, int, int, int, str, str, str, str]] = ROWS,
     more: Sequence[str] = (),
 ) -> Path:
-    """An invented book in the format of LitBank; a row without an entity is in no chain."""
+    """Write an invented book in the format of LitBank; a row without an entity is in no chain."""
     folder.mkdir(exist_ok=True)
     (folder / f"{name}_brat.txt").write_text(text)
     mentions = [

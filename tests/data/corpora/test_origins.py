@@ -1,4 +1,4 @@
-"""What readers say about their files and licences, and what docs/corpora.md says."""
+"""Tests that the readers' files and licences are those in docs/corpora.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWN = {"jsonl", "clusters", "plain_text", "silver", "labelled_text"}  # anybody'
 
 
 def column(heading: str, after: str) -> dict[str, str]:
-    """The cells of a column of the table below a line of the page, by the name behind `data=` in the same row."""
+    """Return the cells of a column of the table after a line of the page, by the name after `data=` in the same row."""
     lines = PAGE[PAGE.index(after) :].splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("| corpus |"))
     rows = []

@@ -55,7 +55,7 @@ def everything(splits: dict[str, list[Example]]) -> list[Example]:
 
 
 def gap_file(path: Path, rows: list[tuple[str, str, str, bool, str, bool]]) -> Path:
-    """Rows of text, pronoun, name A, right, name B, right; the last occurrence of each is the marked one."""
+    """Write rows of text, pronoun, name A, correct, name B, correct; the last occurrence of each word is marked."""
     lines = ["\t".join(COLUMNS)]
     for number, (text, pronoun, first, right, second, also) in enumerate(rows):
         cells = [f"x-{number}", text, pronoun, text.rindex(pronoun), first, text.rindex(first), str(right).upper()]

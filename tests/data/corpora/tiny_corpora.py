@@ -1,4 +1,4 @@
-"""A tiny valid copy of every corpus, in its authors' format, for tests that damage it."""
+"""Tiny valid copies of all corpora in their original formats, for tests that damage them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SHARES: dict[str, Any] = {"dev_share": 0.0, "test_share": 0.0}
 
 @dataclass(frozen=True)
 class Tiny:
-    """A corpus: its files by name, and the settings that read the folder in which they lie.
+    """Corpus with its files by name, and the settings that read their folder.
 
     Attributes:
-        files: what each holds.
-        settings: a folder -> the settings.
-        separator: of the columns of its files; "" if they have none.
+        files: content of each file.
+        settings: function from a folder to the settings.
+        separator: separator of the columns; "" without columns.
     """
 
     files: Mapping[str, str]
@@ -41,7 +41,7 @@ def _json_lines(*rows: object) -> str:
 
 
 def _conllu(name: str, words: str) -> str:
-    """A document of "word tag head brackets" a word, "/" between sentences."""
+    """Return a document from words written as "word tag head brackets", with "/" between sentences."""
     lines = [f"# newdoc id = {name}", "# global.Entity = eid-etype-head-other"]
     for sentence in words.split(" / "):
         lines.append(f"# text = {' '.join(word.partition('~')[0] for word in sentence.split())}")
@@ -64,7 +64,7 @@ _UD_SECOND = (
 
 
 def _conll(name: str, words: str) -> str:
-    """A part of "word tag bracket" a word, "/" between sentences."""
+    """Return a document part from words written as "word tag bracket", with "/" between sentences."""
     lines = [f"#begin document ({name}); part 000"]
     for sentence in words.split(" / "):
         for number, word in enumerate(sentence.split()):
@@ -344,4 +344,4 @@ TINY: dict[str, Tiny] = {
         lambda folder: data.PlainText(path=str(folder), **_SHARES),
     ),
 }
-"""Every corpus that is read from files; `silver` is read as `plain_text` is."""
+"""All corpora that are read from files; `silver` is read in the same way as `plain_text`."""

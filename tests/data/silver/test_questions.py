@@ -1,4 +1,4 @@
-"""Silver questions: who is named, which answers the two rules know, and what they write into the text."""
+"""Tests of silver-standard items: names, the answers of the two rules, and the generated text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def page(title: str, text: str) -> Text:
 
 
 def lives() -> list[Text]:
-    """Pages that teach four given names."""
+    """Return documents from which four given names are learned."""
     return [page(name, f"{name} (born 1950) was a person. {text}") for name, text in _LIVES.items()]
 
 
@@ -46,7 +46,7 @@ def asked(text: str, title: str = "", seed: int = 0) -> list[Example]:
 
 
 def by(rule: str, text: str, title: str = "", seeds: int = 20) -> list[Example]:
-    """The questions of one rule, over several draws."""
+    """Return the items of one rule over several seeds."""
     return [each for seed in range(seeds) for each in asked(text, title, seed) if each.factors["rule"] == rule]
 
 
@@ -219,7 +219,7 @@ def test_questions_are_drawn_by_seed_and_document() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Four lives and thirty stories about them."""
+    """Return a folder with four biographies and thirty stories about these persons."""
     pages = [{"title": one.title, "text": one.text} for one in lives()]
     late = (
         "Marta Vik came early. Later Olaf Strand came, who said nothing, and then he sat down by the fire with a pipe."

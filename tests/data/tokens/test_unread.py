@@ -1,4 +1,4 @@
-"""Words that a vocabulary lacks are named; those that it can spell are not."""
+"""Tests that words outside the vocabulary are reported, except those that subwords can spell."""
 
 from __future__ import annotations
 

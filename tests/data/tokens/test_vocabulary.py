@@ -61,7 +61,7 @@ ANY = draw.lists(
 
 
 def normal(text: str) -> str:
-    """NFC and lower case, a character at a time: what stands at a span, as the vocabulary writes it."""
+    """Return a text in NFC and lower case, character by character, as in the vocabulary."""
     return "".join(character.lower() for character in unicodedata.normalize("NFC", text))
 
 

@@ -58,7 +58,7 @@ def hparams(events: EventAccumulator, tag: str) -> Any:
 
 @pytest.fixture(scope="module")
 def watched(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> EventAccumulator:
-    """The event file of a run of eight steps with two layers of four heads, drawn at five moments."""
+    """Return the events of a run of eight steps with two layers of four heads, with pictures at five steps."""
     config = tiny(tmp_path_factory.mktemp("watched"), "trainer.pictures=8", "task.supervision.weight=0.1")
     return read(train(config).directory)
 

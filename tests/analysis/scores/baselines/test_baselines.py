@@ -24,7 +24,7 @@ def splits() -> dict[str, list[Example]]:
 def example(
     text: str, pronoun: str, names: list[list[str]], antecedents: tuple[int, ...] = (0,), **factors: str
 ) -> Example:
-    """Names are taken in the order of the text, each mention the next occurrence of its words."""
+    """Return an example with names in text order; each mention is the next occurrence of its words."""
     at: dict[str, int] = defaultdict(int)
     candidates: list[tuple[Span, ...]] = []
     for mentions in names:

@@ -34,7 +34,7 @@ def item(
 
 
 def every_item(rule: Callable[[bool, bool, bool], bool]) -> list[Example]:
-    """All combinations, over all names; `rule` says by class, side and voice whether the first is meant."""
+    """Return all combinations of factors and names; `rule` decides by class, side and voice if the first is meant."""
     return [
         item(predicate, state, passive, rule(predicate in POSITIVE, state in HIGH, passive), (one, other))
         for predicate in (*POSITIVE, *NEGATIVE)

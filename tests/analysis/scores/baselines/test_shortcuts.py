@@ -35,7 +35,7 @@ def splits() -> Lists:
 
 @pytest.fixture
 def learned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Grows by the number of test items whenever shortcuts are learned, here in no time: NaN, a third, right."""
+    """Replace the fitting of shortcuts by a stub, and return a list of the numbers of test items of its calls."""
     sizes: list[int] = []
 
     def quick(train: Any, test: Any) -> dict[str, Floats]:
@@ -116,7 +116,7 @@ def test_order_division_code_settings_and_libraries_are_part_of_the_question(
 
 
 def _changed(change: Callable[[dict[str, Any]], object]) -> Callable[[str], str]:
-    """A change of what the file holds, with a digest that fits it."""
+    """Return a function that changes the content of the file and updates its digest."""
 
     def changed(text: str) -> str:
         content = json.loads(text)

@@ -24,7 +24,7 @@ def bucket(words: tuple[int, ...]) -> int:
 
 
 def every_bucket(texts: list[NDArray[np.int64]], count: int) -> csr_matrix:
-    """The features as they are defined, with a column for every bucket and without keeping anything."""
+    """Return the features by their definition, with a column for every bucket and without caching."""
     rows = [
         [bucket(words) for size in range(1, count + 1) for words in combinations(text.tolist(), size)] for text in texts
     ]

@@ -18,11 +18,11 @@ from anaphora.data.example import Example
 HEAD = Head(0, 0)
 NAMES = ("aa", "bb")
 Weigh = Callable[[str, int, bool], float]
-"""(name, place, whether it is the antecedent) -> the weight on a candidate."""
+"""Function from (name, position, whether it is the antecedent) to the weight on a candidate."""
 
 
 def quad(weigh: Weigh, group: str, names: tuple[str, ...] = NAMES, **factors: str) -> list[AttentionRecord]:
-    """Two cues by two orders of the first two names; the others stand behind them and are never meant."""
+    """Return two cues in two orders of the first two names; the other names follow and are never the antecedent."""
     items = []
     for order in (0, 1):
         written = [*(names[:2] if order == 0 else names[1::-1]), *names[2:]]
@@ -47,7 +47,7 @@ def quad(weigh: Weigh, group: str, names: tuple[str, ...] = NAMES, **factors: st
 
 
 def at_most(weigh: Weigh, **rest: Any) -> dict[str, float]:
-    """The three effects over four blocks of two templates."""
+    """Return the three effects over four quads of two templates."""
     records = [record for group in ("a1", "a2", "b1", "b2") for record in quad(weigh, group, **rest)]
     cell = to_json(effects(score_records(records), HEAD))["en"]["role"]
     assert {effect["quads"] for effect in cell.values()} == {4}

@@ -15,7 +15,7 @@ SPANS = tuple((3 * word, 3 * word + 2) for word in range(5))
 
 
 def item(right: bool, count: int = 2, language: str = "en", group: str = "", **known: str) -> AttentionRecord:
-    """`count` candidates, of which head 1 picks the antecedent, the first, where `right`; head 0 never does."""
+    """Return an item with `count` candidates; head 1 picks the antecedent, the first, if `right`, and head 0 never."""
     rows = np.full((1, 2, 5), 0.1, dtype=np.float32)
     rows[0, 0, 1] = rows[0, 1, 0 if right else 1] = 0.6
     example = Example(

@@ -17,7 +17,7 @@ HEAD = Head(0, 0)
 
 
 def item(rows: list[list[float]], gold: int = 0, wide: int = 1, **known: str) -> AttentionRecord:
-    """Candidates of one token each, the first of `wide` tokens, then the pronoun; `rows` hold a head's weights each."""
+    """Return an item of candidates (the first with `wide` tokens) and a pronoun, with the heads' weights `rows`."""
     count = len(rows[0])
     spans = tuple((3 * word, 3 * word + 2) for word in range(count))
     candidates = ((spans[0][0], spans[wide - 1][1]), *spans[wide:-1])

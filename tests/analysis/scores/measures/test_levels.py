@@ -31,7 +31,7 @@ def tokenizer(generated_splits: dict[str, list[Example]]) -> Tokenizer:
 
 
 def scores_of(examples: list[Example], tokenizer: Tokenizer, right: list[bool]) -> HeadScores:
-    """One head that gives the antecedent three quarters of its weight where it is right, else a distractor."""
+    """Return scores of a head that gives three quarters of its weight to the antecedent if right, else elsewhere."""
     records = []
     for example, is_right in zip(examples, right, strict=True):
         tokens = tokenizer.encode(example.text)

@@ -25,9 +25,9 @@ def spans_of(text: str) -> Spans:
 
 
 def item(text: str, rows: list[int | None], gold: int = 0, minimal_pair: str = "", **known: str) -> AttentionRecord:
-    """A sentence with a special token before it; each head looks at one token of it, or at all alike (None).
+    """Return a sentence after a special token; each head attends to one of its tokens, or uniformly (None).
 
-    The candidates are the words "ann" and "bea", the pronoun is "she" or "her".
+    The candidates are the words "ann" and "bea", and the pronoun is "she" or "her".
     """
     spans = spans_of(text)
     words = text.split()
@@ -53,7 +53,7 @@ TEXTS = ("ann met bea since she was slow", "so ann met bea since she was quick")
 
 
 def records() -> list[AttentionRecord]:
-    """Heads: the token before the pronoun; the special token; the cue; the antecedent; everything alike."""
+    """Return records of five heads: on the preceding token, the special token, the cue, the antecedent, and uniform."""
     return [
         item(TEXTS[0], [4, 0, 7, 1, None], 0),
         item(TEXTS[1], [5, 0, 8, 4, None], 1),

@@ -31,7 +31,7 @@ def position(tokens: TokenizedText, word: str) -> int:
 
 
 def weights(tokens: TokenizedText, **to_emma: float) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """(T, T): every word gives Emma so much, and [CLS] the rest."""
+    """Return a map, (T, T), in which the given words attend to Emma with these weights, and to [CLS] with the rest."""
     count = len(tokens.ids)
     table = np.zeros((count, count), dtype=np.float32)
     table[:, position(tokens, "Emma")] = 0.1
