@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from anaphora.analysis.maps.answers import NO_CANDIDATE, is_correct
+from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import capture, predict_answers, whole_maps
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
@@ -85,4 +85,4 @@ def test_none_of_them_is_right_where_nothing_is_meant(antecedents: tuple[int, ..
     example = Example(
         text="a b c", language="en", pronoun=(4, 5), candidates=(((0, 1),), ((2, 3),)), antecedents=antecedents
     )
-    assert is_correct(answer, example) is right
+    assert Answers.about([example], np.array([answer])).correct.tolist() == [right]

@@ -27,12 +27,11 @@ from anaphora.analysis.results.causal import (
 )
 from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.cells import clusters, rounded, rounded_interval
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, mean_and_interval, rounded
 from anaphora.analysis.scores.measures.roles import cue_tokens
-from anaphora.analysis.scores.statistics import cluster_interval, median_and_spread
+from anaphora.analysis.scores.statistics import median_and_spread
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _
-from anaphora.data.example import Example
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -136,10 +135,7 @@ class CausalTests:
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
         """Return the mean over the items of a mask and its interval, clipped to `bounds`; None without items."""
-        if not items.any():
-            return None, None
-        ends = cluster_interval(values[items], self.clusters[items], bounds=bounds)
-        return rounded(values[items].mean()), rounded_interval(ends)
+        return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
         """Return the loss of task accuracy over the items of a mask and its interval; None without items."""
@@ -314,11 +310,6 @@ class CausalTests:
         return DoseResponse(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2])
 
 
-def has_antecedent_and_distractor(example: Example) -> bool:
-    """Return True if an item has an antecedent and a distractor."""
-    return 0 < len(example.antecedents) < len(example.candidates)
-
-
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut | None]], items: Bools
 ) -> dict[str, Knockout]:
@@ -382,5 +373,4 @@ def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) ->
     one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
     # The influence values have the mean rho, and to first order rho varies as their mean does.
     influence = one * two - rho * (one**2 + two**2) / 2 + rho
-    ends = cluster_interval(influence, tests.clusters[item], bounds=(-1, 1))
-    return Correlation(rho=rounded(rho), interval=rounded_interval(ends))
+    return Correlation(rho=rounded(rho), interval=bootstrap_interval(influence, tests.clusters[item]))

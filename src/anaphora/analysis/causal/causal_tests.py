@@ -14,7 +14,6 @@ from anaphora.analysis.causal.battery import (
     Progress,
     cumulative_cell,
     dose_response_cell,
-    has_antecedent_and_distractor,
     knockout_cell,
     single_cell,
 )
@@ -27,7 +26,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.causal import Causal, CausalCell, HeadAblation, HeadLevel
 from anaphora.analysis.results.scores import Groups, Head, HeadPosition
 from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
-from anaphora.analysis.scores.heads import HeadScores, is_main, ranked_heads
+from anaphora.analysis.scores.heads import HeadScores, ranked_heads, reason_to_drop
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.batches.encoded import EncodedSplit
@@ -81,7 +80,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
     Raises:
         UserError: the run answers no pronoun questions, or no item can be tested.
     """
-    subject = run_subject(run, [example for example in examples if has_antecedent_and_distractor(example)])
+    subject = run_subject(run, [example for example in examples if reason_to_drop(example) is None])
     layers, heads = subject.shape
     in_order = [Head(layer, number) for layer in range(layers) for number in range(heads)]
     tests = CausalTests(subject, head, in_order, lambda _: None)
@@ -118,12 +117,7 @@ def why_unanswered(run: Run) -> UserError | None:
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:
     """Return the main items that have an antecedent and a distractor."""
-    main = is_main(examples)
-    return [
-        example
-        for example, is_main_item in zip(examples, main, strict=True)
-        if is_main_item and has_antecedent_and_distractor(example)
-    ]
+    return [example for example in examples if example.is_main and reason_to_drop(example) is None]
 
 
 def causal_tests(

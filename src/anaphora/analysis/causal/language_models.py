@@ -19,6 +19,7 @@ from anaphora.analysis.causal.interventions import ActivationRecorder, FlatEdges
 from anaphora.analysis.causal.subjects import Edges, EditedSubject, Scores, resampling_partners, stretched
 from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.analysis.results.scores import Head
+from anaphora.analysis.scores.quads import indices_by
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import MASK, PADDING
@@ -63,7 +64,7 @@ class LanguageModelSubject(EditedSubject):
         self.tokens = [question.tokens for question in questions]
         self._model, self._device = model, model.device
         self._texts = [text for question in questions for text in question.texts]
-        self._of_item = _numbers_by_item(self._texts, len(questions))
+        self._of_item = indices_by(text.item for text in self._texts)
         self._batches = list(_batches(self._texts))
         self._candidates = max(len(example.candidates) for example in self.examples)
 
@@ -228,13 +229,6 @@ def _by_tokens(order: Sequence[int], length: Callable[[int], int]) -> Iterator[l
         together.append(number)
     if together:
         yield together
-
-
-def _numbers_by_item(texts: Sequence[ScoredText], items: int) -> list[list[int]]:
-    numbers: list[list[int]] = [[] for _ in range(items)]
-    for number, text in enumerate(texts):
-        numbers[text.item].append(number)
-    return numbers
 
 
 _PADDED = -1

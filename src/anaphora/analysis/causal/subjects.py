@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -109,7 +110,6 @@ class EditedSubject(ABC):
     examples: Sequence[Example]
     tokens: Sequence[TokenizedText]
     _device: torch.device
-    _means: dict[Head, Tensor] | None = None
 
     def scores(self) -> Scores:
         return self._scores_under(lambda _: {})
@@ -120,8 +120,7 @@ class EditedSubject(ABC):
                 zeros = replace_head_outputs(dict.fromkeys(heads, torch.zeros((), device=self._device)))
                 return self._scores_under(lambda _: zeros)
             case "mean":
-                means = self._mean_outputs()
-                replaced = replace_head_outputs({head: means[head] for head in heads})
+                replaced = replace_head_outputs({head: self._means[head] for head in heads})
                 return self._scores_under(lambda _: replaced)
             case "resample":
                 outputs = self._resampled(heads)
@@ -142,11 +141,10 @@ class EditedSubject(ABC):
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
         return self._scores_under(lambda batch: self._patch(batch, heads, rows))
 
-    def _mean_outputs(self) -> dict[Head, Tensor]:
-        if self._means is None:
-            by_layer = self._mean_output().items()
-            self._means = {Head(layer, head): mean for layer, means in by_layer for head, mean in enumerate(means)}
-        return self._means
+    @cached_property
+    def _means(self) -> dict[Head, Tensor]:
+        by_layer = self._mean_output().items()
+        return {Head(layer, head): mean for layer, means in by_layer for head, mean in enumerate(means)}
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
-from anaphora.analysis.results.scores import ALL, KINDS, Cell, Head, Spread
+from anaphora.analysis.results.scores import ALL, KINDS, Head, Spread
 from anaphora.analysis.results.typed_json import Entry, Interval
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
-from anaphora.analysis.scores.heads import is_main
 from anaphora.analysis.scores.statistics import median_and_spread
 from anaphora.base.errors import UserError
 
@@ -86,7 +85,9 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
         for kind in (ALL, *KINDS):
             cells = [cell for run in runs if (cell := run.scores.get(language, {}).get(kind)) is not None]
             if cells:
-                measures = {name: _spread([_measure(cell, name) for cell in cells]) for name in MEASURES}
+                # `random_init` is a baseline, all other measures are fields of a cell.
+                values = [vars(cell) | {"random_init": cell.baselines.get("random_init")} for cell in cells]
+                measures = {name: _spread([of_run[name] for of_run in values]) for name in MEASURES}
                 items = (min(cell.items for cell in cells), max(cell.items for cell in cells))
                 spreads.append(
                     GroupSpread(
@@ -115,11 +116,6 @@ def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int])
     return None if None in digests else len(digests) == 1
 
 
-def _measure(cell: Cell, name: str) -> float | None:
-    value: float | None = cell.baselines.get(name) if name == "random_init" else getattr(cell, name)
-    return value
-
-
 def _spread(values: Sequence[float | None]) -> Spread | None:
     """Return the spread of a measure over runs; None if the measure of a run is None."""
     known = [float(value) for value in values if value is not None]
@@ -141,7 +137,7 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
         raise UserError(f"runs: they have {', '.join(map(str, counts))} items; expected the same")
     scored = set.intersection(*({int(number) for number in each.measured.kept} for each in measurements))
     examples = [record.example for record in measurements[0].capture.records]
-    main = [number for number in sorted(scored) if is_main([examples[number]])[0]]
+    main = [number for number in sorted(scored) if examples[number].is_main]
     records = [[each.capture.records[number] for number in main] for each in measurements]
     by_pair = row_divergence(records, [each.head for each in measurements])
     labels = clusters([examples[number] for number in main])

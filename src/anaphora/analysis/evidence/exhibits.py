@@ -14,7 +14,7 @@ from anaphora.analysis.maps.kinds import sentence_maps
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import WordRow, word_map, word_weights
 from anaphora.analysis.results.scores import ALL
-from anaphora.analysis.scores.heads import head_accuracy, is_main
+from anaphora.analysis.scores.heads import head_accuracy
 from anaphora.analysis.scores.quads import quads_of
 
 _QUAD = 4  # two cues by two orders
@@ -103,11 +103,11 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
     2 x 2 layout of cues and orders.
     """
     scores = measurement.measured
-    quads, main = quads_of(scores.examples), is_main(scores.examples)
+    quads = quads_of(scores.examples)
     for item, example in enumerate(scores.examples):
         alone = example.factors.get("pronouns", "1") == "1"
         wanted = (example.language, example.factors.get("kind", ALL)) == (language, kind)
-        if quads[item] and main[item] and alone and wanted:
+        if quads[item] and example.is_main and alone and wanted:
             members = [other for other, name in enumerate(quads) if name == quads[item]]
             if len(members) != _QUAD:
                 continue
@@ -122,9 +122,8 @@ def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, 
     """
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
-    main = is_main(scores.examples)
     for item, example in enumerate(scores.examples):
-        if main[item] and example.language == language:
+        if example.is_main and example.language == language:
             right = scores.candidate_accuracy[item, head.layer, head.head] > 0.5
             first.setdefault("right" if right else "wrong", measurement.capture.records[int(scores.kept[item])])
     return first
@@ -136,10 +135,9 @@ def _balanced_items(measurement: Measurement, most: int, among: Collection[int] 
     Items are taken in turn from groups with the same language, type of cue, and correctness of answer and head.
     """
     scores, head, task_correct = measurement.measured, measurement.head, measurement.task_correct
-    main = is_main(scores.examples)
     piles: dict[tuple[str, str, bool, bool], list[int]] = {}
     for item, example in enumerate(scores.examples):
-        if main[item] and (among is None or int(scores.kept[item]) in among):
+        if example.is_main and (among is None or int(scores.kept[item]) in among):
             pointed = bool(scores.candidate_accuracy[item, head.layer, head.head] > 0.5)
             key = (example.language, example.factors.get("type", ""), bool(task_correct[item] > 0.5), pointed)
             piles.setdefault(key, []).append(item)

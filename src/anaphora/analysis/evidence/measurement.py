@@ -20,7 +20,6 @@ from anaphora.analysis.evidence.verdict import protocol, verdict, verdict_at_hea
 from anaphora.analysis.maps.capture import maps_of_each
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to_pronoun, pronoun_maps
 from anaphora.analysis.results.causal import Causal
-from anaphora.analysis.scores.heads import is_main
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
@@ -79,8 +78,9 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
     folder = folder or run.directory
     stored_controls = controls.read(run.directory, settings.split)  # before the work, because they may be damaged
     splits = evaluation_splits(run, settings.split)
-    provenance = _provenance(settings, run, splits)
-    trained_controls = controls.current(run.directory, settings.split, stored_controls, provenance.measured_on)
+    digests = measured_on(run, splits)
+    provenance = Provenance(items=settings.items, untrained=settings.untrained, **vars(digests))
+    trained_controls = controls.current(run.directory, settings.split, stored_controls, digests)
     stored = _stored_evidence(run, folder, settings, provenance)
     headline = measure_headline(
         run,
@@ -132,10 +132,6 @@ def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
 def items_digest(splits: EvaluationSplits) -> str:
     """Return a digest of the development items and the measured items."""
     return examples_digest((*splits.development, *splits.measured))
-
-
-def _provenance(settings: EvidencePlan, run: Run, splits: EvaluationSplits) -> Provenance:
-    return Provenance(items=settings.items, untrained=settings.untrained, **vars(measured_on(run, splits)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +224,7 @@ def row_evidence(measurement: Measurement) -> Evidence:
         UserError: no main item could be scored.
     """
     scores = measurement.measured
-    if not is_main(scores.examples).any():
+    if not any(example.is_main for example in scores.examples):
         left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
         raise UserError(
             f"{measurement.split} split: no item of stratum main can be scored ({left_out or 'there is none'})"
@@ -260,4 +256,4 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
 
 def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
     """Sample about `most` main items in whole quads."""
-    return sample_quads([each for each, main in zip(examples, is_main(examples), strict=True) if main], most)
+    return sample_quads([example for example in examples if example.is_main], most)

@@ -38,8 +38,9 @@ class Answers:
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:
         """Return the answers with the given predicted candidates, (N,), and their correctness."""
-        right = [is_correct(answer, example) for answer, example in zip(candidates.tolist(), examples, strict=True)]
-        return cls(candidates, np.array(right, dtype=np.float64))
+        most = max((len(example.candidates) for example in examples), default=0)
+        right = right_answers(examples, most + 1)[np.arange(len(examples)), candidates]
+        return cls(candidates, right.astype(np.float64))
 
     @classmethod
     def from_scores(cls, examples: Sequence[Example], scores: NDArray[np.floating]) -> Answers:
@@ -82,11 +83,6 @@ def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
     highest = scores == scores.max(axis=1, keepdims=True)
     shares: Floats = (highest & right).sum(axis=1) / highest.sum(axis=1)
     return shares
-
-
-def is_correct(answer: int, example: Example) -> bool:
-    """Return whether an answer is an antecedent, or "none of them" if there is no antecedent."""
-    return answer in example.antecedents if example.antecedents else answer == NO_CANDIDATE
 
 
 def correctness(answers: Answers | None, items: int) -> NDArray[np.float64]:

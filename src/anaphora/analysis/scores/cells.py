@@ -74,12 +74,14 @@ def bootstrap_interval(
     """
     numbers = np.asarray(values, dtype=np.float64)
     ends = None if np.isnan(numbers).any() else cluster_interval(numbers, labels, bounds=bounds)
-    return rounded_interval(ends)
-
-
-def rounded_interval(ends: tuple[float, float] | None) -> Interval | None:
-    """Round the ends of an interval to 6 decimal places."""
     return None if ends is None else Interval(*(round(end, 6) for end in ends))
+
+
+def mean_and_interval(
+    values: NDArray[np.float64], labels: Sequence[Hashable] | NDArray[np.int64], bounds: tuple[float, float]
+) -> tuple[float | None, Interval | None]:
+    """Return the rounded mean of values and its `bootstrap_interval`; both None without values or with a NaN."""
+    return (rounded(values.mean()), bootstrap_interval(values, labels, bounds)) if len(values) else (None, None)
 
 
 def by_language_and_kind(rows: Iterator[tuple[str, str, T]]) -> Groups[T]:

@@ -105,7 +105,9 @@ _ONE_ANSWER = "third"
 
 
 def _is_quad(items: Sequence[Example]) -> bool:
-    if len(items) != 4 * _repetitions(items[0]):
+    # In a group, the items of each pronoun and of each voice share a cue and an order.
+    repetitions = int(items[0].factors.get("pronouns", "1")) * int(items[0].factors.get("voices", "1"))
+    if len(items) != 4 * repetitions:
         return False
     orders = Counter(example.factors.get("order", "") for example in items)
     if set(orders) == {""}:
@@ -127,8 +129,3 @@ def _is_quad_by_its_words(items: Sequence[Example]) -> bool:
     }
     orders = {order for order, _ in readings}
     return len(readings) == 4 and len({frozenset(order) for order in orders}) == 1 and len(orders) == 2
-
-
-def _repetitions(example: Example) -> int:
-    """Return the number of items of a group that share a cue and an order, one for each pronoun and voice."""
-    return int(example.factors.get("pronouns", "1")) * int(example.factors.get("voices", "1"))

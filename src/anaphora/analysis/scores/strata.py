@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.results.scores import KINDS, Cell, Groups, Head, LanguageScores, ScoreIntervals, WorstTemplate
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.cells import clusters, factor_values, rounded, rounded_interval
+from anaphora.analysis.scores.cells import clusters, factor_values, mean_and_interval, rounded
 from anaphora.analysis.scores.heads import MEASURES, HeadScores, head_accuracy, is_main
 from anaphora.analysis.scores.quads import indices_by, minimal_pairs_of, quads_of, set_products
-from anaphora.analysis.scores.statistics import cluster_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -242,32 +241,12 @@ class _ItemValues:
         numbers = np.flatnonzero(items)
         for name, values in self.values.items():
             bounds = (0.0, np.inf if name == "lift" else 1.0)
-            means[name], intervals[name] = self._mean(values[numbers], numbers, bounds)
+            means[name], intervals[name] = mean_and_interval(values[numbers], self.clusters[numbers], bounds)
         for name, (values, first) in self.sets.items():
             inside = np.flatnonzero(items[first])
-            means[name], intervals[name] = self._mean(values[inside], first[inside])
+            means[name], intervals[name] = mean_and_interval(values[inside], self.clusters[first[inside]], (0.0, 1.0))
         chance = rounded(self.chance[numbers].mean())
-        return Cell(
-            items=len(numbers),
-            task_accuracy=means["task_accuracy"],
-            candidate_accuracy=means["candidate_accuracy"],
-            quad_accuracy=means["quad_accuracy"],
-            minimal_pair_accuracy=means["minimal_pair_accuracy"],
-            open_accuracy=means["open_accuracy"],
-            focal_accuracy=means["focal_accuracy"],
-            antecedent_mass=means["antecedent_mass"],
-            lift=means["lift"],
-            chance=chance,
-            intervals=ScoreIntervals(**intervals),
-        )
-
-    def _mean(
-        self, values: Floats, items: NDArray[np.int64], bounds: tuple[float, float] = (0.0, 1.0)
-    ) -> tuple[float | None, Interval | None]:
-        if not len(values) or np.isnan(values).any():
-            return None, None
-        ends = cluster_interval(values, self.clusters[items], bounds=bounds)
-        return rounded(values.mean()), rounded_interval(ends)
+        return Cell(items=len(numbers), **means, chance=chance, intervals=ScoreIntervals(**intervals), baselines={})
 
 
 def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:

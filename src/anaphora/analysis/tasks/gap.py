@@ -72,7 +72,9 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
         raise ValueError("every item must have the factor gender, male or female")
     counts, weights = _confusion_counts(decisions, examples), _bootstrap_weights(examples)
     overall = _f1(weights, counts)
-    alike = _balancing_weights(genders, [_count_names(example.text) for example in examples])
+    # The distinct sequences of capitalised words estimate the number of names in a text.
+    names = [len(set(_CAPITALISED.findall(example.text))) for example in examples]
+    alike = _balancing_weights(genders, names)
     masculine, feminine = (_f1_of(genders == name, weights, counts) for name in ("male", "female"))
     bias = _ratio(feminine, masculine)
     weighted = _ratio(*(_f1_of(genders == name, weights * alike, counts) for name in ("female", "male")))
@@ -109,18 +111,12 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
         "first": first,
         "parallel roles": parallelism,
     }
-    scores = {"random": gap_score(_random_decisions(len(examples), seed), examples)}
+    choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, len(examples)))
+    scores = {"random": gap_score(choices[:, :, None] == np.arange(2), examples)}
     for name, policy in policies.items():
         answers = np.array([policy(example).argmax() for example in examples])
         scores[name] = gap_score(decisions_from_answers(answers, 2)[None], examples)
     return scores
-
-
-def _random_decisions(items: int, seed: int) -> Decisions:
-    """Return `_BLIND_CHOICES` sets of random choices between two names as decisions: (S, N, 2)."""
-    choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, items))
-    decisions: Decisions = choices[:, :, None] == np.arange(2)
-    return decisions
 
 
 def require_two_names(examples: Sequence[Example]) -> list[Example]:
@@ -160,11 +156,6 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     """Return a ratio; NaN if the denominator is zero."""
     ratio: Floats = above / np.where(below > 0, below, np.nan)
     return ratio
-
-
-def _count_names(text: str) -> int:
-    """Count the distinct sequences of capitalised words in a text, an estimate of its number of names."""
-    return len(set(_CAPITALISED.findall(text)))
 
 
 def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:

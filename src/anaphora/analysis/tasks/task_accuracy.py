@@ -178,7 +178,8 @@ def accuracy_table(
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
-        values = np.array([_factor_values(example, factor) for example in items.examples])
+        names = factor.split("+")
+        values = np.array([", ".join(example.factors.get(name, "") for name in names) for example in items.examples])
         cells |= {(factor, value): np.flatnonzero(values == value) for value in sorted(set(values.tolist()))}
     policies, no_answer = list(items.policies()), items.silent()
     model = policies[0][1].mean(axis=0)
@@ -215,10 +216,6 @@ def accuracy_table(
                 above, ends = _factor_contrast(mean, examples, labels, contrast)
                 contrasted.append(ContrastedAccuracy(**vars(row), contrast=above, contrast_interval=ends))
     return contrasted or rows
-
-
-def _factor_values(example: Example, factor: str) -> str:
-    return ", ".join(example.factors.get(name, "") for name in factor.split("+"))
 
 
 def _factor_contrast(

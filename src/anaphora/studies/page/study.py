@@ -208,10 +208,11 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
         for row in rows
     ]
     verdict = study.verdict.verdict
+    title = {"holds": _("It holds"), "not so": _("Not so"), "open": _("Open")}[verdict]
     yield VerdictElement(
         columns=[],
         counted="conditions",
-        rows=[GroupVerdict("", _verdict_names()[verdict], _SIGNS[verdict], [], rules)],
+        rows=[GroupVerdict("", title, _SIGNS[verdict], [], rules)],
         rule_columns=[_("cell"), _("condition"), _("measured"), _("needed"), _("result")],
     )
 
@@ -298,8 +299,3 @@ def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
     """Return the display name of a cell, followed by its folder if that has another name."""
     name = cell_label(cell, names)
     return name if name == plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)
-
-
-def _verdict_names() -> dict[str, str]:
-    """Return the display name of each verdict as a heading."""
-    return {"holds": _("It holds"), "not so": _("Not so"), "open": _("Open")}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.base.language import CHINESE_RANGES
-from anaphora.data.example import Example, Span
+from anaphora.data.example import Example
 
 Floats = NDArray[np.float64]
 Policy = Callable[[Example], Floats]
@@ -52,7 +52,9 @@ def scores_of_each(policy: Policy, examples: Sequence[Example]) -> Iterator[Floa
 
 def nearest(example: Example) -> Floats:
     """Score candidates by the distance of their nearest mention from the pronoun, in characters; the nearest wins."""
-    return np.array([-min(_gap(span, example.pronoun) for span in spans) for spans in example.candidates], dtype=float)
+    left, right = example.pronoun
+    gaps = ([max(start - right, left - end) for start, end in spans] for spans in example.candidates)
+    return np.array([-min(of_candidate) for of_candidate in gaps], dtype=float)
 
 
 def first(example: Example) -> Floats:
@@ -91,23 +93,12 @@ POLICIES: Mapping[str, Policy] = {
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
     """Return the correctness of a policy among the focal candidates: (N,), fractions for ties."""
     scored = zip(scores_of_each(policy, examples), examples, strict=True)
-    return np.array([_right(scores, example) for scores, example in scored])
+    return np.array([focal_shares(scores[None], example)[0] for scores, example in scored])
 
 
 def random_choice(example: Example) -> Floats:
     """Score all candidates equally, which amounts to a random choice."""
     return np.zeros(len(example.candidates))
-
-
-def _right(scores: Floats, example: Example) -> float:
-    """Return the share of antecedents among the focal candidates that have the highest score."""
-    best = max(scores[index] for index in example.focal)
-    picked = [index for index in example.focal if scores[index] == best]
-    return sum(index in example.antecedents for index in picked) / len(picked)
-
-
-def _gap(span: Span, pronoun: Span) -> int:
-    return max(span[0] - pronoun[1], pronoun[0] - span[1])
 
 
 def positional_scores(example: Example) -> Floats:
