@@ -15,7 +15,7 @@ from fontTools.ttLib import TTFont
 from anaphora.base.locale.translation import spoken_in
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
-from anaphora.explain.page import write_walkthrough_page
+from anaphora.explain.output import write_walkthrough_page
 from anaphora.explain.walk import Erratum, Matrix, Step, Walkthrough
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

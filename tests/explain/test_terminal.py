@@ -14,7 +14,7 @@ from anaphora.base.locale.translation import in_language, spoken_in
 from anaphora.explain import EXAMPLES
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
-from anaphora.explain.terminal import calculated_number, decimals_needed, print_walkthrough
+from anaphora.explain.output import calculated_number, decimals_needed, print_walkthrough
 
 Script = Callable[..., tuple[int, str, str]]
 POINTS = "The weights show what this head attends to, not that the answer comes from there."

@@ -105,7 +105,7 @@ def explain(settings: Explanation) -> None:
         check_writable(Path(settings.output or f"{_DEFAULT_OUTPUT}/{form}"))
     walk = build_walkthrough(settings)
     if form in ("short", "terminal"):
-        from anaphora.explain.terminal import print_forms, print_summary, print_walkthrough
+        from anaphora.explain.output import print_forms, print_summary, print_walkthrough
 
         with spoken_in(walk.language):
             if form == "short":
@@ -119,7 +119,7 @@ def explain(settings: Explanation) -> None:
     if form == "json":
         write_json(path, walk.plain())
     else:
-        from anaphora.explain.page import write_walkthrough_page
+        from anaphora.explain.output import write_walkthrough_page
 
         write_walkthrough_page(path, walk, settings.digits)
     console.print(str(path), soft_wrap=True)

@@ -96,7 +96,7 @@ def print_sentence(run: OpenRun, text: str, pronoun: str | None, candidates: Seq
     from rich.console import Console
 
     from anaphora.base.locale.translation import interface_language, spoken_in
-    from anaphora.explain.terminal import print_summary
+    from anaphora.explain.output import print_summary
 
     language = interface_language()
     walk = run.explain(text, pronoun, candidates, language=language)

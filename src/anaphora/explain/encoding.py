@@ -54,21 +54,6 @@ class SentenceQuery:
     is_detected: bool = False
 
 
-@dataclass(frozen=True)
-class _EncodedSentence:
-    """Text encoded for the model.
-
-    Attributes:
-        row: input of the encoder, with B = 1.
-        batch: batch of the item; None without a pronoun.
-        tokens: tokens of the text.
-    """
-
-    row: EncoderInput
-    batch: Batch | None
-    tokens: TokenizedText
-
-
 def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row: str | None) -> Walkthrough:
     """Return the walk-through of one head of a trained run, in the language of the enclosing `spoken_in`.
 
@@ -77,8 +62,8 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         query: text with its pronoun and candidates.
         layer: index of the layer, from 0.
         head: index of the head, from 0.
-        row: row that the steps follow: a word, of which the first token is taken, or the index of a token, from 0; None
-            follows the pronoun.
+        row: row that the steps follow: a word, represented by its first token, or the index of a token, from 0; None
+            for the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, the model has no attention, the text is empty or too long, or
@@ -94,13 +79,13 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         if not 0 <= value < count:
             raise UserError(f"{name} ({value}) must be from 0 to {count - 1} in run {run.name}")
     with torch.inference_mode():
-        sentence = _encode(run, model, query)
-        labels = token_labels(query.text, sentence.tokens, run.tokenizer)
-        position = _followed_position(row, query, sentence.tokens, labels)
+        inputs, batch, tokens = _encode(run, model, query)
+        labels = token_labels(query.text, tokens, run.tokenizer)
+        position = _followed_position(row, query, tokens, labels)
         unknown = unknown_words(query.text, run.tokenizer.encode(query.text), query.example)
         is_answered = unknown.is_readable and _has_answers(run, query.example)
         temperature = answer_temperature(run, language_of(query.text)) if is_answered else None
-        steps, answer = _steps(model, blocks, sentence, query, labels, layer, head, temperature)
+        steps, answer = _steps(model, blocks, inputs, batch, query, labels, layer, head, temperature)
     about = _(
         "Run {run}: {layers} layers, heads in each: {heads}, features per token: {width}. All numbers are the "
         "encoder's own, in 64-bit arithmetic."
@@ -114,11 +99,11 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         chosen = chosen_head(run, language_of(query.text))
         if answer is not None and chosen is not None and (chosen.layer, chosen.head) == (layer, head):
             is_supervised = run.config.supervises(layer, head)
-            notes += (_chosen_head_note(steps, sentence.tokens, query.example, (layer, head), answer, is_supervised),)
+            notes += (_chosen_head_note(steps, tokens, query.example, (layer, head), answer, is_supervised),)
     if isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary):
-        notes += _split_word_notes(sentence.tokens, labels)
+        notes += _split_word_notes(tokens, labels)
         if query.example is not None:
-            notes += _character_notes(sentence.tokens, labels, query.example)
+            notes += _character_notes(tokens, labels, query.example)
     if reads_candidates(run.config.task.prediction):
         notes += (
             _(
@@ -127,7 +112,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
             ),
         )
     title = _("Layer {layer}, head {head}: {text}").format(layer=layer, head=head, text=query.text)
-    units = _units(query, sentence.tokens, labels)
+    units = _units(query, tokens, labels)
     return Walkthrough("sentence", title, about, spoken_language(), labels, position, tuple(steps), notes, units)
 
 
@@ -220,28 +205,29 @@ def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Ex
 
 
 def token_labels(text: str, tokens: TokenizedText, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Return the spelling of every token in the text; a special token is labelled as the tokenizer writes it."""
+    """Return the text of every token as spelled in the sentence; special tokens keep the tokenizer's spelling."""
     return tuple(
         text[start:end] if start < end else tokenizer.token(token)
         for token, (start, end) in zip(tokens.ids, tokens.spans, strict=True)
     )
 
 
-def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> _EncodedSentence:
+def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> tuple[EncoderInput, Batch | None, TokenizedText]:
+    """Return the encoder's input, the batch of the item (None without a pronoun), and the tokens of a text."""
+    batch: Batch | None = None
     if query.example is not None:
         batch, tokens = single_batch(query.example, run.tokenizer, slots_of(run.config.task.prediction))
-        sentence = _EncodedSentence(model.encoder_input(batch), batch, tokens)
+        inputs = model.encoder_input(batch)
     else:
         model.check_without_query()
-        row, tokens = encode_plain_text(query.text, run.tokenizer)
-        sentence = _EncodedSentence(row, None, tokens)
+        inputs, tokens = encode_plain_text(query.text, run.tokenizer)
     count = len(tokens.ids)
     if not any(start < end for start, end in tokens.spans):
         raise UserError(f"text ({query.text!r}) has no word")
     if count > MAX_TOKENS:
         raise UserError(f"text has {count} tokens; at most {MAX_TOKENS} can be shown")
     check_length(run.config.model, count)
-    return sentence
+    return inputs, batch, tokens
 
 
 def _followed_position(row: str | None, query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]) -> int:
@@ -258,7 +244,8 @@ def _followed_position(row: str | None, query: SentenceQuery, tokens: TokenizedT
 def _steps(
     model: PronounModel,
     blocks: Sequence[Block],
-    sentence: _EncodedSentence,
+    inputs: EncoderInput,
+    batch: Batch | None,
     query: SentenceQuery,
     labels: tuple[str, ...],
     layer: int,
@@ -267,8 +254,8 @@ def _steps(
 ) -> tuple[list[Step], str | None]:
     """Return all steps and the model's answer; without `temperature`, the answer is None and has no step."""
     encoder = model.encoder
-    context = encoder.make_context(sentence.row)
-    steps = _embedding_steps(encoder, sentence.row, context.embeddings, labels)
+    context = encoder.make_context(inputs)
+    steps = _embedding_steps(encoder, inputs, context.embeddings, labels)
     hidden = context.embeddings
     for lower in blocks[:layer]:
         hidden = LayerPass(lower, context, hidden).output()
@@ -309,9 +296,9 @@ def _steps(
         )
     if temperature is None:
         return steps, None
-    assert sentence.batch is not None
+    assert batch is not None
     assert query.example is not None
-    step = _answer(model, sentence.batch, query.example, temperature)
+    step = _answer(model, batch, query.example, temperature)
     best = int(step.result.values[0].argmax())
     return [*steps, step], step.result.columns[best]
 

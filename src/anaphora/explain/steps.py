@@ -16,7 +16,7 @@ from anaphora.model.attention import attend, attention_scores, dot_products, mas
 from anaphora.report.wording import joined_sentences
 
 _LARGE_SCORE = 100.0
-"""Minimum of the largest score for which the explanation of the softmax's shift quotes it."""
+"""Largest score from which the explanation of the softmax shift mentions overflow."""
 
 
 @dataclass(frozen=True)

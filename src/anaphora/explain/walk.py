@@ -20,7 +20,7 @@ class Matrix:
 
     Attributes:
         name: name in formulas; text after an underscore is a subscript.
-        values: (R, C), or (Q, R, C) with one matrix for each row that can be the current one.
+        values: (R, C), or (Q, R, C) with one matrix per current row.
         rows, columns: R and C labels.
         axes: kind of entries along rows and columns: "tokens", "features" or "one"; equal kinds are drawn at equal
             length.
@@ -37,7 +37,7 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values as a single matrix, (R, C), that of the current row if there are several."""
+        """Return the values as a single matrix, (R, C); of several matrices, that of the current row `row`."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 

@@ -100,8 +100,8 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
         field: candidate set of the head, one of `CHOICE_SETS`.
 
     Returns:
-        A sentence on pronouns, or on all mentions if there are no rows for pronouns. It compares 95 % intervals, and
-        says so if there is no head or no interval to compare.
+        A sentence on pronouns, or on all mentions if there are no rows for pronouns. It compares 95 % intervals, or
+        states that a head or an interval is missing.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"
@@ -189,7 +189,7 @@ def _selector_name(name: str) -> str:
 
 
 def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
-    """Return the first row with the given values; None if no row has them."""
+    """Return the first row with the given column values; None if no row has them."""
     return next((row for row in rows if all(row[name] == value for name, value in values.items())), None)
 
 

@@ -23,7 +23,7 @@ _TAGS = ("anaphora", "attention", "coreference", "pronoun-resolution", "interpre
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
-    """Facts of a model card other than the run's scores.
+    """Content of a model card other than the run's scores.
 
     Attributes:
         name: name of the run.
@@ -81,8 +81,8 @@ def corpus_card(
     """Return the dataset card of a corpus as Markdown, with metadata by which `datasets` finds the file of each split.
 
     Args:
-        settings: settings that made the corpus, by name.
-        terms: sentence on the licence.
+        settings: settings from which the corpus was generated, by name.
+        terms: statement of the licence.
         splits: names of the splits, each stored as NAME.parquet.
         columns: description of each column, by name.
         counts: rows of the table of counts; columns without any value are left out.

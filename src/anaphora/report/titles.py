@@ -51,7 +51,10 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """Return a title on the accuracy of the chosen head, with a line for each case of `groups_by_case`."""
+    """Return a title on the accuracy of the chosen head, with one line per case of `groups_by_case`.
+
+    In the case "ordinary", every group has its own line.
+    """
     cases = groups_by_case(evidence)
     lines = []
     if above := [*cases["points"], *cases["unmeasured"]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FAMILY = "Anaphora Sans"
-"""Family name of the registered Noto Sans CJK SC, so that an installed copy of another version is not used."""
+"""Family name under which Noto Sans CJK SC is registered, so that no installed copy of it is used instead."""
 FALLBACK = "DejaVu Sans"
 # matplotlib caches the file of a family, so every copy needs a new name.
 _copy_numbers = count(1)
@@ -40,7 +40,7 @@ _FONT_FILES = {400: "NotoSansCJKsc-Regular.otf", 700: "NotoSansCJKsc-Bold.otf"}
 OWN_FONT_FILES = {weight: Path(__file__).parents[1] / "fonts" / name for weight, name in _FONT_FILES.items()}
 """Font files in the package, by weight."""
 _IN_WHOLE_FONT = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\uffef\U00020000-\U0003ffff]")
-"""Chinese, Japanese and Korean scripts, of which the whole font has more characters than the package."""
+"""Chinese, Japanese and Korean characters, of which the package has only a subset."""
 _undrawn: set[str] = set()
 _named: set[str] = set()
 # The font draws these a full square wide, which tears English words apart ("don ’ t").
@@ -99,13 +99,13 @@ def drawable_text(text: str) -> str:
 
 
 def name_undrawn() -> None:
-    """Print one line with the characters that `drawable_text` replaced since the last call, if any is new."""
+    """Print one line with the characters that `drawable_text` replaced and that were not reported before, if any."""
     name_missing(_undrawn, _("no glyph for {characters}: figures show code points in their place"))
     _undrawn.clear()
 
 
 def name_missing(characters: Iterable[str], sentence: str) -> None:
-    """Print a sentence about characters without a glyph, each of which is reported once per process.
+    """Print a message about characters without a glyph; each character is reported once per process.
 
     Args:
         characters: characters without a glyph.

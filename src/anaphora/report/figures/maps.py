@@ -73,7 +73,7 @@ def heat_map_figure(
 
     Args:
         words: W words, Chinese or English.
-        weights: (W, W), finite and at least 0; the colour scale runs from 0 to 1, or to a greater weight.
+        weights: (W, W), finite and at least 0; the colour scale ends at 1, or at the largest weight if that is higher.
         title: title above the map.
         pronoun: index of the word whose row is framed, or indices of all its words; None frames no row.
         antecedents: word indices of each correct candidate.
@@ -144,7 +144,8 @@ def pronoun_row_figure(
 ) -> Figure:
     """Draw a sentence with words shaded by the pronoun's attention, and each weight as a bar with its value.
 
-    The sum over a candidate's words is printed below it; weights below 0.015 have no value. Long sentences wrap.
+    The sum over a candidate's words is printed below it. Weights below `MIN_PRINTED_WEIGHT` are not printed, and long
+    sentences wrap.
 
     Args:
         words: W words, Chinese or English.
@@ -202,7 +203,7 @@ def pronoun_row_figure(
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     """Draw the m x m sentences of a quad on one colour scale: rows are cues, columns are orders.
 
-    A check mark stands where an antecedent gets more weight than every other candidate, a cross otherwise.
+    A sentence has a check mark if an antecedent gets more weight than every other candidate, otherwise a cross.
 
     Args:
         cells: m * m cells, row by row.

@@ -5,7 +5,7 @@ Each function returns None if nothing was measured.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.figure import Figure
 
@@ -108,10 +108,7 @@ def controls_figure(evidence: Evidence) -> Figure | None:
             if cell_marks:
                 marks[row, group.label] = cell_marks
     return _accuracy_figure(
-        _("The run beside models of the same data, steps and stopping, with one change each"),
-        [(row, False) for row in dict.fromkeys(row for row, _ in marks)],
-        panels,
-        marks,
+        _("The run beside models of the same data, steps and stopping, with one change each"), marks, panels=panels
     )
 
 
@@ -124,10 +121,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
             cell_marks = accuracy_marks(cell)
             if cell_marks:
                 marks[value_label(name), language_name(language)] = cell_marks
-    rows = [(row, False) for row in dict.fromkeys(row for row, _ in marks)]
-    return _accuracy_figure(
-        _("Items that stand apart from the headline"), rows, dict.fromkeys(panel for _, panel in marks), marks
-    )
+    return _accuracy_figure(_("Items that stand apart from the headline"), marks)
 
 
 @figure_style()
@@ -151,17 +145,25 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
                 (label(factor_names(), factor), True),
                 *((row_below(factor, value_label(value)), False) for value in ordered),
             ]
-    return _accuracy_figure(
-        _("Where it works and where it does not"), rows, dict.fromkeys(panel for _, panel in marks), marks
-    )
+    return _accuracy_figure(_("Where it works and where it does not"), marks, rows)
 
 
 def _accuracy_figure(
-    title: str, rows: Sequence[tuple[str, bool]], panels: Mapping[str, None], marks: Marks
+    title: str, marks: Marks, rows: Sequence[tuple[str, bool]] = (), panels: Iterable[str] = ()
 ) -> Figure | None:
-    """Draw accuracies and chance on an axis from 0 to 100 %; return None without marks."""
+    """Draw accuracies and chance on an axis from 0 to 100 %; return None without marks.
+
+    Rows and panels are those of the marks unless given.
+    """
     if not marks:
         return None
     return panel_figure(
-        title, rows, list(panels), marks, _("accuracy (%)"), (0.0, 1.0), points=True, key=accuracy_legend()
+        title,
+        rows or [(row, False) for row in dict.fromkeys(row for row, _ in marks)],
+        list(panels or dict.fromkeys(panel for _, panel in marks)),
+        marks,
+        _("accuracy (%)"),
+        (0.0, 1.0),
+        points=True,
+        key=accuracy_legend(),
     )

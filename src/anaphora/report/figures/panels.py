@@ -72,7 +72,7 @@ _BELOW = "\x1f"
 _TICKS = ("tick", "dotted tick", "dashed tick")
 """Forms of ticks: solid, dotted and dashed, as in `tick_style`."""
 _LABELLED_COUNTS = 5
-"""Number of distinct counts from which an axis no longer has a tick for each."""
+"""Number of distinct counts below which an axis has a tick for each of them."""
 _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 """Width of the widest legend symbol with its gaps, and height of a legend line, in inches."""
 
@@ -193,12 +193,12 @@ def panel_figure(
 
 
 def _measured(marks: Sequence[Mark]) -> list[Mark]:
-    """Return the marks that need a vertical offset of their own; ticks span the row."""
+    """Return the marks that need vertical offsets: all except ticks, which span the row."""
     return [mark for mark in marks if mark.form not in _TICKS]
 
 
 def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
-    """Draw the marks of a row at slightly different heights, so that none hides another."""
+    """Draw the marks of a row with small vertical offsets, so that they do not overlap."""
     measured = _measured(marks)
     apart = min(0.38, 0.62 / max(1, len(measured) - 1))
     for mark in marks:
@@ -271,7 +271,7 @@ def curve_figure(
         key: legend entries, (text, colour, form).
         across_label: label of the horizontal axes.
         label: label of the vertical axes.
-        top: least upper limit of the vertical axes, as a share.
+        top: minimum upper limit of the vertical axes, as a share.
         reference: share marked by a horizontal line; None for no line.
     """
     columns = min(len(panels), 4)

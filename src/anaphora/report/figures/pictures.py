@@ -70,7 +70,7 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateW
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """Return the sentences of a quad, sorted by cue and by order of the candidates, with their rows of one head."""
+    """Return the sentences of a quad, sorted by cue and candidate order, with the pronoun's row of one head."""
     ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
     orders = sorted({_order(record.example) for record in records})
     return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]

@@ -319,7 +319,7 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
 class WordRoles:
     """Roles of the W words of a sentence: pronoun, antecedent or other candidate.
 
-    A word with several roles has the pronoun's, or else the antecedent's.
+    A word with several roles counts as the pronoun, or else as an antecedent.
 
     Args:
         count: number of words, W.
@@ -377,7 +377,7 @@ class WordRoles:
 
 
 def draw_underline(canvas: Axes, left: float, right: float, height: float, name: str) -> None:
-    """Draw a line in the colour of a role below a word, or a frame if the role is one of `FRAMED_ROLES`."""
+    """Underline a word in the colour of its role; for one of `FRAMED_ROLES`, draw a small frame instead."""
     # The antecedent's line is solid and the others' dashed, so that roles differ in greyscale too.
     if name in FRAMED_ROLES:
         canvas.add_patch(role_frame(left, height - 0.045, right - left, 0.09, name, 1.2))

@@ -1,7 +1,7 @@
 """Style of all figures: fonts with sizes in points, widths in inches, and colours.
 
 Each role has one colour in all figures. These colours are distinguishable with protanopia, deuteranopia and tritanopia.
-Both colour maps have even steps of lightness in OKLab (Ottosson 2020), from near white to dark.
+Both colour maps have equal steps of lightness in OKLab (Ottosson 2020), from near white to dark.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ _MATPLOTLIB_SETTINGS: dict[str, Any] = {
 def figure_style() -> Iterator[None]:
     """Apply matplotlib's defaults with the style of this package, independent of the user's matplotlibrc.
 
-    On exit, one line names the characters that could not be drawn.
+    On exit, characters without a glyph are reported in one line.
     """
     from matplotlib.style import context
 

@@ -13,7 +13,7 @@ from anaphora.data.own_sentence import occurrences_in_any_case, third_person_pro
 from anaphora.data.tokens.words import UnknownWords
 
 LEAST_WEIGHT = 0.1
-"""Minimum attention weight, 0 to 1, of a candidate for a head to point at it."""
+"""Minimum attention weight (0 to 1) on a candidate for a head to count as pointing at it."""
 
 
 def answer_phrases() -> dict[str, str]:

@@ -33,7 +33,7 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
         One entry per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
         base64 of uint8}}}. There are W words; all indices count words, and a candidate is a list of word indices.
-        "answer" is the text of the chosen candidate, "" for none of them, or None without an answer. "right" and
+        "answer" is the text of the chosen candidate, "" for none of them, None without an answer. "right" and
         "head_right" say whether the answer and the chosen head are right; "right" is None without an answer.
     """
     counts: dict[str, int] = {}

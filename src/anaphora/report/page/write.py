@@ -109,13 +109,7 @@ def write_report(
         shown=shown,
         pictures=pictures,
         glossary=glossary(),
-        sentences=len(first.sentences),
-        explorer_phrases=explorer_phrases(),
-        kinds=kind_names(),
-        explorer=script_json(
-            {"sentences": explored, "head": to_json(first.evidence.head), **explorer_words(), **weight_colours()}
-        ),
-        script=read_asset("report.js"),
+        **_explorer(explored, to_json(first.evidence.head)),
     )  # fmt: skip
     return figures
 
@@ -146,19 +140,26 @@ def write_attention_page(
     whole = completed_entry(sentence)
     if sum(len(packed["data"]) for packed in whole["maps"].values()) > _COMPRESS_FROM_BYTES:
         whole["maps"] = {name: compress_map(packed) for name, packed in whole["maps"].items()}
-    opening = {} if head is None else to_json(head)
     write_page(
         path, "attention.html.j2",
         text=whole["text"],
         language=whole["language"],
-        sentences=1,
-        explorer_phrases=explorer_phrases(),
-        kinds=kind_names(),
         decoder=decoder,
         unread=unread_note(unread) if unread else "",
-        explorer=script_json({"sentences": [whole], "head": opening, **explorer_words(), **weight_colours()}),
-        script=read_asset("report.js"),
+        **_explorer([whole], {} if head is None else to_json(head)),
     )  # fmt: skip
+
+
+def _explorer(sentences: Sequence[Mapping[str, Any]], head: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the template variables of the explorer, which starts with the first sentence at `head`."""
+    data = {"sentences": sentences, "head": head, **explorer_words(), **weight_colours()}
+    return {
+        "sentences": len(sentences),
+        "explorer_phrases": explorer_phrases(),
+        "kinds": kind_names(),
+        "explorer": script_json(data),
+        "script": read_asset("report.js"),
+    }
 
 
 def _check_sentence(sentence: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     """Yield sentences on one language: the head with the highest candidate accuracy, and each model's knockout loss.
 
-    Models without a measured loss or its interval are left out; without a scored head there are no sentences.
+    Models whose loss or its interval was not measured have no sentence. Without scored heads, nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
@@ -143,7 +143,7 @@ def _is_above_all(cell: Cell) -> bool:
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on the best head at selecting antecedents, compared with the rules, if heads selected any."""
+    """Yield a sentence that compares the best antecedent selector among the heads with the rules, if measured."""
     picked = []
     for entry in entries:
         rows, column = entry.antecedents or (), mention_type(entry.antecedents or ())
@@ -183,7 +183,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on the best head at deciding names, compared with the rules, if heads decided any."""
+    """Yield a sentence that compares the head with the best name decisions with the rules, if measured."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

@@ -1,4 +1,4 @@
-"""Section of example sentences, right and wrong, with the chosen head's row."""
+"""Section of correctly and incorrectly answered example sentences with the chosen head's attention."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SORTS = {
     N_("The head picks the antecedent; the model gives no answer"): (None, True),
     N_("The head picks another candidate; the model gives no answer"): (None, False),
 }
-"""Outcomes by heading: whether the answer is right (None without an answer), whether the head picks the antecedent."""
+"""Heading of each outcome: whether the answer is right (None without an answer) and the head picks the antecedent."""
 _MOST = 2
 """Maximum number of sentences per outcome and language."""
 
