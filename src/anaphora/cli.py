@@ -63,7 +63,7 @@ class Command:
 
     @property
     def example(self) -> str:
-        """Return an example call, as a user types it."""
+        """Return an example call."""
         return self._docstring[2]
 
     @property

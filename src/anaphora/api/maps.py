@@ -262,7 +262,7 @@ class SentenceAttention:
         return AttentionPage(written)
 
     def _last_word_table(self) -> TableElement:
-        """Return a table of the heaviest head on each candidate, from the pronoun and from the last word."""
+        """Return a table of the head with the most weight on each candidate, for the pronoun and the last word."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")

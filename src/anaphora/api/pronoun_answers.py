@@ -106,7 +106,7 @@ def answers(
     tokenizer: PreTrainedTokenizerBase | None = None,
     device: Device | None = None,
 ) -> list[PronounAnswer]:
-    """Return the probability that a model gives each candidate of each question.
+    """Return a model's probability for each candidate of each question.
 
     The probabilities of a question, including "none of them", sum to 1. For a run, they are the softmax of its
     prediction head, calibrated if the run has a `calibration.json`. For a run trained only on masked tokens, or a

@@ -33,10 +33,10 @@ def whole_number(name: str, value: object) -> int:
 
 
 def plain_list(name: str, value: object) -> list[Any]:
-    """Convert a list, array or tensor, nested or not, to lists of Python numbers.
+    """Convert a list, array or tensor to a list of Python numbers, nested if the input is.
 
     Raises:
-        UserError: the value is none of these.
+        UserError: the value is not a list, array or tensor with at least one dimension.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise UserError(f"{name} ({repr(value)[:80]}) must be a list")

@@ -19,7 +19,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 @dataclass(kw_only=True)
 class Device:
-    """The device of a command that does not train; it computes in float32."""
+    """Device of a command that does not train; computations are in float32."""
 
     device: str = "cpu"  # `cpu` or `cuda`; not mps, which has no float64 for sums
 
@@ -29,7 +29,7 @@ class Device:
 
 @dataclass(kw_only=True)
 class RunsDevice:
-    """The device on which a command trains and measures runs."""
+    """Device on which a command trains and measures runs."""
 
     device: str | None = None  # `auto`, `cpu`, `cuda` or `mps`; by default as the runs' own settings say
 

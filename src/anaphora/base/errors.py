@@ -30,7 +30,7 @@ class UserError(ValueError):
         super().__init__(shortened(message.format(**values) if values else message))
 
     def translated(self) -> str:
-        """Return the message in the language of the page or interface, or in English if the catalogue lacks it."""
+        """Return the message in the language of the page or interface, or in English if there is no translation."""
         message = _(self._message)
         return shortened(message.format(**self._values) if self._values else message)
 
@@ -50,7 +50,7 @@ def shortened(message: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the first line of an error, with the setting that OmegaConf names in a later line."""
+    """Return an error's first line, with the name of the setting that OmegaConf writes in a later line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
     first = lines[0] if lines else type(error).__name__

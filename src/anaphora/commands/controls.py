@@ -87,7 +87,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
 
 
 def control_settings(run: Run, control: str, device: str | None) -> Config:
-    """Return the training settings of a control, which differ from the run's only in what defines the control."""
+    """Return the training settings of a control: those of the run, with the change that defines the control."""
     from anaphora.analysis.evidence import controls
 
     config = controls.control_config(run.config, control)

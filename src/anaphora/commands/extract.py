@@ -95,7 +95,7 @@ def extract(settings: Extraction) -> None:
 
 
 def _name(settings: Extraction) -> str:
-    """Return the file name without ending: the split, or a name derived from the sentence and its settings."""
+    """Return the file name without suffix: the split, or a name derived from the sentence and its settings."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.text is None:

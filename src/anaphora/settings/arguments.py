@@ -119,5 +119,5 @@ def _type_hints(kind: Any) -> dict[str, Any]:
 
 
 def _chosen(hint: Any, group: dict[str, Any]) -> Any:
-    """Return the class of the chosen variant of a slot, or the class of another group of settings."""
+    """Return the settings class of a slot's chosen variant; `hint` if it is not a slot."""
     return VARIANTS[hint].get(str(group.get("kind")), hint) if hint in VARIANTS else hint

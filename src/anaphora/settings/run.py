@@ -95,7 +95,7 @@ class Config:
 
     @property
     def has_validation_loss(self) -> bool:
-        """Return whether validation measures a loss; masked-language-model training alone has one only on texts."""
+        """Return whether validation measures a loss; without a prediction head, it does so only on texts."""
         no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
         return not no_answers or isinstance(self.data, data_settings.TextCorpus)
 

@@ -128,7 +128,7 @@ class ValueCurriculum:
 
 @dataclass(kw_only=True)
 class Optimizer:
-    """AdamW with warm-up and decay (Loshchilov and Hutter 2019), and Muon on request."""
+    """AdamW with warm-up and decay (Loshchilov and Hutter 2019), optionally with Muon for the weight matrices."""
 
     matrices: str = "adamw"  # optimizer of the blocks' weight matrices: adamw, or muon (orthogonalised momentum)
     steps: int = 1000  # training steps, one batch each

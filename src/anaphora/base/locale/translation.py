@@ -30,7 +30,7 @@ _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
 
 
 def interface_language() -> str:
-    """Return the language of the interface: of the command-line setting, else of the environment variable or English.
+    """Return the language of the interface, set on the command line or in the environment; English by default.
 
     A setting that requests pages in both languages does not apply to the terminal. The locale is ignored, so that the
     output is the same on every machine.

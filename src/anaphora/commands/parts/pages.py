@@ -242,7 +242,7 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """Return and print the divergences between runs' attention rows; empty for one run, or if the items differ."""
+    """Print and return the divergences between runs' attention rows; empty for one run, or if the items differ."""
     if len(evidence) < 2:
         return []
     try:

@@ -106,7 +106,7 @@ _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves",
 def asks_alike(run: Run, settings: RunItems) -> bool:
     """Return whether a command's items have the same type as the run's own items: texts or pronoun questions.
 
-    Results on items of another type cannot be mixed up with results on the run's own data.
+    Otherwise the results cannot be mixed up with those on the run's own data, since they have other files.
     """
     return isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus)
 

@@ -76,12 +76,12 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
 
 
 def listed_settings(schema: type[Any]) -> str:
-    """Return a list of the settings of a command or program, each with its type, default and meaning."""
+    """Return a listing of the settings of a command or program, each with its type, default and meaning."""
     return "\n".join(line for entry in _entries(schema) for line in entry.lines)
 
 
 def most_used_settings(schema: type[Any]) -> str:
-    """Return a list of the settings named in `schema.most_used`."""
+    """Return a listing of the settings in `schema.most_used`."""
     entries = {entry.key: entry for entry in _entries(schema)}
     return "\n".join(line for key in schema.most_used for line in entries[key].lines)
 
@@ -102,7 +102,7 @@ def options_of(group: str) -> list[str]:
 
 
 def settings_below(schema: type[Any], topic: str) -> str:
-    """Return a list of the settings in a group (`optimizer`), of a slot's variants (`model/position`), or all (`all`).
+    """Return a listing of a group (`optimizer`), of a slot's variants (`model/position`), or of all settings (`all`).
 
     Raises:
         UserError: the command has no such group.
@@ -124,7 +124,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """Return a list of the variants of a slot, and of their settings without duplicates."""
+    """Return a listing of the variants of a slot, and of their settings without duplicates."""
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
@@ -152,7 +152,7 @@ def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
 
 
 def _columns(left: str, right: str) -> list[str]:
-    """Return the lines of an entry with its explanation in the right column, which starts below a long entry."""
+    """Return the lines of an entry in two columns; the explanation of a long entry starts on the next line."""
     first = f"  {left}".ljust(_COLUMN)
     wrapped = textwrap.wrap(
         right, _WIDTH, initial_indent=" " * _COLUMN, subsequent_indent=" " * _COLUMN, break_on_hyphens=False

@@ -175,7 +175,7 @@ class Xavier(Initialisation):
 
 @dataclass(kw_only=True)
 class Model:
-    """The shape of the encoder."""
+    """Architecture of the encoder."""
 
     width: int = 128  # number of features of a token, over all heads
     layers: int = 3  # number of blocks of attention and feed-forward network
