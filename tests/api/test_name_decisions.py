@@ -10,8 +10,7 @@ import pytest
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
-from anaphora.api import name_decisions as module
-from anaphora.api.antecedents import select_antecedents
+from anaphora.api import head_choices as module
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 
@@ -80,7 +79,7 @@ def test_a_head_that_is_not_there_and_a_negative_number_are_refused() -> None:
         module.name_decisions(model, [item(0)], [item(0)], Head(0, 2), untrained=0)
     for name_or_select in (
         lambda: module.name_decisions(model, [item(0)], [item(0)], Head(0, 1), untrained=-1),
-        lambda: select_antecedents(model, [item(0)], [item(0)], untrained=-1),
+        lambda: module.select_antecedents(model, [item(0)], [item(0)], untrained=-1),
     ):
         with pytest.raises(UserError, match=r"untrained \(-1\) must be at least 0"):
             name_or_select()

@@ -13,7 +13,7 @@ from tiny import tiny, tiny_language_model, tokenizer
 from anaphora.analysis.evidence.evidence import Provenance
 from anaphora.analysis.evidence.measurement import current_evidence, items_digest
 from anaphora.analysis.evidence.storage import write_measurement
-from anaphora.api.name_decisions import POLICIES
+from anaphora.api.head_choices import POLICIES
 from anaphora.api.runs import load
 from anaphora.api.scoring import read_splits, score_on
 from anaphora.base.locale.translation import in_language

@@ -16,7 +16,7 @@ import anaphora
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.storage import read_evidence, read_heads, write_measurement
 from anaphora.analysis.results.scores import Head
-from anaphora.api.name_decisions import name_decisions
+from anaphora.api.head_choices import name_decisions
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.hf.reader import open_model

@@ -75,7 +75,7 @@ def _select(
 
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.antecedent_selection import heads_table
-    from anaphora.api.antecedents import select_antecedents, with_preceding_antecedent
+    from anaphora.api.head_choices import select_antecedents, with_preceding_antecedent
     from anaphora.api.runs import OpenRun
     from anaphora.api.scoring import unread_by
     from anaphora.commands.parts.shared import print_unread

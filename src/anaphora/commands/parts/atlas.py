@@ -14,8 +14,7 @@ from anaphora.analysis.evidence.evidence import Evidence, Provenance
 from anaphora.analysis.evidence.headline import Progress
 from anaphora.analysis.evidence.measurement import current_evidence, items_digest
 from anaphora.analysis.evidence.storage import evidence_to_replace, read_heads, write_measurement
-from anaphora.api.antecedents import reads_one_pronoun, select_antecedents, with_preceding_antecedent
-from anaphora.api.name_decisions import name_decisions
+from anaphora.api.head_choices import name_decisions, reads_one_pronoun, select_antecedents, with_preceding_antecedent
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
 from anaphora.base.console import say, working
