@@ -31,7 +31,7 @@ from anaphora.commands.gap import NameDecisions
 from anaphora.commands.look import LivePage
 from anaphora.commands.report import Report
 from anaphora.commands.score import Scoring
-from anaphora.settings.help.page import comment_on, default_text
+from anaphora.settings.help import comment_on, default_text
 from anaphora.settings.run import Config
 from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.studies.plan import Slurm, StudyPlan, VerdictRule

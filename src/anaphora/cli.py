@@ -36,8 +36,14 @@ from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes, until_requeued
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.arguments import CONFIGS, default_groups, settings_from
-from anaphora.settings.help.page import help_page, listed_settings, settings_below
-from anaphora.settings.help.suggestions import check_arguments, check_model_name, nearest
+from anaphora.settings.help import (
+    check_arguments,
+    check_model_name,
+    help_page,
+    listed_settings,
+    nearest,
+    settings_below,
+)
 from anaphora.settings.run import Config
 from anaphora.settings.typed import error_message, resolve
 

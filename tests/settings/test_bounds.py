@@ -13,7 +13,7 @@ import pytest
 from anaphora.base.errors import UserError
 from anaphora.cli import COMMANDS
 from anaphora.settings.arguments import settings_from
-from anaphora.settings.help.page import comment_on
+from anaphora.settings.help import comment_on
 from anaphora.settings.run import Config
 from anaphora.settings.typed import construct, resolve
 from anaphora.studies.plan import StudyPlan

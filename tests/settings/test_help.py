@@ -14,8 +14,7 @@ from anaphora.base.errors import UserError
 from anaphora.cli import COMMANDS, help_of
 from anaphora.settings.arguments import default_groups
 from anaphora.settings.data import ControlledCorpus, Data
-from anaphora.settings.help.page import _entries, listed_settings, options_of
-from anaphora.settings.help.suggestions import check_arguments, setting_keys
+from anaphora.settings.help import _entries, check_arguments, listed_settings, options_of, setting_keys
 from anaphora.settings.typed import construct
 from anaphora.settings.variants import SLOTS
 

@@ -1,1 +1,0 @@
-"""Help on settings: the help of a command, and suggestions for an invalid argument."""
