@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.battery import CausalTests, knockout_cell
 from anaphora.analysis.causal.causal_tests import testable_items
+from anaphora.analysis.causal.edges import MATCHED_EDGES
 from anaphora.analysis.causal.interventions import knockout_edges
+from anaphora.analysis.causal.knockout_and_ablation import CausalTests, knockout_cell
 from anaphora.analysis.causal.language_models import LanguageModelSubject
-from anaphora.analysis.causal.sentence import MATCHED_EDGES
 from anaphora.analysis.evidence.headline import no_progress
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import ranked_heads, score_records

@@ -174,8 +174,8 @@ def knock_out_edge(run: Run, measured: Measurement, language: str) -> EdgeScore:
     """Knock out the edge from the pronoun to the antecedent in the chosen head, and a matched one."""
     import numpy as np
 
-    from anaphora.analysis.causal.battery import CausalTests, knockout_cell
     from anaphora.analysis.causal.causal_tests import run_subject, testable_items
+    from anaphora.analysis.causal.knockout_and_ablation import CausalTests, knockout_cell
     from anaphora.analysis.evidence.headline import no_progress
     from anaphora.analysis.scores.heads import ranked_heads
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anaphora.analysis.evidence.evidence import ChosenHead, Evidence
-from anaphora.analysis.evidence.exhibits import ExampleSentence
+from anaphora.analysis.evidence.example_sentences import ExampleSentence
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.record import from_arrays
 from anaphora.analysis.maps.words import word_map, word_weights

@@ -22,7 +22,7 @@ from anaphora.runs.directory import Run, load
 from anaphora.runs.items import corpus_of
 from anaphora.studies import measures
 from anaphora.studies.grid import Job
-from anaphora.studies.interventions import (
+from anaphora.studies.intervention_measures import (
     SAMPLED_ITEMS,
     accuracy_by_route,
     accuracy_with_attention_knockout,
@@ -292,7 +292,7 @@ def test_measures_of_other_code_do_not_survive_a_process_that_is_stopped_while_i
     job = Job("base", 0, config, tmp_path)
     assert read_record(job, query).status == "finished"
     monkeypatch.setattr(measures, "analysis_code_digest", lambda _: "of other code")
-    monkeypatch.setattr(measures, "_settings_measure", stopped)
+    monkeypatch.setitem(measures._OF_SETTINGS, "scaling", stopped)
     with pytest.raises(KeyboardInterrupt):
         measures.measure_settings(config, tmp_path, query)
     assert read_record(job, query).status != "finished"

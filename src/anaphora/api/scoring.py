@@ -11,7 +11,7 @@ from anaphora.analysis.causal.causal_tests import NOTHING_TO_ASK, run_subject, t
 from anaphora.analysis.causal.language_models import LanguageModelSubject
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.evidence import Evidence, every_group
-from anaphora.analysis.evidence.exhibits import development_accuracy
+from anaphora.analysis.evidence.example_sentences import development_accuracy
 from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_items, untrained_seeds
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.maps.capture import capture_run

@@ -248,7 +248,7 @@ def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     These are the first sentences in which the head's choice is correct or incorrect. For the correct one, the whole map
     is drawn too.
     """
-    from anaphora.analysis.evidence.exhibits import first_right_and_wrong
+    from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps
     from anaphora.analysis.maps.words import word_map
     from anaphora.report.figures import pictures

@@ -32,8 +32,7 @@ from anaphora.runs.directory import Run, training_record
 from anaphora.runs.items import analysis_code_digest, corpus_of, examples_digest, weights_digest
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
-from anaphora.studies import laboratory
-from anaphora.studies.interventions import (
+from anaphora.studies.intervention_measures import (
     accuracy_by_route,
     accuracy_with_attention_knockout,
     accuracy_with_permuted_projections,
@@ -42,6 +41,7 @@ from anaphora.studies.interventions import (
 )
 from anaphora.studies.plan import RUN_MEASURES
 from anaphora.studies.records import GroupMeasures, Query, group_means, measure_once, merge, settings_digest
+from anaphora.studies.settings_measures import scaling, step_time, symmetry
 
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Lower bounds of the groups of distances between antecedent and pronoun, in words."""
@@ -112,7 +112,7 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
     def measured() -> dict[str, Any]:
         groups: GroupMeasures = {}
         for name in query.measures:
-            merge(groups, _settings_measure(name, config))
+            merge(groups, _OF_SETTINGS[name](config, config.seed))
         return {"head": None, "train_seconds": None, "groups": groups}
 
     measure_once(directory, key, measured)
@@ -135,7 +135,7 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
             return accuracy_with_permuted_projections(run, evaluation.examples)
     measure = _OF_HEADS.get(name)
     if measure is None:
-        return _settings_measure(name, run.config)
+        return _OF_SETTINGS[name](run.config, run.config.seed)
     if evaluation.headline is None:
         raise UserError(f"measures ({name!r}) needs attention maps, which a recurrent network does not have")
     return measure(evaluation.headline)
@@ -225,6 +225,8 @@ _OF_HEADS: dict[str, Callable[[Headline], GroupMeasures]] = {
     "knockout": accuracy_with_attention_knockout,
 }
 """Measures that need attention maps, by name."""
+_OF_SETTINGS = {"scaling": scaling, "symmetry": symmetry, "time": step_time}
+"""Measures of settings, by name: functions of the settings and a seed."""
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
@@ -275,11 +277,6 @@ def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -
     headline = measure_headline(run, None, splits["dev"], examples, split, 0)
     write_evidence(headline, run.directory)
     return SplitEvaluation(headline.measured.examples, headline.task_correct, headline)
-
-
-def _settings_measure(name: str, config: Config) -> GroupMeasures:
-    of_settings = {"scaling": laboratory.scaling, "symmetry": laboratory.symmetry, "time": laboratory.step_time}
-    return of_settings[name](config, config.seed)
 
 
 def _group_means(evaluation: SplitEvaluation, groups: Iterable[tuple[str, str, NDArray[Any]]]) -> GroupMeasures:

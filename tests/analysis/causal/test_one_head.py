@@ -9,8 +9,8 @@ import pytest
 from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, silent
 
 from anaphora.analysis.causal import one_head
-from anaphora.analysis.causal.battery import CausalTests
 from anaphora.analysis.causal.causal_tests import causal_tests
+from anaphora.analysis.causal.knockout_and_ablation import CausalTests
 from anaphora.analysis.causal.one_head import DOSES, KEYS
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json

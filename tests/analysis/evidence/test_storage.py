@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.evidence import Evidence, Provenance, Verdict
-from anaphora.analysis.evidence.exhibits import development_accuracy
+from anaphora.analysis.evidence.example_sentences import development_accuracy
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.storage import (
     chosen_head,

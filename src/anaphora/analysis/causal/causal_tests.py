@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anaphora.analysis.causal.battery import (
-    Bools,
+from anaphora.analysis.causal.knockout_and_ablation import (
     CausalTests,
     Progress,
     cumulative_cell,
@@ -21,6 +20,7 @@ from anaphora.analysis.causal.language_models import LanguageModelSubject, Maske
 from anaphora.analysis.causal.one_head import head_level_cell, one_head
 from anaphora.analysis.causal.patching import patch_cell, pattern_patch
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
+from anaphora.analysis.maps.answers import Bools
 from anaphora.analysis.maps.capture import answers_pronouns, no_pronoun_answers
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.causal import Causal, CausalCell, HeadAblation, HeadLevel

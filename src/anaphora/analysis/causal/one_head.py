@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.battery import Bools, CausalTests, Floats, KnockedOut
+from anaphora.analysis.causal.edges import SentenceEdges
+from anaphora.analysis.causal.knockout_and_ablation import CausalTests, KnockedOut
 from anaphora.analysis.causal.patching import PatternPatch, aligned_patch_cell
-from anaphora.analysis.causal.sentence import SentenceEdges
 from anaphora.analysis.causal.subjects import Scores
+from anaphora.analysis.maps.answers import Bools, Floats
 from anaphora.analysis.results.causal import HeadLevel, RemovedMass
 from anaphora.analysis.scores.cells import rounded
 from anaphora.base.locale.translation import _

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.battery import Bools, CausalTests
+from anaphora.analysis.causal.knockout_and_ablation import CausalTests
+from anaphora.analysis.maps.answers import Bools
 from anaphora.analysis.results.causal import AlignedPatching, Flipped, FlippedByCount, PatternPatching
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.quads import next_in_minimal_pair

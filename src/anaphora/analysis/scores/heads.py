@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import attending_layers, token_shares
 from anaphora.analysis.results.scores import Head
@@ -41,8 +42,6 @@ CANDIDATE_WITHOUT_TOKEN = N_("a candidate without a token")
 DROP_REASONS = (NO_ANTECEDENT, TOO_FEW_CANDIDATES, NO_DISTRACTOR, CANDIDATE_WITHOUT_TOKEN)
 
 _BATCH_WEIGHTS = 4_000_000  # weights concatenated at once: 16 MB for sentences of any length
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

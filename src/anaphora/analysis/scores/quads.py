@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.scores.heads import Floats
+from anaphora.analysis.maps.answers import Floats
 from anaphora.data.example import Example, codes_of
 
 K = TypeVar("K", bound=Hashable)

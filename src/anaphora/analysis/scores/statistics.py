@@ -11,12 +11,11 @@ from collections.abc import Hashable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.scores.heads import HeadScores, is_main, macro_weights, strongest_candidates
 from anaphora.analysis.scores.quads import items_of_minimal_pairs
 from anaphora.data.example import codes_of
-
-Floats = NDArray[np.float64]
 
 BOOTSTRAPPED_FROM = 5
 """Smallest number of clusters for a bootstrap. Fewer clusters have few distinct samples, so that the interval would

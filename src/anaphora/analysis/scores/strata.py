@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Summary:

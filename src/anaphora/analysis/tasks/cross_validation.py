@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
-from anaphora.analysis.maps.answers import Answers
-from anaphora.analysis.scores.baselines.policies import Floats
+from anaphora.analysis.maps.answers import Answers, Floats
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.tasks.task_accuracy import ItemAnswers, check_factors, predict_for_run, require_pronoun_head
 from anaphora.base.errors import UserError

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.results.typed_json import table_row
-from anaphora.analysis.scores.baselines.policies import Floats, first, nearest
+from anaphora.analysis.scores.baselines.policies import first, nearest
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval
 from anaphora.base.errors import UserError

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Progress, no_progress
-from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, Bools
+from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, Bools, Floats
 from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
-from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.quads import minimal_pair_accuracy

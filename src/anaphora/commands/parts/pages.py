@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.comparison import RowDivergence, compare_runs, divergences
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.analysis.evidence.exhibits import development_accuracy, example_sentences, first_quad, maps_of_run
+from anaphora.analysis.evidence.example_sentences import (
+    development_accuracy,
+    example_sentences,
+    first_quad,
+    maps_of_run,
+)
 from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.evidence.measurement import RunEvidence
 from anaphora.analysis.evidence.other_models import evidence_from_records

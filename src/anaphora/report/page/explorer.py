@@ -23,7 +23,7 @@ from anaphora.report.page.offline import with_units
 from anaphora.report.wording import factor_value_names, language_names, map_names
 
 if TYPE_CHECKING:
-    from anaphora.analysis.evidence.exhibits import ExampleSentence
+    from anaphora.analysis.evidence.example_sentences import ExampleSentence
 
 
 def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.scores.baselines import order_models, shortcuts
 from anaphora.analysis.scores.baselines.order_models import is_of_two
-from anaphora.analysis.scores.baselines.policies import Floats
 from anaphora.data.controlled import corpus
 from anaphora.data.example import Example
 from anaphora.data.tokens.vocabulary import word_vocabulary

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.scores.baselines.policies import (
     WORDS,
-    Floats,
     Policy,
     PolicyOfMany,
     focal_shares,

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.scores.quads import indices_by
 from anaphora.data.example import Example, overlap
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
-
-Floats = NDArray[np.float64]
 
 RULE = ("predicate", "cue", "voice")
 """Factors of a composition's wording, as keys of the table of wordings and inputs of the rule model."""

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.base.language import CHINESE_RANGES
 from anaphora.data.example import Example
 
-Floats = NDArray[np.float64]
 Policy = Callable[[Example], Floats]
 
 WORDS = re.compile(rf"[{CHINESE_RANGES}]|[^\W_]+(?:['’-][^\W_]+)*")

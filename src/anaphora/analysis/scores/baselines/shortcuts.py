@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.scores.baselines import order_models
 from anaphora.analysis.scores.baselines.learned import learned_answers
-from anaphora.analysis.scores.baselines.policies import POLICIES, Floats, focal_correctness, random_choice
+from anaphora.analysis.scores.baselines.policies import POLICIES, focal_correctness, random_choice
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.scores.statistics import cluster_interval

@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.answers import NO_CANDIDATE, CandidateNumbers
+from anaphora.analysis.maps.answers import NO_CANDIDATE, CandidateNumbers, Floats
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Groups, Head
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores, strongest_candidates
-
-Floats = NDArray[np.float64]
 
 _TIED = NO_CANDIDATE - 1
 """Pick of a head with tied candidates, which agrees with no answer of a model."""

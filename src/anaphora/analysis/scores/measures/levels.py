@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.results.scores import Head, Shortcut
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.baselines.order_models import RULE, RULE_MODEL, is_of_two
@@ -24,8 +25,6 @@ from anaphora.data.example import Example
 if TYPE_CHECKING:
     from anaphora.data.tokens.tokenizer import Tokenizer
 
-
-Floats = NDArray[np.float64]
 
 COMPOSITION_LEVELS = ("L0", "L1", "L2")
 UNSEEN_NAMES = "unseen_names"

@@ -7,7 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anaphora.analysis.evidence.exhibits import example_sentences, first_quad, first_right_and_wrong, maps_of_run
+from anaphora.analysis.evidence.example_sentences import (
+    example_sentences,
+    first_quad,
+    first_right_and_wrong,
+    maps_of_run,
+)
 from anaphora.analysis.evidence.headline import Measurement, measure_headline
 from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import Capture

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.sentence import MATCHED_EDGES, HeadEdges, SentenceEdges
+from anaphora.analysis.causal.edges import MATCHED_EDGES, HeadEdges, SentenceEdges
 from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, Scores, Subject
-from anaphora.analysis.maps.answers import right_answers, shares_right
+from anaphora.analysis.maps.answers import Bools, Floats, right_answers, shares_right
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import mention_mass
 from anaphora.analysis.results.causal import (
@@ -33,8 +33,6 @@ from anaphora.analysis.scores.statistics import median_and_spread
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Progress = Callable[[str], None]
 
 RANDOM_SETS = 5

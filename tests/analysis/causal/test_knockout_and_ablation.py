@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, silent, tokens_of
 
-from anaphora.analysis.causal import battery
-from anaphora.analysis.causal.battery import CausalTests, KnockedOut, knockout_cell
+from anaphora.analysis.causal import knockout_and_ablation
 from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run
-from anaphora.analysis.causal.sentence import MATCHED_EDGES, SentenceEdges
+from anaphora.analysis.causal.edges import MATCHED_EDGES, SentenceEdges
+from anaphora.analysis.causal.knockout_and_ablation import CausalTests, KnockedOut, knockout_cell
 from anaphora.analysis.causal.subjects import PackedSubject
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
@@ -127,8 +127,8 @@ def test_a_backup_head_hides_a_single_ablation_and_a_cumulative_one_shows_both()
 
 
 def test_of_many_heads_the_best_are_tested_alone_and_sets_double(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(battery, "EVERY_HEAD_UP_TO", 3)
-    monkeypatch.setattr(battery, "BEST_OF_MANY", 2)
+    monkeypatch.setattr(knockout_and_ablation, "EVERY_HEAD_UP_TO", 3)
+    monkeypatch.setattr(knockout_and_ablation, "BEST_OF_MANY", 2)
     cell = cell_of(COPIER)
     assert {Head(step["layer"], step["head"]) for step in cell["head_ablation"]["single"]} == {COPIER, OTHERS[0]}
     assert [step["k"] for step in cell["head_ablation"]["cumulative"]] == [1, 2, 4]
