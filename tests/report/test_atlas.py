@@ -9,8 +9,7 @@ from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import spoken_in
 from anaphora.report.numbers import format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry
-from anaphora.report.page.atlas.findings import findings
+from anaphora.report.page.atlas.entries import AtlasEntry, findings
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

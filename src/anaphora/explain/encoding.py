@@ -72,7 +72,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     if not run.model.encoder.has_maps:
         kind = run.config.model.attention.kind
         raise UserError(f"run {run.name} has no attention to walk through (model.attention={kind})")
-    model = copy.deepcopy(run.model).cpu().double()  # one sentence, to all its digits
+    model = copy.deepcopy(run.model).cpu().double()  # all digits are shown
     blocks = [block for block in model.encoder.blocks if isinstance(block, Block)]
     heads = blocks[0].attention.heads
     for name, value, count in (("layer", layer, len(blocks)), ("head", head, heads)):
@@ -237,7 +237,7 @@ def _followed_position(row: str | None, query: SentenceQuery, tokens: TokenizedT
         start, end = find_span(query.text, row, "row")
         if any(map(str.isspace, query.text[start:end])):
             raise UserError(f"row ({row!r}) has several words; the steps follow one token, so name one word")
-        return tokens.covering((start, end))[0]  # of a word that the model splits, its first subword
+        return tokens.covering((start, end))[0]  # the first subword of a split word
     return tokens.covering(query.example.pronoun if query.example else last_pronoun(query.text))[0]
 
 

@@ -275,7 +275,7 @@ def _labels(name: str, plain: Mapping[str, Any], count: int) -> tuple[str, ...]:
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise UserError(f"{name} ({value!r}) must be text, or text by language as {{en: ..., zh: ...}}")
-    # A folded line of YAML becomes a blank, which Chinese does not have.
+    # YAML folds a line break into a space, which Chinese text does not have.
     return _CHINESE_BLANK.sub("", " ".join(value.split()))
 
 

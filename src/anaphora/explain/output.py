@@ -50,7 +50,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     weights = walk.step("weights").result
     title = _("What “{word}” attends to").format(word=walk.queries[walk.row])
     row = weights.of(walk.row)[walk.row]
-    # The attended subwords are summed, so that what is read is the weight of a word or candidate.
+    # Weights on subwords are summed to the weight on a word or candidate.
     units = walk.units or tuple((name, (column,)) for column, name in enumerate(weights.columns))
     sums = np.array([row[list(columns)].sum() for _, columns in units])
     _print_bars(console, title, [name for name, _ in units], sums, digits)

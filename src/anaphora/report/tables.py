@@ -185,7 +185,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 
 def _level_cells(level: Level, shortcut: str) -> list[str]:
     best = level.best_shortcut
-    # Compositions have shortcuts of their own; set cues, the baselines of every corpus.
+    # Levels of compositions have their own shortcuts, the level of set cues the baselines of every corpus.
     names = baseline_names() | shortcut_names()
     return [
         format_count(level.items),

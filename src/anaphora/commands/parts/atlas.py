@@ -23,7 +23,7 @@ from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, spoken_in
 from anaphora.commands.parts.shared import open_models
 from anaphora.hf.reader import TransformersModel
-from anaphora.report.page.atlas.entry import AtlasEntry
+from anaphora.report.page.atlas.entries import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.terminal import print_phrase, print_text_table
 from anaphora.runs.directory import locked_run

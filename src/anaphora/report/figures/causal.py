@@ -156,7 +156,7 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
         doses = group.cell.head_level.doses if group.cell.head_level else ()
         antecedent = [(dose.mass, dose.antecedent_points, dose.antecedent_interval) for dose in doses]
         others = [(dose.mass, dose.other_edges_points, dose.other_edges_interval) for dose in doses]
-        sides = ((others, style.MUTED, "broken"), (antecedent, style.ANTECEDENT, "line"))  # the antecedent's on top
+        sides = ((others, style.MUTED, "broken"), (antecedent, style.ANTECEDENT, "line"))  # the last is on top
         lines = [curve for losses, colour, form in sides if (curve := _dose_curve(losses, colour, form))]
         if lines:
             panels.append((group.label, lines))

@@ -72,6 +72,6 @@ def _render(figure: Figure, name: str) -> bytes:
     with figure_style(), embeddable_fonts(figure) if name == "pdf" else nullcontext():
         figure.savefig(buffer, format=name, metadata=_NO_METADATA[name])
     if name == "svg":
-        # The document type has a web address, which an offline page must not.
+        # The document type contains a web address, which an offline page must not contain.
         return re.sub(rb"<!DOCTYPE[^>]*>\s*", b"", buffer.getvalue(), count=1)
     return buffer.getvalue()

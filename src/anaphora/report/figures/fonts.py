@@ -227,7 +227,7 @@ def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: 
     outlines = {}
     for name in order:
         pen = TTGlyphPen(None)
-        # Half a thousandth of the type size: far below what print resolves.
+        # An error of half a thousandth of the type size is far below the resolution of print.
         glyphs[name].draw(Cu2QuPen(pen, max_err=0.5, reverse_direction=True))
         outlines[name] = pen.glyph()
 

@@ -304,7 +304,7 @@ def alignment_figure(
     for row in range(layers):
         for column in range(heads):
             if (row, column) != chosen:
-                # The best other head is named, and its line is wide enough to show below another.
+                # The best other head is labelled, so its line must be visible below others.
                 width, shade = (1.8, 1.0) if (row, column) == best else (0.7, faint)
                 axes.plot(steps, values[:, row, column], color=style.OTHER, linewidth=width, alpha=shade,
                           marker=marker, markersize=3)  # fmt: skip
@@ -319,7 +319,7 @@ def alignment_figure(
         ends.append((float(values[-1][best]), head_name(*best), style.MUTED, "normal"))
     if layers * heads > 2:
         rest = np.delete(values[-1].ravel(), [layer * heads + head, best[0] * heads + best[1]])
-        middle = rest[np.abs(rest - np.median(rest)).argmin()]  # an existing line end, near most others
+        middle = rest[np.abs(rest - np.median(rest)).argmin()]  # the line end nearest the median
         ends.append((float(middle), _("other heads"), style.MUTED, "normal"))
 
     axes.set_ylim(min(0.0, float(values.min())), max(1.0, float(values.max())) * 1.02)

@@ -16,8 +16,7 @@ from anaphora.report.figures.heads import HeadGrid, head_grids_figure
 from anaphora.report.figures.panels import Mark, Marks, panel_figure
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_p_value, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, corpus_names, task_accuracy
-from anaphora.report.page.atlas.findings import findings
+from anaphora.report.page.atlas.entries import AtlasEntry, corpus_names, findings, task_accuracy
 from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement, figures_of
 from anaphora.report.page.offline import write_page

@@ -8,16 +8,15 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from anaphora.base.locale.translation import _
-from anaphora.report.antecedents import FORM_COLUMNS, RULES, Rows, interval_of, row_of
+from anaphora.report.antecedents import FORM_COLUMNS, RULES, interval_of, row_of
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
-from anaphora.report.page.atlas.entry import AtlasEntry, numbered_head
+from anaphora.report.page.atlas.entries import RULE_POLICIES, AtlasEntry, numbered_head
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement
 from anaphora.report.wording import label, mention_type_names, name_policy_names, selector_names
 
-RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
 _HEAD_POLICIES = ("head", "head with threshold", "untrained", "answers")
 _HEAD_SELECTORS = {
     "words": ("best head", "words"),
@@ -26,11 +25,6 @@ _HEAD_SELECTORS = {
     "untrained_mentions": ("untrained", "mentions"),
 }
 """Values of "selector" and "field" that identify a model's rows of `selection_table`, by label key."""
-
-
-def mention_type(rows: Rows) -> str:
-    """Return the mention type for the sentences of the atlas: "pronoun" if the rows have it, otherwise "all"."""
-    return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
 
 
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:

@@ -1,17 +1,20 @@
-"""Conclusions at the top of the atlas, as sentences with their numbers."""
+"""Entries of the atlas: results of one model on one corpus, and the conclusions from all entries as sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, in_group
+import numpy as np
+from numpy.typing import NDArray
+
+from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, in_group
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.locale.translation import _, pgettext
-from anaphora.report.antecedents import RULES, row_of
+from anaphora.data.tokens.words import UnreadMentions
+from anaphora.report.antecedents import RULES, Rows, row_of
 from anaphora.report.numbers import format_count, format_number, format_percent, format_points
-from anaphora.report.page.atlas.entry import AtlasEntry, corpus_names
-from anaphora.report.page.atlas.tasks import RULE_POLICIES, mention_type
 from anaphora.report.wording import (
     baseline_names,
     head_name,
@@ -21,6 +24,90 @@ from anaphora.report.wording import (
     name_policy_names,
     selector_names,
 )
+
+RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtlasEntry:
+    """Results of one model on one corpus.
+
+    Attributes:
+        model: name of the model on the page.
+        is_decoder: whether attention is causal, so that a pronoun attends only to earlier words.
+        corpus: key of the corpus in `corpus_names`.
+        evidence: measurements of the model.
+        heads: (L, H) candidate accuracy of every head on the development split, by language; NaN in layers without
+            attention.
+        untested: reason for missing causal tests, in one line; None if there are tests or none were requested.
+        unread: measured items with a pronoun or candidate outside the model's vocabulary; None if there are none.
+        antecedents: rows of `selection_table` on a corpus of documents; None on other corpora or if `unselected`.
+        unselected: whether the model cannot select antecedents although the corpus has documents.
+        names: rows of `name_decisions` on GAP; None on other corpora.
+    """
+
+    model: str
+    is_decoder: bool
+    corpus: str
+    evidence: Evidence
+    heads: Mapping[str, NDArray[np.float64]]
+    untested: str | None = None
+    unread: UnreadMentions | None = None
+    antecedents: Rows | None = None
+    unselected: bool = False
+    names: Rows | None = None
+
+    @property
+    def head(self) -> str:
+        """Return the chosen head as "layer.head"."""
+        return numbered_head(self.evidence.head.layer, self.evidence.head.head)
+
+
+def numbered_head(layer: int, head: int) -> str:
+    """Return a head as "layer.head", both counted from 0."""
+    return f"{layer}.{head}"
+
+
+def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
+    """Return the accuracy of the model's answers in a group; None if the model answered no items.
+
+    If the model answered only the items of the causal tests, the accuracy is that on these items.
+    """
+    cell = in_group(evidence.scores, code, kind)
+    if cell is not None and cell.task_accuracy is not None:
+        return cell.task_accuracy
+    tested = in_group(evidence.causal_cells, code, kind)
+    return None if tested is None else tested.task_accuracy
+
+
+def corpus_names() -> dict[str, str]:
+    """Return the names of corpora, by key."""
+    return {
+        "controlled": _("Built-in sentences"),
+        "jsonl": _("Own items"),
+        "gap": _("GAP"),
+        "dpr": _("DPR"),
+        "winogrande": _("WinoGrande"),
+        "cluewsc": _("CLUEWSC2020"),
+        "mandarinograd": _("Mandarinograd"),
+        "xwino": _("XWINO"),
+        "wsc273": _("WSC273"),
+        "pdp60": _("PDP-60"),
+        "winobias": _("WinoBias"),
+        "winogender": _("Winogender"),
+        "knowref": _("KnowRef"),
+        "litbank": _("LitBank"),
+        "ontogum": _("OntoGUM"),
+        "conll2012": _("CoNLL-2012"),
+        "corefud": _("CorefUD"),
+        "clusters": _("JSON lines with clusters"),
+        "silver": _("Silver-standard items"),
+    }
+
+
+def mention_type(rows: Rows) -> str:
+    """Return the mention type for the sentences of the atlas: "pronoun" if the rows have it, otherwise "all"."""
+    return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
 
 
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
