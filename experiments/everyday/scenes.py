@@ -18,8 +18,9 @@ from dataclasses import replace
 
 from anaphora.data.controlled.lexicon import COSETS, PRONOUN_FORMS, pronoun
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_example, number_slots
+from anaphora.data.controlled.rendering import NounPhrase, Sentence
 from anaphora.data.controlled.splits import generator
-from anaphora.data.controlled.templates import NounPhrase, fill_pools, render
+from anaphora.data.controlled.templates import fill_pools
 from anaphora.data.example import Example
 from experiments.everyday.content import AGREEMENT, NAME, Agreement, EverydayContent, EverydayNoun, EverydayScene
 
@@ -96,11 +97,9 @@ class EverydayGenerator:
                     fill_pools(_agreeing(tokens, agreement), pools, place.language), 2, place.language
                 )
                 exchanged = order == 1 and not scene.backward
-                written = render(
-                    tokens,
+                written = Sentence(tokens, place.language).render(
                     mentions[::-1] if exchanged else mentions,
                     [pronoun(place.language, form, agreement.gender, agreement.number)],
-                    place.language,
                 )
                 examples.append(
                     make_example(

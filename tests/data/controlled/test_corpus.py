@@ -20,7 +20,7 @@ from anaphora.data.controlled import corpus, lexicon, splits, templates
 from anaphora.data.controlled.describe import corpus_table
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
-from anaphora.data.controlled.templates import NounPhrase
+from anaphora.data.controlled.rendering import NounPhrase, Sentence
 from anaphora.data.example import Example
 from anaphora.settings.cue_types import ROLE_CUE_TYPES, SET_CUE_TYPES, cue_types_of
 from anaphora.settings.data import SPLITS, ControlledCorpus
@@ -576,16 +576,12 @@ def test_a_gap_brings_its_commas_and_no_mark_too_many(text: str, gap: str, expec
 
 def test_writing_joins_as_each_language_does() -> None:
     tokens = ["so", "{p0}", "left", ".", "{0}", ",", "{1}", "and", "I", "?"]
-    english = templates.render(tokens, [NounPhrase("cup", "the"), NounPhrase("Ann")], ["he"], "en")
+    english = Sentence(tokens, "en").render([NounPhrase("cup", "the"), NounPhrase("Ann")], ["he"])
     assert english.text == "So he left. The cup, Ann and I?"
     assert [english.text[slice(*spans[0])] for spans in english.slot_spans] == ["cup", "Ann"]
     assert (english.pronoun_words, english.slot_words) == ((2,), ((5,), (6,)))
-    chinese = templates.render(
-        ["{0}", "和", "{1}", "，", "{p0}", "走", "了", "。"],
-        [NounPhrase("灯", "那 盏"), NounPhrase("猫")],
-        ["它"],
-        "zh",
-    )
+    tokens = ["{0}", "和", "{1}", "，", "{p0}", "走", "了", "。"]
+    chinese = Sentence(tokens, "zh").render([NounPhrase("灯", "那 盏"), NounPhrase("猫")], ["它"])
     assert chinese.text == "那盏灯和猫，它走了。"
     assert [chinese.text[slice(*spans[0])] for spans in chinese.slot_spans] == ["灯", "猫"]
 

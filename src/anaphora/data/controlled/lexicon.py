@@ -43,7 +43,7 @@ FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": R
 """Pronoun form of each word that a scenario may give for the slot {form}."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a noun is listed once, and draws look it up often
 class Noun:
     """Countable noun: its singular and plural, and their determiners, whose tokens are separated by blanks."""
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import cycle, product
+from itertools import cycle
 
 from anaphora.data.controlled.compositions import (
     DISTRACTOR_POSITIONS,
@@ -26,8 +26,9 @@ from anaphora.data.controlled.compositions import (
 )
 from anaphora.data.controlled.lexicon import GENDERS, SUBJECT, pronoun
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity, make_example, number_slots
+from anaphora.data.controlled.rendering import NounPhrase, Sentence
 from anaphora.data.controlled.splits import WithheldPairs, invented_names
-from anaphora.data.controlled.templates import NounPhrase, fill_pools, render
+from anaphora.data.controlled.templates import fill_pools
 from anaphora.data.example import Example
 from anaphora.settings.cue_types import COMPOSITION, SHORT_TEXT
 
@@ -180,13 +181,6 @@ def plan(
     )
 
 
-def cells(states: tuple[State, State], voices: Sequence[str]) -> Iterator[tuple[str, int, State, int]]:
-    """Yield the cells of an octad: voice, order of the names (0 or 1), state, and index of the participant picked."""
-    for voice, order in product(voices, range(2)):
-        for participant, state in enumerate(states):
-            yield voice, order, state, participant
-
-
 @dataclass(frozen=True)
 class _Scene:
     """Parts shared by the cells of an octad: event, people and words of the pools."""
@@ -199,37 +193,31 @@ class _Scene:
     place: QuadIdentity
     cue_type: str
 
-    def example(
+    def cell(
         self,
         tokens_around: Callable[[str], list[str]],
-        cell: tuple[str, int],
+        voice: str,
         *,
         antecedent: int,
         focal: int,
         factors: Mapping[str, str],
-    ) -> Example:
-        """Build one cell of the octad.
+    ) -> _Cell:
+        """Build the sentence of the two cells that differ in the order of the names.
 
         Args:
             tokens_around: function that puts an event into its sentence or text.
-            cell: voice and order of the names.
+            voice: voice of the event.
             antecedent: index of the antecedent: 0 agent, 1 patient, 2 third person.
             focal: number of people whom the cue may pick.
-            factors: further factors of the example.
+            factors: further factors of the examples.
         """
-        voice, order = cell
         language = self.place.language
-        event = fill_event(self.frame.texts[voice], self.predicate)
-        around = tokens_around(event)
-        named_before = [around[: min(map(around.index, ("{A}", "{B}")))].count(slot) for slot in _BY_ORDER]
+        around = tokens_around(fill_event(self.frame.texts[voice], self.predicate))
+        before_event = around[: min(map(around.index, ("{A}", "{B}")))]
         order_of_names = ("{A}", "{B}") if voice == "agent_first" else ("{B}", "{A}")
         by_order = dict(zip(_BY_ORDER, order_of_names, strict=True))
         around = [by_order.get(token, token) for token in around]
-        tokens = number_slots(fill_pools(around, self.pools, language), 2, language)
-        first, second = self.names[order], self.names[1 - order]
-        agent, patient = (first, second) if voice == "agent_first" else (second, first)
-        mentions = [NounPhrase(name) for name in (agent, patient, *self.names[2:])]
-        written = render(tokens, mentions, [pronoun(language, SUBJECT, self.gender, "singular")], language)
+        slots = (0, 1) if voice == "agent_first" else (1, 0)
         own = {
             "kind": "role",
             "type": self.cue_type,
@@ -241,20 +229,47 @@ class _Scene:
             "number": "singular",
             "voice": voice,
         }
+        return _Cell(
+            self,
+            Sentence(number_slots(fill_pools(around, self.pools, language), 2, language), language),
+            voice,
+            antecedent,
+            focal,
+            {**own, **factors},
+            [(slot, before_event.count(name)) for slot, name in zip(slots, _BY_ORDER, strict=True)]
+            if self.cue_type == SHORT_TEXT
+            else None,
+        )
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Two cells of an octad that differ in the order of the names."""
+
+    scene: _Scene
+    sentence: Sentence
+    voice: str
+    antecedent: int
+    focal: int
+    factors: Mapping[str, str]
+    event_names: Sequence[tuple[int, int]] | None
+
+    def example(self, order: int) -> Example:
+        """Build the cell of an order of the names, 0 or 1."""
+        scene = self.scene
+        first, second = scene.names[order], scene.names[1 - order]
+        agent, patient = (first, second) if self.voice == "agent_first" else (second, first)
+        mentions = [NounPhrase(name) for name in (agent, patient, *scene.names[2:])]
         return make_example(
-            written,
-            self.place,
-            antecedent=antecedent,
+            self.sentence.render(mentions, [pronoun(scene.place.language, SUBJECT, scene.gender, "singular")]),
+            scene.place,
+            antecedent=self.antecedent,
             which=0,
             order=order,
-            factors={**own, **factors},
-            focal=focal,
-            cell=voice,
-            event_names=None
-            if self.cue_type != SHORT_TEXT
-            else [
-                (slot, named_before[place]) for place, slot in enumerate((0, 1) if voice == "agent_first" else (1, 0))
-            ],
+            factors=self.factors,
+            focal=self.focal,
+            cell=self.voice,
+            event_names=self.event_names,
         )
 
 
@@ -308,16 +323,20 @@ class OctadGenerator:
             "distractor": plan.distractor,
             "voices": str(len(voices)),
         }
-        return [
-            scene.example(
-                partial(plan.tokens, state=state.text, language=place.language),
-                (voice, order),
-                antecedent=participant,
-                focal=2,
-                factors={**factors, "cue": state.text},
-            )
-            for voice, order, state, participant in cells(states, voices)
-        ]
+        examples = []
+        for voice in voices:
+            of_voice = [
+                scene.cell(
+                    partial(plan.tokens, state=state.text, language=place.language),
+                    voice,
+                    antecedent=participant,
+                    focal=2,
+                    factors={**factors, "cue": state.text},
+                )
+                for participant, state in enumerate(states)
+            ]
+            examples += [cell.example(order) for order in range(2) for cell in of_voice]
+        return examples
 
     def third_person(self, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build the four cells of an event, in both voices and orders, with a third person as the antecedent."""
@@ -334,16 +353,17 @@ class OctadGenerator:
             "distractor": "none",  # of the three any may be meant
             "cue": third,
         }
-        return [
-            scene.example(
+        of_voice = [
+            scene.cell(
                 partial(plan.tokens_about_third, third=third, language=place.language),
-                cell,
+                voice,
                 antecedent=2,
                 focal=3,
                 factors=factors,
             )
-            for cell in product(VOICES, range(2))
+            for voice in VOICES
         ]
+        return [cell.example(order) for cell in of_voice for order in range(2)]
 
     def _scene(
         self, predicate: Predicate, frames: Sequence[Frame], has_third: bool, place: QuadIdentity, chance: random.Random

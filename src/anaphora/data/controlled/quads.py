@@ -14,19 +14,17 @@ from typing import TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import PRONOUN_FORMS, SELECTION_CLASSES, Lexicon, Noun, pronoun
+from anaphora.data.controlled.rendering import NounPhrase, RenderedSentence, Sentence
 from anaphora.data.controlled.splits import Holdout
 from anaphora.data.controlled.templates import (
     CueTypeContent,
-    NounPhrase,
-    RenderedSentence,
     Scenario,
     Template,
     fill_pools,
     fill_scenario,
     list_tokens,
-    render,
 )
-from anaphora.data.example import Example, in_text_order
+from anaphora.data.example import Example
 from anaphora.settings.cue_types import MAX_TRAINING_ASIDES
 
 Option = TypeVar("Option", bound=Hashable)
@@ -108,13 +106,14 @@ class QuadGenerator:
             # The second pronoun of a sentence refers to the next candidate, so that all are antecedents equally often.
             meant = [(cue + number) % count for number in range(len(forms))]
             cell = [entities[cue].predicate if token == "{cue}" else token for token in tokens]
+            sentence = Sentence(cell, place.language)
             pronouns = [
                 pronoun(place.language, form, entities[index].gender, entities[index].number)
                 for form, index in zip(forms, meant, strict=True)
             ]
             for shift in range(count):
                 who = [(slot + shift) % count for slot in range(count)]
-                written = render(cell, [entities[index].mention for index in who], pronouns, place.language)
+                written = sentence.render([entities[index].mention for index in who], pronouns)
                 for number, index in enumerate(meant):
                     examples.append(
                         make_example(
@@ -159,11 +158,12 @@ class QuadGenerator:
             expanded = fill_scenario(template.tokens, {**shared, **reading})
             form = next(token[1:-1] for token in expanded if token[1:-1] in PRONOUN_FORMS and token[0] == "{")
             tokens = number_slots(fill_pools(expanded, pools, place.language), 2, place.language)
+            sentence = Sentence(tokens, place.language)
             pronouns = [pronoun(place.language, form, gender, "singular")]
             cue = pronouns[0] if "form" in reading else _cue_words(scenario, reading)
             for shift in range(2):
                 who = [names[shift], names[1 - shift], *names[2:]]
-                written = render(tokens, [NounPhrase(name) for name in who], pronouns, place.language)
+                written = sentence.render([NounPhrase(name) for name in who], pronouns)
                 examples.append(
                     make_example(
                         written, place, antecedent=meant, which=0, order=shift, factors={**factors, "cue": cue}, focal=2
@@ -279,9 +279,11 @@ def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
     names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}"}
     result: list[str] = []
     for token in tokens:
-        if token == "{list}":
+        if token[0] != "{":
+            result.append(token)
+        elif token == "{list}":
             result.extend(list_tokens(count, language))
-        elif token[0] == "{" and token[1:-1].partition(":")[0] in PRONOUN_FORMS:
+        elif token[1:-1].partition(":")[0] in PRONOUN_FORMS:
             result.append("{p1}" if token.endswith(":2}") else "{p0}")
         else:
             result.append(names.get(token, token))
@@ -315,7 +317,8 @@ def make_example(
         event_names: (slot, index of the mention) of the first and second name in the event, for texts with mentions
             outside the event.
     """
-    candidates, antecedents, places = in_text_order(written.slot_spans, (antecedent,))
+    candidates = tuple([written.slot_spans[slot] for slot in written.in_order])
+    places = {slot: number for number, slot in enumerate(written.in_order)}
     at = written.pronoun_words[which]
     distance = min(abs(at - word) for word in written.slot_words[antecedent]) - 1
     known = {
@@ -328,7 +331,7 @@ def make_example(
     if event_names is not None:
         known["event_names"] = ",".join(str(written.slot_spans[slot][number][0]) for slot, number in event_names)
     if focal is not None and focal < len(candidates):
-        known["focal"] = ",".join(str(index) for index in sorted(places[:focal]))
+        known["focal"] = ",".join(str(index) for index in sorted(places[slot] for slot in range(focal)))
     if len(written.pronoun_spans) > 1:
         known["pronouns"] = str(len(written.pronoun_spans))
     return Example(
@@ -336,8 +339,8 @@ def make_example(
         language=place.language,
         pronoun=written.pronoun_spans[which],
         candidates=candidates,
-        antecedents=antecedents,
+        antecedents=(places[antecedent],),
         group=place.group,
-        minimal_pair="/".join((place.group, str(order), str(which), *([cell] if cell else []))),
+        minimal_pair=f"{place.group}/{order}/{which}" + (f"/{cell}" if cell else ""),
         factors=known,
     )

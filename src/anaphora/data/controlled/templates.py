@@ -1,4 +1,4 @@
-"""Templates and scenarios of the controlled corpus: read from <type>.toml, checked, filled and rendered as text."""
+"""Templates and scenarios of the controlled corpus: read from <type>.toml, checked and filled."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from anaphora.data.controlled.lexicon import (
     tables,
     words,
 )
-from anaphora.data.example import Span
 from anaphora.settings.cue_types import role_cue_types
 from anaphora.settings.data import SPLITS
 
 POOLS = ("intro", "gap", "aside")
 
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?::([12]))?\}")
-_STOPS = frozenset(".?!。？！")
+STOPS = frozenset(".?!。？！")
 _BREAKS = frozenset(",;:，；：、")
-_CLOSERS = _STOPS | _BREAKS
+CLOSERS = STOPS | _BREAKS
 _COMMA = {"en": ",", "zh": "，"}
 
 
@@ -215,7 +214,7 @@ def _slot_patterns(scenarios: Sequence[Scenario]) -> dict[tuple[tuple[str, str],
 
 def _slot_pattern(slot: str, option: str) -> str:
     """Return the words of a filling that matter for checks: inner slots and stops, or the whole word for {form}."""
-    return option if slot == "form" else " ".join(word for word in option.split() if word[0] == "{" or word in _STOPS)
+    return option if slot == "form" else " ".join(word for word in option.split() if word[0] == "{" or word in STOPS)
 
 
 def _check_role_template(place: str, template: Template, patterns: Mapping[tuple[tuple[str, str], ...], str]) -> None:
@@ -254,7 +253,7 @@ def _check_order(place: str, template: Template, tokens: Sequence[str]) -> None:
 
 def _check_asides(place: str, tokens: Sequence[str]) -> None:
     for before, token in zip(("", *tokens), tokens, strict=False):
-        if token == "{aside}" and before not in _STOPS:
+        if token == "{aside}" and before not in STOPS:
             raise UserError(f"{place}: {{aside}} must come after a full stop, not after {before!r}")
 
 
@@ -288,7 +287,7 @@ def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -
     comma = _COMMA[language]
     result: list[str] = []
     for token in tokens:
-        if token[1:-1] in POOLS and token[0] == "{":
+        if token[0] == "{" and token[1:-1] in POOLS:
             filler = pools[token[1:-1]].split()
             result.extend([comma, *filler, comma] if token == "{gap}" and filler else filler)
         else:
@@ -303,18 +302,15 @@ def _tidy(tokens: Sequence[str]) -> list[str]:
     """
     result: list[str] = []
     for token in tokens:
-        if token in _CLOSERS and not result:
-            continue
-        if token in _CLOSERS and result[-1] in _CLOSERS:
-            if _strength(token) > _strength(result[-1]):
-                result[-1] = token
-            continue
-        result.append(token)
+        if token not in CLOSERS or (result and result[-1] not in CLOSERS):
+            result.append(token)
+        elif result and _strength(token) > _strength(result[-1]):
+            result[-1] = token
     return result
 
 
 def _strength(mark: str) -> int:
-    return 2 if mark in _STOPS else 0 if mark in ",，、" else 1
+    return 2 if mark in STOPS else 0 if mark in ",，、" else 1
 
 
 def list_tokens(count: int, language: str) -> list[str]:
@@ -324,76 +320,3 @@ def list_tokens(count: int, language: str) -> list[str]:
     for index in range(1, count):
         tokens += [last if index == count - 1 else between, f"{{{index}}}"]
     return tokens
-
-
-@dataclass(frozen=True)
-class NounPhrase:
-    """Filling of a candidate's slot: the head, which is the candidate's span, and the determiner before it."""
-
-    head: str
-    determiner: str = ""
-
-
-@dataclass(frozen=True)
-class RenderedSentence:
-    """Text with the character spans and word numbers (from 1, without punctuation) of its candidates and pronouns."""
-
-    text: str
-    slot_spans: tuple[tuple[Span, ...], ...]  # of the heads in each numbered slot
-    slot_words: tuple[tuple[int, ...], ...]
-    pronoun_spans: tuple[Span, ...]  # of each numbered pronoun
-    pronoun_words: tuple[int, ...]
-
-
-def render(
-    tokens: Sequence[str], mentions: Sequence[NounPhrase], pronouns: Sequence[str], language: str
-) -> RenderedSentence:
-    """Render tokens as text, with `mentions[0]` for {0} and `pronouns[0]` for {p0}.
-
-    Chinese tokens are joined without blanks. English tokens are joined with blanks, except before punctuation, and each
-    sentence begins with a capital.
-    """
-    text: list[str] = []
-    slots: list[list[Span]] = [[] for _ in mentions]
-    slot_words: list[list[int]] = [[] for _ in mentions]
-    pronoun_spans: list[Span] = [(0, 0)] * len(pronouns)
-    pronoun_words = [0] * len(pronouns)
-    at, count = 0, 0
-    blank = language == "en"
-    start = True
-    for token in tokens:
-        slot = token[1:-1] if token[0] == "{" else ""
-        if not slot:
-            written = [token]
-        elif slot[0] == "p":
-            written = [pronouns[int(slot[1:])]]
-        else:
-            mention = mentions[int(slot)]
-            written = [*mention.determiner.split(), mention.head]
-        for word in written:
-            if blank:
-                if start:
-                    word = word[0].upper() + word[1:]
-                if at and word[0] not in ",;:.?!'":
-                    text.append(" ")
-                    at += 1
-            start = word in _STOPS
-            text.append(word)
-            at += len(word)
-            if word not in _CLOSERS:
-                count += 1
-        if not slot:
-            continue
-        span = (at - len(text[-1]), at)
-        if slot[0] == "p":
-            pronoun_spans[int(slot[1:])], pronoun_words[int(slot[1:])] = span, count
-        else:
-            slots[int(slot)].append(span)
-            slot_words[int(slot)].append(count)
-    return RenderedSentence(
-        text="".join(text),
-        slot_spans=tuple(map(tuple, slots)),
-        slot_words=tuple(map(tuple, slot_words)),
-        pronoun_spans=tuple(pronoun_spans),
-        pronoun_words=tuple(pronoun_words),
-    )

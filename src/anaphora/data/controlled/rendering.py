@@ -1,0 +1,109 @@
+"""Sentences of the controlled corpus as text, with the places of their candidates and pronouns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from anaphora.data.controlled.templates import CLOSERS, STOPS
+from anaphora.data.example import Span
+
+_WITHOUT_BLANK = ",;:.?!'"
+"""Characters at the start of an English token that has no blank before it."""
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """Filling of a candidate's slot: the head, which is the candidate's span, and the determiner before it."""
+
+    head: str
+    determiner: str = ""
+
+
+class RenderedSentence(NamedTuple):
+    """Text with the character spans and word numbers (from 1, without punctuation) of its candidates and pronouns."""
+
+    text: str
+    slot_spans: tuple[tuple[Span, ...], ...]  # of the heads in each numbered slot
+    slot_words: tuple[tuple[int, ...], ...]
+    pronoun_spans: tuple[Span, ...]  # of each numbered pronoun
+    pronoun_words: tuple[int, ...]
+    in_order: tuple[int, ...]  # slots by first mention
+
+
+class _Gap(NamedTuple):
+    """Slot of a candidate or pronoun, and the fixed text before it."""
+
+    before: str
+    words: int  # number of words in `before`
+    is_pronoun: bool
+    number: int
+    is_start: bool  # whether an English sentence starts here
+
+
+class Sentence:
+    """Sentence of fixed tokens and numbered slots, which can be rendered with different fillings.
+
+    Chinese tokens are joined without blanks. English tokens are joined with blanks, except before punctuation, and each
+    sentence begins with a capital.
+
+    Args:
+        tokens: words, punctuation, {0}, {1}, ... for the candidates, and {p0}, {p1} for the pronouns.
+        language: "en" or "zh".
+    """
+
+    def __init__(self, tokens: Sequence[str], language: str) -> None:
+        self._english = language == "en"
+        self._gaps: list[_Gap] = []
+        fixed: list[str] = []
+        count = 0
+        start = self._english
+        for place, token in enumerate(tokens):
+            if self._english and place and token[0] not in _WITHOUT_BLANK:
+                fixed.append(" ")
+            if token[0] == "{":
+                is_pronoun = token[1] == "p"
+                number = int(token[2:-1] if is_pronoun else token[1:-1])
+                self._gaps.append(_Gap("".join(fixed), count, is_pronoun, number, start))
+                fixed, count, start = [], 0, False
+                continue
+            fixed.append(token[0].upper() + token[1:] if start else token)
+            count += token not in CLOSERS
+            start = self._english and token in STOPS
+        self._end = "".join(fixed)
+        self._in_order = tuple(dict.fromkeys(gap.number for gap in self._gaps if not gap.is_pronoun))
+
+    def render(self, mentions: Sequence[NounPhrase], pronouns: Sequence[str]) -> RenderedSentence:
+        """Render the sentence with `mentions[0]` for {0} and `pronouns[0]` for {p0}, none of which is punctuation."""
+        text, count = "", 0
+        slots: list[list[Span]] = [[] for _ in mentions]
+        slot_words: list[list[int]] = [[] for _ in mentions]
+        pronoun_spans: list[Span] = [(0, 0)] * len(pronouns)
+        pronoun_words = [0] * len(pronouns)
+        for before, words, is_pronoun, number, is_start in self._gaps:
+            text += before
+            count += words + 1
+            word = pronouns[number] if is_pronoun else mentions[number].head
+            if not is_pronoun and mentions[number].determiner:
+                determiner = mentions[number].determiner.split()
+                count += len(determiner)
+                written = " ".join(determiner) + " " if self._english else "".join(determiner)
+                text += written[0].upper() + written[1:] if is_start else written
+            elif is_start:
+                word = word[0].upper() + word[1:]
+            span = (len(text), len(text) + len(word))
+            text += word
+            if is_pronoun:
+                pronoun_spans[number], pronoun_words[number] = span, count
+            else:
+                slots[number].append(span)
+                slot_words[number].append(count)
+        return RenderedSentence(
+            text + self._end,
+            tuple(map(tuple, slots)),
+            tuple(map(tuple, slot_words)),
+            tuple(pronoun_spans),
+            tuple(pronoun_words),
+            self._in_order,
+        )
