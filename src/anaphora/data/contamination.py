@@ -46,7 +46,7 @@ class EvaluationNgrams:
     """Set of the eight-word sequences of evaluation files, as 64-bit hashes.
 
     Two different sequences have the same hash with probability 2 ** -64, so that no collision is expected even between
-    ten million and a million of them.
+    ten million training and one million evaluation sequences.
 
     Args:
         paths: files or folders of evaluation data.
@@ -90,7 +90,7 @@ class EvaluationNgrams:
         return shared
 
     def _hashes(self, listed: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
-        """Return the hashes of all eight-word sequences of texts, and the index of each one's text: (S,), (S,)."""
+        """Return the hash and the text index of each eight-word sequence in the texts: two arrays, (S,) each."""
         split = [normalised_words(text) for text in listed]
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
         codes = self._codes.of(list(chain.from_iterable(split)))

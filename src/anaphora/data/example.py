@@ -73,7 +73,7 @@ class Example:
         return free <= len(self.text)
 
     def _explain_spans(self) -> None:
-        """Raise the error that says which span is invalid."""
+        """Raise the error for the first invalid span."""
         length = len(self.text)
         _check_span("pronoun", self.pronoun, length)
         taken = [(*self.pronoun, "")]
@@ -97,7 +97,7 @@ class Example:
 
     @property
     def focal(self) -> tuple[int, ...]:
-        """Return the indices of the candidates that the cue may pick; the others are distractors. By default all."""
+        """Return the indices of the candidates that the cue may select, by default all; the others are distractors."""
         listed = self.factors.get("focal")
         if listed is None:
             return tuple(range(len(self.candidates)))
@@ -105,7 +105,7 @@ class Example:
 
     @property
     def is_main(self) -> bool:
-        """Return whether the example counts for the headline result: its stratum is "main" or not given."""
+        """Return whether the example counts for the headline result: its stratum is "main" or missing."""
         return self.factors.get("stratum") in (None, "", "main")
 
     @property
@@ -169,12 +169,12 @@ def in_text_order(
 
 
 def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
-    """Return about `most` examples, as whole groups at equal distances; design cells may become unbalanced."""
+    """Return about `most` examples: whole groups at equal distances, which may unbalance the design cells."""
     return [examples[number] for number in sample_groups([example.group for example in examples], most)]
 
 
 def sample_groups(groups: Sequence[str], most: int) -> list[int]:
-    """Return the indices of about `most` items, as whole groups at equal distances; each "" is a group of its own."""
+    """Return the indices of about `most` items: whole groups at equal distances; each "" is a group of its own."""
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
@@ -300,7 +300,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
 
 
 def _reserved_factor(name: str, factors: Mapping[str, str], allowed: str) -> UserError:
-    """Return the error for an invalid value of a factor that has a meaning of its own."""
+    """Return the error for an invalid value of a factor with a predefined meaning."""
     return UserError(
         f"factors.{name}: {factors.get(name, '')[:80]!r} must be {allowed}; give a label of your own another name"
     )

@@ -13,9 +13,9 @@ from anaphora.data.example import Example, Span
 def with_names(example: Example, names: Sequence[str]) -> Example:
     """Return a copy of an example in which a new name replaces all mentions of each candidate.
 
-    Candidates and antecedents keep their order; spans are adjusted to the new names' lengths. If the first or last word
-    of a name of several words occurs alone ("Lee" of "Anna Lee"), that of the new name replaces it, unless candidates
-    share this word.
+    Candidates and antecedents keep their order; spans are adjusted to the lengths of the new names. If the first or
+    last word of a name occurs alone ("Lee" of "Anna Lee"), the first or last word of the new name replaces it, unless
+    two candidates share the word.
 
     Args:
         example: an example whose candidates are names.
@@ -52,7 +52,7 @@ def replace_spans(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Spa
 
 
 def with_exchanged_names(example: Example) -> Example:
-    """Return a copy of an example in which each candidate has the next one's name, and the last one the first's."""
+    """Return a copy of an example in which each candidate has the name of the next, and the last that of the first."""
     names = [example.words(index) for index in range(len(example.candidates))]
     return with_names(example, [*names[1:], *names[:1]])
 
@@ -60,9 +60,9 @@ def with_exchanged_names(example: Example) -> Example:
 def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
     """Copy each example `copies` times with names drawn from the candidates of all examples.
 
-    A new name comes from an example with the same factor `gender`, if any, is not in the text yet, and has one word if
-    the old name has one, else several; if 20 draws give no such name, the old one is kept. After Liu 2019 (Anonymized
-    BERT), who uses a few common names.
+    A new name comes from an example with the same factor `gender`, if any. It does not occur in the text, and consists
+    of one word if the old name does, and otherwise of several words. If 20 draws give no such name, the old name is
+    kept. After Liu 2019 (Anonymized BERT), who uses a few common names.
 
     Args:
         examples: examples whose candidates are names.

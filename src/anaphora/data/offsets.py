@@ -1,4 +1,4 @@
-"""Checks that user-given offsets cover whole words, and hints at other units in which they would."""
+"""Checks that user-given offsets cover whole words, and detection of the unit in which they do."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _CUTS = "cuts a word"
 
 
 def _problem(text: str, span: _Span, word_parts: Collection[int]) -> str:
-    """Return what is wrong with a span inside the text; "" if nothing is."""
+    """Return a description of the problem with a span inside the text; "" if it covers whole words."""
     start, end = span
     if text[start].isspace() or text[end - 1].isspace():
         return "starts or ends at a blank"

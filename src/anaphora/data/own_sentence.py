@@ -59,7 +59,7 @@ def example_from_query(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> Example:
-    """Build an example from a sentence; pronoun and candidates are words of the sentence or characters "start:end".
+    """Build an example from a sentence, with pronoun and candidates given as words or as characters "start:end".
 
     Args:
         text: the sentence.
@@ -158,10 +158,10 @@ def find_pronoun(text: str, pronoun: str) -> Span:
 
 
 def find_span(text: str, words: str, setting: str) -> Span:
-    """Return the span of words that a user names: their first occurrence as whole words, or a numbered one.
+    """Return the span of words given by a user: their first occurrence as whole words, or a numbered occurrence.
 
-    "it:2" is the second "it", and "start:end" gives characters. If the string occurs in the text as written, this
-    occurrence wins: "7:15" is the time of day in a text that mentions it, and "007:015" still gives characters.
+    "it:2" is the second "it", and "start:end" is a span of characters. A literal occurrence of the string in the text
+    takes precedence: in a text with the time "7:15", this string is the time, and "007:015" is the span.
 
     Args:
         text: the text to search.
@@ -199,7 +199,7 @@ def find_span(text: str, words: str, setting: str) -> Span:
 
 
 def written_span(text: str, span: Span) -> str:
-    """Return a span as "start:end", with leading zeros if `find_span` would otherwise take it for words of the text."""
+    """Return a span as "start:end", with leading zeros if `find_span` would otherwise find the string in the text."""
     written = "{}:{}".format(*span)
     while find_span(text, written, "characters") != span:
         written = ":".join(f"0{number}" for number in written.split(":"))

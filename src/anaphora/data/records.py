@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 ITEM_COLUMNS = {
-    "text": "the sentence or passage",
+    "text": "sentence or passage",
     "language": "en or zh",
-    "pronoun": "its first character and the one after its last, counted from 0",
-    "candidates": "for each candidate the characters of its mentions, [start, end] each",
-    "antecedents": "which candidates the pronoun means, counted from 0; none says none of them",
-    "group": "what items share that must stay in one split; empty stands alone",
-    "minimal_pair": "what items share that differ in the cue alone; empty where there is none",
-    "factors": "what is known of the item, such as kind and type of cue or template, as JSON",
+    "pronoun": "character span [start, end] of the pronoun, from 0, end exclusive",
+    "candidates": "character spans [start, end] of the mentions of each candidate",
+    "antecedents": "indices of the candidates that the pronoun refers to, from 0; empty for none of them",
+    "group": "key shared by items that must stay in one split; empty for an item on its own",
+    "minimal_pair": "key shared by items that differ only in the cue; empty without a minimal pair",
+    "factors": "properties of the item, such as kind and type of cue or template, as JSON",
 }
 """Description of each column of a split of examples."""
 TEXT_COLUMNS = {
-    "text": "the text, a paragraph a line",
+    "text": "text, one paragraph per line",
     "language": "en or zh",
-    "label": "its label, where it has one",
-    "group": "what texts share that must stay in one split; empty stands alone",
-    "title": "of the page or book, where there is one",
+    "label": "label for classification, if any",
+    "group": "key shared by texts that must stay in one split; empty for a text on its own",
+    "title": "title of the page or book, if known",
 }
 """Description of each column of a split of texts."""
 _ABOUT = b"anaphora"
@@ -97,7 +97,7 @@ def columns_of(items: Sequence[Example] | Sequence[Text]) -> dict[str, list[Any]
 def _written_factors(item: Example) -> str:
     """Return the factors as JSON.
 
-    The factor `word_parts` lists the starts of spans that cut a word, so that the item passes the checks of own data.
+    The factor `word_parts` lists the starts of spans that cut a word, so that the item passes `check_offsets`.
     """
     parts = cut_words(item.text, item.spans)
     return _AS_JSON({**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors))
@@ -193,14 +193,14 @@ def parquet_parts(
     about: Mapping[str, Any] | None = None,
     incompressible: Sequence[str] = (),
 ) -> Iterator[Callable[[pyarrow.Table], None]]:
-    """Return a context manager that yields a function to append one part of a table as a row group.
+    """Create a Parquet file inside the `with` block; the yielded function appends one part of a table as a row group.
 
     Args:
         path: path of the file, which is created when the block ends without an error.
         schema: schema of every part.
         descriptions: description of each column, stored in the file.
         about: description of the table, stored as JSON; read by `parquet_about`.
-        incompressible: names of columns with mostly distinct numbers, which are stored without dictionary encoding.
+        incompressible: names of columns with mostly distinct values, which are stored without dictionary encoding.
     """
     import pyarrow
     from pyarrow import parquet
@@ -217,7 +217,7 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """Return the `about` of a file written by `parquet_parts`; None if file or description is missing or unreadable."""
+    """Return the `about` of a file written by `parquet_parts`; None if the file or its `about` cannot be read."""
     from pyarrow import ArrowException, parquet
 
     try:

@@ -48,7 +48,7 @@ class Corpus:
 
     Attributes:
         splits: datasets by split; empty splits included.
-        words: words that a tokenizer should not split; of the corpora of this package, only the controlled one has any.
+        words: words that a tokenizer should not split; in this package, only the controlled corpus has such words.
         report: number of rows read, and the dropped rows with reasons.
         fingerprint: hash of everything that determines the items, part of the folder's name in the cache.
     """
@@ -120,7 +120,7 @@ class Corpus:
         return "pronoun" in next(iter(self.splits.values())).column_names
 
     def training_digest(self) -> str:
-        """Return a hash of the training split, by which a run identifies its training data.
+        """Return a hash of the training split, with which a run identifies its training data.
 
         The hash depends on the texts, spans, and antecedents or labels, but not on the order of the items.
         """

@@ -9,7 +9,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, NUL
 
 UNKNOWN_WORD = "\ufffd"
-"""Substitute for a word that is missing in a source; never part of a vocabulary."""
+"""Placeholder for a word that is missing in a source; never part of a vocabulary."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,7 +9,7 @@ hub:
     model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     maps = model(**tokenizer("Anna left.", return_tensors="pt"), output_attentions=True).attentions
 
-The folder is the output of `anaphora export format=anaphora`. Needs the extra [transformers].
+The folder is the output of `anaphora export format=anaphora`. The extra [transformers] must be installed.
 """
 
 from __future__ import annotations

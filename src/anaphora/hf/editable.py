@@ -34,7 +34,7 @@ class EditableModel:
     Attributes:
         part: model without its output layer.
         reading: how its attention maps are read.
-        points: edit point of each layer that attends.
+        points: edit point of each layer with attention.
         padded: function from tokenized texts to the model's inputs, padded to (B, T) each.
     """
 
@@ -49,14 +49,13 @@ class EditableModel:
         interventions: Sequence[Intervention],
         model: PreTrainedModel | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Return the attention maps of every attending layer and the model's output under interventions.
+        """Return the attention maps of all layers with attention, and the model's output, under interventions.
 
-        Models that are read in eager mode process each text separately, because padding may change which tokens they
-        select.
+        In eager mode, each text is processed separately, because padding may change which tokens a model selects.
 
         Args:
             tokens: B tokenized texts; edits see them padded on the right to T tokens.
-            interventions: edits by the model's own layer index; layers that do not attend are skipped.
+            interventions: edits by the model's own layer index; layers without attention are skipped.
             model: the same model with an output layer; None runs `part` alone.
 
         Returns:
@@ -89,7 +88,7 @@ class EditableModel:
         return [torch.cat(layer) for layer in zip(*maps, strict=True)], outputs
 
     def _edits_by_block(self, interventions: Sequence[Intervention]) -> dict[int, list[Edit]]:
-        """Return the edits of each block by its index among the attending layers."""
+        """Return the edits of each block, by its index among the layers with attention."""
         edits: dict[int, list[Edit]] = defaultdict(list)
         for intervention in interventions:
             for layer, edit in intervention.items():
@@ -99,7 +98,7 @@ class EditableModel:
 
 
 class TransformersLanguageModel:
-    """`LanguageModel` for a model of `transformers`.
+    """Model of `transformers` with the interface of the causal tests, `LanguageModel`.
 
     Raises:
         UserError: the model cannot answer which candidate a pronoun refers to (see `why_no_answer`).

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _MASKED = 5_000.0
-"""A score this far below its row's maximum counts as masked; transformers masks with finite values, at most -10,000."""
+"""Distance below a row's maximum from which a score counts as masked; transformers may mask with finite values, of at
+most -10,000."""
 _AFTER_SOFTMAX = 1e-2
 """Tolerance between attention weights and the softmax that computed them, for rounding in bfloat16."""
 
@@ -121,9 +122,9 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 
     Args:
         running: paths of the running modules, from `running_modules`.
-        points: edit point of each block that attends.
+        points: edit point of each block with attention.
         edits: edits of each block, by its index in `points`.
-        sizes: B, H and T of the forward pass.
+        sizes: sizes B, H and T of the forward pass.
 
     Attributes:
         weights: edited attention weights of each block that has run, by its index: (B, H, T, T).
@@ -239,15 +240,15 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
 
 
 class EditOfOneText(Edit):
-    """Edit of a batch, applied in a forward pass over one of its texts.
+    """Edit of a batch, applied in a separate forward pass over one of its texts.
 
-    The passes share `tables`, so that after the last pass the edit has seen the whole batch.
+    The passes share `tables`, so that the edit has received the whole batch after the last pass.
 
     Args:
         edit: edit of the batch.
         row: index of the text in the batch.
-        batch: B and T of the batch.
-        tables: inputs of the edit by method name, zero for texts without a pass so far.
+        batch: sizes B and T of the batch.
+        tables: inputs of the edit by method name; zeros for texts that have not run yet.
     """
 
     def __init__(self, edit: Edit, row: int, batch: tuple[int, int], tables: dict[str, Tensor]) -> None:

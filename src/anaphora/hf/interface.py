@@ -1,6 +1,6 @@
 """Attention function that a model of `transformers` calls while its attention maps are read.
 
-transformers 5 lets a model take its attention function from a registry (`AttentionInterface`). The function below mixes
+Models in transformers 5 take their attention function from a registry (`AttentionInterface`). The function below mixes
 values like the package's own encoder and records the weights that a tap requests. Without a tap it is ordinary
 attention. B batch, T tokens, H heads, D features per head, Q queries.
 """

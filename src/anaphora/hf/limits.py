@@ -1,4 +1,4 @@
-"""Limits of a model of `transformers` on text length and vocabulary, measured because no field states them for all."""
+"""Limits of a model of `transformers` on text length and vocabulary, measured since no field gives them reliably."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first row index of an embedding lookup that reads the positions of a text's tokens, otherwise None."""
+    """Return the first row index of an embedding lookup if it is a lookup of positions, otherwise None."""
     if not rows.dim() or rows.shape[-1] < count:
         return None
     numbers = rows.reshape(-1, rows.shape[-1]).cpu()

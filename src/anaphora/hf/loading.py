@@ -126,9 +126,9 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return the local path of the weight file, or else of the index of several files, by file name.
+    """Return the local path of the weight file, or of the index of several weight files, by file name.
 
-    The result is empty if neither file is in the folder or the cache of the hub.
+    The result is empty if neither file is in the folder or in the cache of the hub.
     """
     paths = {name: _cached(place, name, offline=True) for name in (WEIGHTS, INDEX)}
     files = {name: path for name, path in paths.items() if path is not None}

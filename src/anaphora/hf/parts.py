@@ -1,4 +1,4 @@
-"""Text encoder or decoder of a model of `transformers`, and its output. B batch, T tokens, W width."""
+"""Text encoder or decoder of a model of `transformers`, and its hidden states. B batch, T tokens, W width."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
 
 
 def _without_wrapper(part: nn.Module) -> nn.Module:
-    """Return the only child of a module that passes all its arguments on to it; otherwise the module itself."""
+    """Return the only child of a module that forwards all arguments to the child; otherwise the module itself."""
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parts = list(part.children())
     hands_over = all(one.kind in variadic for one in inspect.signature(part.forward).parameters.values())
@@ -79,7 +79,7 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
     """Return the last hidden states of a text part: (B, T, W).
 
     Args:
-        part: model from `text_part`; it runs in evaluation mode and keeps its own mode.
+        part: model from `text_part`; it runs in evaluation mode, and its own mode is restored.
         inputs: `input_ids`, (B, T), and any other arguments of its `forward`.
         name: name of the model, for messages.
 

@@ -67,10 +67,10 @@ class TransformersModel:
 
     Attributes:
         name: last part of the name of a folder or a model on the hub, or the class name of a loaded model.
-        model: model without its output layer; of an encoder-decoder, the encoder.
+        model: model without its output layer; for an encoder-decoder, the encoder.
         tokenizer: fast tokenizer, which gives the character span of each token.
         family: `model_type` of the configuration.
-        reading: how the attention maps are read, as determined by a probe.
+        reading: method by which the attention maps are read, as determined by a probe.
         language_model: model with its trained output layer over the vocabulary; None if it has none.
     """
 
@@ -83,12 +83,12 @@ class TransformersModel:
 
     @property
     def layers(self) -> int:
-        """Return the number of layers up to the last that attends."""
+        """Return the number of layers up to the last with attention."""
         return self.reading.layers[-1] + 1
 
     @property
     def attending_layers(self) -> tuple[int, ...]:
-        """Return the model's own indices of the layers that attend."""
+        """Return the model's own indices of the layers with attention."""
         return self.reading.layers
 
     @property
@@ -145,7 +145,7 @@ class TransformersModel:
         return self.labels(tokens), self.token_maps(tokens)
 
     def labels(self, tokens: TokenizedText) -> TokenizedText:
-        """Return the labels of rows and columns of the maps: the text's tokens, after the sink if there is one."""
+        """Return the labels of rows and columns of the maps: the sink, if there is one, and the tokens of the text."""
         return tokens_with_sink(tokens) if self.reading.has_sink else tokens
 
     def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
@@ -175,8 +175,8 @@ class TransformersModel:
         Args:
             examples: examples in any order; those with the same text share its forward pass.
             progress: callback that receives the number of texts of each pass.
-            head: the only head to read, so that records have the shape (1, 1, T); passes through the registered
-                attention function then end in its layer. None reads all heads of all layers.
+            head: only head to read; records then have the shape (1, 1, T), and passes with the registered attention
+                function end in the layer of the head. None reads all heads of all layers.
 
         Raises:
             UserError: the head does not exist, the model cannot process a text, or a pronoun covers no token.
@@ -230,14 +230,14 @@ class TransformersModel:
     def run(
         self, tokens: Sequence[TokenizedText], queries: Queries | None = None, head: Head | None = None
     ) -> list[Tensor]:
-        """Return the attention maps of every attending layer, from one forward pass over texts padded on the right.
+        """Return the attention maps of all layers with attention, from one forward pass over texts padded on the right.
 
         If padding changes the maps, each text runs alone.
 
         Args:
             tokens: B tokenized texts.
             queries: batch rows and token indices of the attention rows to return, two of (Q,); None returns whole maps.
-            head: the only head to read; None reads all.
+            head: only head to read; None reads all heads.
 
         Returns:
             One tensor per layer, (B, H, T, T) or (Q, H, T); with `head`, a single tensor with H = 1.
@@ -263,7 +263,7 @@ class TransformersModel:
         return kept
 
     def _eager_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
-        """Return whole maps without the registered attention function: L of (B, H, T, T)."""
+        """Return whole maps, read without the registered attention function: L of (B, H, T, T)."""
         if not self.reading.alone:
             maps = self._maps_of_batch(tokens)
             if len(tokens) == 1 or not self._leaves_tokens_out(maps, tokens):
@@ -276,7 +276,7 @@ class TransformersModel:
         return [torch.cat(layer) for layer in zip(*read, strict=True)]
 
     def _leaves_tokens_out(self, maps: Sequence[Tensor], tokens: Sequence[TokenizedText]) -> bool:
-        """Return whether a visible token has weight 0; padding may then have changed the selection of tokens."""
+        """Return whether a visible token has weight 0, so that padding may have changed the selection of tokens."""
         real = self.padded(tokens)["attention_mask"].bool()
         visible = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, T, T)
         if self.is_decoder:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.locale.translation import N_
 from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
-from anaphora.data.tokens.pieces import BlankPieces, PieceCheck, unknown_ids, unread_stretches
+from anaphora.data.tokens.pieces import BlankPieces, PieceCheck, unknown_ids, unread_spans
 from anaphora.data.tokens.tokenizer import BETWEEN_TEXTS, TokenizedText
 from anaphora.data.tokens.words import word_numbers
 
@@ -65,7 +65,7 @@ class TextReader:
         if second is not None:
             self._check_pair(second, owners, 1 in filled)
         special = tuple(name for name, (start, end) in zip(names, spans, strict=True) if start == end)
-        unread = unread_stretches(text, ids, spans, self._unknown)
+        unread = unread_spans(text, ids, spans, self._unknown)
         types = () if second is None else tuple(encoding.get("token_type_ids", ()))
         return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread, types)
 
@@ -126,7 +126,7 @@ def batches(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: i
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Return the original offset of each character, and of the end, of a text in which `mask` has replaced [MASK]."""
+    """Return the original offsets of all characters, and of the end, of a text in which `mask` has replaced [MASK]."""
     if mask == _MASK:
         return range(len(text) + 1)
     places: list[int] = []

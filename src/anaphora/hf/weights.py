@@ -27,19 +27,19 @@ INDEX = f"{WEIGHTS}.index.json"
 _FLOATING = ("F64", "F32", "F16", "BF16")
 """Floating-point data types, as safetensors names them."""
 _NUMBERED = re.compile(r"(^|\.)\d+\.")
-"""Part of a tensor's name with the index of a layer or an expert."""
+"""Pattern of the part of a tensor's name with the index of a layer or an expert."""
 _BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|version)$")
-"""End of the name of a tensor that is computed, not learned; old files store such tensors."""
+"""Pattern of the end of a tensor's name if the tensor is computed, not learned; old files store such tensors."""
 _READ_WITH_TOKENS = re.compile(r"(embed|wpe|wte|pos_|position|alibi|rel_|relative|rotary)|^ln_|norm$", re.IGNORECASE)
-"""Names of embeddings and normalisations outside the layers, in case a file has them and the model class does not."""
+"""Pattern of embeddings and normalisations outside the layers, which a file may have and the model class may lack."""
 _ACTS_ON_ATTENTION = re.compile(
     r"position_embedding_type|(use_)?alibi|rotary|(use_)?rotary_\w+|rope_(scaling|parameters)|is_causal"
     r"|use_bidirectional_attention|sliding_window|(use_)?qk_(layer)?norm|attn_logit_softcapping|relative_attention"
     r"|attention_type|scale_attn_by_inverse_layer_idx|attention_sinks?"
 )
-"""Keys of config.json that change how attention is computed."""
+"""Pattern of the keys of config.json that change how attention is computed."""
 _WITHOUT_EFFECT: tuple[object, ...] = (None, False, "", "absolute", "original_full", "full")
-"""Values with which these keys mean standard attention."""
+"""Values of these keys that stand for standard attention."""
 _SHOWN = 3
 """Maximum number of names in a message."""
 
@@ -152,7 +152,7 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
 
 
 def _source_of(model: PreTrainedModel) -> str:
-    """Return the source code of a family: its models, its configuration, and the shared functions that they call."""
+    """Return the source code of a model family: models, configuration, and the shared functions that these call."""
     classes = (*type(model).__mro__, *type(model.config).__mro__)
     own = {one.__module__ for one in classes if one.__module__.startswith("transformers.models.")}
     source = "\n".join(inspect.getsource(import_module(name)) for name in sorted(own))
@@ -166,7 +166,7 @@ def _source_of(model: PreTrainedModel) -> str:
 def check_weights(
     model: PreTrainedModel, report: Mapping[str, Any], stored: Mapping[str, StoredTensor], name: str
 ) -> None:
-    """Check that all weights that influence the maps come from the file, and that the model leaves none of them unused.
+    """Check that the file has all weights that influence the maps, and that the model uses all of these in the file.
 
     Output layers, poolers and buffers may be missing or unused. A missing pooler is set to zero, so that a model is the
     same each time it is loaded.
@@ -229,7 +229,7 @@ def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
 
 
 def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
-    """Return whether an unused tensor of a file would have influenced the layers."""
+    """Return whether an unused tensor of a file belongs to the layers or to their input."""
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
     is_causal_mask = key.endswith("bias") and len(shape) == 4
@@ -246,7 +246,7 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name of the first missing weight in the file if only its prefix differs, otherwise None."""
+    """Return the name that the first missing weight has in the file if only the prefix differs, otherwise None."""
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 

@@ -1,4 +1,4 @@
-"""Self-attention: functions for its output and its weights, and modules with different projections.
+"""Self-attention: functions for outputs and weights, and modules with different projections.
 
 B batch, T tokens, H heads, D features per head, W width, Q queries.
 """
@@ -50,7 +50,7 @@ def attend(
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
     """Return whether torch's fused kernel is slower: in bfloat16 on the CPU, for up to about 256 tokens.
 
-    There its forward and backward passes take two to eight times as long as two products and a softmax; at 512
+    In this case its forward and backward passes take two to eight times as long as two products and a softmax; with 512
     tokens both take the same time.
     """
     if query.device.type != "cpu" or key.shape[-2] > 256:
@@ -140,7 +140,7 @@ class Attention(Mixer):
         self.output = Linear(width, width)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return rotated query and key of `hidden`, and value of `content`: two (B, T, W) -> three (B, H, T, D)."""
+        """Return rotated query and key of `hidden`, value of `content`: two of (B, T, W) -> three of (B, H, T, D)."""
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -149,7 +149,7 @@ class Attention(Mixer):
         return query, key, value
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query, key and value before the rotation by position: two (B, T, W) -> three (B, H, T, D)."""
+        """Return query, key and value before the rotation by position: two of (B, T, W) -> three of (B, H, T, D)."""
         return self._split(self.query(hidden)), self._split(self.key(hidden)), self._split(self.value(content))
 
     def score_bias(self, context: AttentionContext) -> Tensor:
@@ -281,7 +281,7 @@ class SharedQueryKey(Attention):
 
 
 class Uniform(Attention):
-    """Attention with zero scores and no position bias: each token gets the mean of its sentence's values."""
+    """Attention with zero scores and no position bias: each token gets the mean of the values of its sentence."""
 
     def make_projections(self, width: int) -> None:
         self.value = Linear(width, width)

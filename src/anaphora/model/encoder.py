@@ -27,8 +27,8 @@ class Encoder(nn.Module):
         vocabulary: number of tokens in the vocabulary.
 
     Attributes:
-        hidden_share: share of the layer's own input in the values, from 0 to 1; the rest are token embeddings. It is
-            below 1 only early in training with `optimizer.value_curriculum`.
+        hidden_share: share of the layer's own input in the values, from 0 to 1; the rest is from token embeddings. It
+            is below 1 only early in training, with `optimizer.value_curriculum`.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:
@@ -55,7 +55,7 @@ class Encoder(nn.Module):
         return all(isinstance(block.attention, Attention) for block in self.layers)
 
     def make_context(self, tokens: EncoderInput) -> AttentionContext:
-        """Compute what all layers share: embeddings, positions, mask and bias."""
+        """Compute the inputs that all layers share: embeddings, positions, mask and bias."""
         ids, positions, segments = tokens.ids, tokens.positions, tokens.segments
         whole = tokens.second is None and _one_sentence_a_row(segments)
         if whole:
@@ -91,7 +91,7 @@ class Encoder(nn.Module):
         return vectors if self.position.scale == 1 else vectors * self.position.scale
 
     def passes(self, tokens: EncoderInput) -> Iterator[LayerPass]:
-        """Run the layers one after the other, and yield the pass of each."""
+        """Yield the forward pass of each layer, from first to last."""
         yield from layer_passes(self.layers, self.make_context(tokens))
 
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:

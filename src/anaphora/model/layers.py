@@ -1,4 +1,4 @@
-"""The layers of the encoder, and forward passes with access to their projections, attention weights and outputs."""
+"""Layers of the encoder, and forward passes with access to projections, attention weights and outputs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FeedForward(nn.Module):
 
 
 class SwiGlu(nn.Module):
-    """A gated network without biases, narrow(silu(gate) * content), Shazeer 2020, eq. 6."""
+    """Gated feed-forward network without biases, narrow(silu(gate) * content), Shazeer 2020, eq. 6."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Block(nn.Module):
         self.value_norm = chosen.norm.build(chosen.width) if chosen.values == "token" else None
 
     def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
-        """Return the input of the query and key projections, and that of the value projection: two of (B, T, W)."""
+        """Return the inputs of the query and key projections and of the value projection: two of (B, T, W)."""
         read = self._attention_input(hidden)
         if self.value_norm is not None:
             return read, self.value_norm(context.embeddings)
@@ -106,7 +106,7 @@ class Block(nn.Module):
 
 
 class LayerPass:
-    """The forward pass of one layer on a batch; the attention output is computed on first use and cached.
+    """Forward pass of one layer on a batch; the attention output is computed on first use and cached.
 
     Attributes:
         block: the layer.
@@ -168,7 +168,7 @@ class LayerPass:
 
 
 def layer_passes(blocks: Sequence[Block], context: AttentionContext) -> Iterator[LayerPass]:
-    """Yield the pass of each layer on the output of the previous one."""
+    """Yield the forward pass of each layer, on the output of the previous layer."""
     hidden = context.embeddings
     for block in blocks:
         layer = LayerPass(block, context, hidden)

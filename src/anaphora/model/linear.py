@@ -1,8 +1,8 @@
-"""Linear layers that use oneDNN's kernel if torch's own is slower, for our models and for others.
+"""Linear layers that use oneDNN's kernel if torch's own is slower, for models of this package and others.
 
 On AMD processors with AVX-512, the library behind torch's float32 products uses half the width of the vector registers;
-oneDNN uses the full width, with the same error. The operator is private to torch, so it is tried once; if it fails,
-layers run as `nn.Linear`.
+oneDNN uses the full width, with the same error. Since the operator is private to torch, it is tested once; if the test
+fails, layers run as `nn.Linear`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _is_plain(tensor: Tensor) -> bool:
 
 @cache
 def has_faster_kernel() -> bool:
-    """Return whether the kernel is faster on this processor, exists in this torch, and agrees with torch's own."""
+    """Return whether oneDNN's kernel is faster on this processor, exists in this torch, and agrees with torch's own."""
     try:
         if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
             return False
@@ -100,7 +100,7 @@ def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 class _OneDnnLinear(torch.autograd.Function):
-    """The linear function with oneDNN's kernel, and its gradients."""
+    """Linear function, with its gradients, computed by oneDNN's kernel."""
 
     @staticmethod
     def forward(context: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

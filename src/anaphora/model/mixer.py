@@ -25,7 +25,7 @@ class AttentionContext:
     Attributes:
         embeddings: (B, T, W) input of the first layer.
         positions: (B, T) position of each token in its sentence, from 0.
-        rotate: function that rotates queries or keys by position, (B, H, T, D) -> (B, H, T, D).
+        rotate: function that rotates queries or keys by their positions, (B, H, T, D) -> (B, H, T, D).
         mask: (B, 1, T, T), 0 where a token may attend to another and -inf elsewhere.
         bias: mask plus the bias of the position encoding, broadcastable to (B, H, T, T).
         segments: (B, T) index of each token's sentence, -1 for padding.
@@ -44,7 +44,7 @@ class AttentionContext:
 
 
 class Edit:
-    """An intervention in one layer's attention; each subclass changes one tensor, and this base class none.
+    """Base class of interventions in one layer's attention, without effect; each subclass changes one tensor.
 
     An edit returns new tensors and does not modify its arguments.
     """
@@ -82,11 +82,11 @@ class Mixer(nn.Module):
         self.edits: tuple[Edit, ...] = ()
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query and key of `hidden`, and value of `content`: two (B, T, W) -> three (B, H, T, D)."""
+        """Return query and key of `hidden`, and value of `content`: two of (B, T, W) -> three of (B, H, T, D)."""
         raise NotImplementedError
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Mix the tokens of each sentence and concatenate the heads: three (B, H, T, D) -> (B, T, W)."""
+        """Mix the tokens of each sentence and concatenate the heads: three of (B, H, T, D) -> (B, T, W)."""
         raise NotImplementedError
 
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ def second_sequence_mask(second: Tensor) -> Tensor:
 
 
 class Recurrent(Mixer):
-    """A bidirectional recurrent network that reads each sentence separately and has no attention maps.
+    """Base class of bidirectional recurrent networks, which process each sentence separately, without attention maps.
 
     Each direction has half the width, so that a layer has about as many weights as an attention layer.
     """
@@ -131,12 +131,12 @@ class Recurrent(Mixer):
         self.network = self.network_class(width, width // 2, batch_first=True, bidirectional=True)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the hidden states as query, key and value: (B, T, W) -> three (B, 1, T, W)."""
+        """Return the hidden states as query, key and value: (B, T, W) -> three of (B, 1, T, W)."""
         states = hidden.unsqueeze(1)
         return states, states, states
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Run the network on each sentence separately: three (B, 1, T, W) -> (B, T, W), zeros at padding.
+        """Run the network on each sentence separately: three of (B, 1, T, W) -> (B, T, W), zeros at padding.
 
         Raises:
             UserError: there are edits, which need attention.

@@ -1,6 +1,6 @@
 """Position encodings: six classes that act at three points (embedding, rotation, bias).
 
-`positions` restart at 0 in every sentence, so packed rows need no special case. B batch, T tokens, H heads,
+`positions` restart at 0 in every sentence, so that packed rows need no special case. B batch, T tokens, H heads,
 D features per head, W width, Q queries, K keys.
 """
 
@@ -33,7 +33,7 @@ class Position(nn.Module):
         return heads
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a function that rotates by these positions, so that all layers share the angles."""
+        """Return a function that rotates by the given positions; its angles are shared by all layers."""
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
@@ -110,7 +110,7 @@ class Rotary(Position):
 
 
 class Alibi(Position):
-    """A score penalty proportional to distance, with a slope per head, Press et al. 2022, section 3; symmetric here."""
+    """Score penalty proportional to distance, with one slope per head, Press et al. 2022, section 3; symmetric here."""
 
     slopes: Tensor
 
@@ -125,7 +125,7 @@ class Alibi(Position):
 
 
 class T5Relative(Position):
-    """A trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
+    """Trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
     Each direction has half of the buckets; half of these are single distances, the rest grow logarithmically up to
     `max_distance`. All layers share the table.

@@ -1,4 +1,4 @@
-"""Prediction heads: answers from the query's vector, from one attention row, or from pairs of vectors.
+"""Prediction heads, which answer from the query's vector, one attention row, or pairs of vectors.
 
 R rows, T tokens per row, N items, M candidates per item, K query tokens, C candidate tokens, W width, V vocabulary,
 S slots, L layers, H heads. The query of an item is the token, or tokens, of its pronoun or mask.
@@ -24,7 +24,7 @@ class EncoderOutput:
     """The encoder's output for a batch.
 
     Attributes:
-        hidden: (R * T, W) hidden states; zeros at tokens that neither the prediction head nor the output layer reads.
+        hidden: (R * T, W) hidden states; zeros at tokens that neither the prediction head nor the output layer needs.
         rows: (L, K, H, T) attention rows of the query tokens, or None if not needed.
     """
 
@@ -33,14 +33,14 @@ class EncoderOutput:
 
 
 def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Average values by their owner index in [0, size): (K, ...), (K,) -> (size, ...); zeros without values."""
+    """Average values by owner index in [0, size): (K, ...), (K,) -> (size, ...); an owner without values gets zeros."""
     total = values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
     count = values.new_zeros(size).index_add(0, owners, values.new_ones(len(owners)))
     return total / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
 
 
 def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Sum values by their owner index in [0, size): (K, ...), (K,) -> (size, ...)."""
+    """Sum values by owner index in [0, size): (K, ...), (K,) -> (size, ...)."""
     return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
 
 
@@ -77,13 +77,13 @@ def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
 def full_precision(values: Tensor) -> Tensor:
     """Convert half-precision values to float32; leave others unchanged.
 
-    Log-probabilities need it: in bfloat16 the error of a log-probability of -9 is up to 0.03.
+    Log-probabilities need full precision: in bfloat16, the error of a log-probability of -9 is up to 0.03.
     """
     return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 class PredictionHead(nn.Module):
-    """Base class of prediction heads; it gives no answer itself.
+    """Base class of prediction heads, and the head of a model without answers.
 
     The last column of the scores is the answer "none of them"; it is -inf if the settings do not allow this answer.
     """
@@ -93,11 +93,11 @@ class PredictionHead(nn.Module):
         self.none_of_them = none_of_them
 
     def needs_rows(self) -> bool:
-        """Return whether the head reads `EncoderOutput.rows`."""
+        """Return whether the head needs `EncoderOutput.rows`."""
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the flat positions whose hidden states the head reads; none here."""
+        """Return the flat positions of the hidden states that the head needs: (P,) each; empty here."""
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
@@ -176,7 +176,7 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """An answer read from one attention row: a candidate scores the log of its mass, "none of them" that of [CLS]."""
+    """Prediction from one attention row: scores are the log mass on each candidate, or on [CLS] for "none of them"."""
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -204,7 +204,7 @@ class Pointer(PredictionHead):
 
 
 class Bilinear(PredictionHead):
-    """A bilinear score of each candidate, query @ A @ candidate; "none of them" is a trained candidate vector."""
+    """Prediction from bilinear scores, query @ A @ candidate; "none of them" is a trained candidate vector."""
 
     def __init__(self, width: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -221,10 +221,11 @@ class Bilinear(PredictionHead):
 
 
 class Pair(PredictionHead):
-    """A network with one hidden layer on [p; c; p * c], where p is the pronoun's vector and c the candidate's.
+    """Prediction by a network on [p; c; p * c], where p is the pronoun's vector and c the candidate's.
 
-    It follows the pairwise scorer of Lee et al. 2017, section 4. "None of them" is a trained candidate vector. If
-    `heads` is above 0, the network also reads the log attention mass of that many heads on the candidate.
+    The network has one hidden layer, after the pairwise scorer of Lee et al. 2017, section 4. "None of them" is a
+    trained candidate vector. If `heads` is above 0, the log attention masses of all heads on the candidate are a
+    further input.
     """
 
     def __init__(self, width: int, hidden: int, heads: int, dropout: float, none_of_them: bool) -> None:
@@ -252,7 +253,7 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return 2 + log10 of every head's attention mass on each candidate: (N, M, L * H); 0 means a mass of 1%."""
+        """Return 2 + log10 of each head's attention mass on each candidate: (N, M, L * H), 0 for a mass of 1%."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2

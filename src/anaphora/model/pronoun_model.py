@@ -18,7 +18,7 @@ from anaphora.settings.model import prediction as prediction_settings
 
 
 class VocabularyOutput(nn.Module):
-    """A layer of vocabulary logits, (..., W) -> (..., V), with its own weights or those of the embedding (tied)."""
+    """Output layer over the vocabulary, (..., W) -> (..., V), with its own weights or those of the embedding (tied)."""
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int, tied_to: nn.Embedding | None) -> None:
         super().__init__()
@@ -33,10 +33,10 @@ class VocabularyOutput(nn.Module):
 
 
 class OutputTransform(nn.Module):
-    """The layers before BERT's vocabulary logits: a dense layer, an activation and a norm, (..., W) -> (..., W).
+    """Layers before BERT's vocabulary logits: a dense layer, an activation and a norm, (..., W) -> (..., W).
 
-    They are in the authors' code (Devlin et al. 2019, run_pretraining.py), not in the paper. The activation is that of
-    the feed-forward network, or GELU if this is gated.
+    These layers are in the authors' code (Devlin et al. 2019, run_pretraining.py), not in the paper. The activation is
+    that of the feed-forward network, or GELU if the network is gated.
     """
 
     def __init__(self, chosen: model_settings.Model) -> None:
@@ -51,7 +51,7 @@ class OutputTransform(nn.Module):
 
 
 class PronounModel(nn.Module):
-    """An encoder with a prediction head and a vocabulary output."""
+    """Encoder with a prediction head and a vocabulary output."""
 
     def __init__(
         self, chosen: model_settings.Model, predicted: prediction_settings.Prediction, vocabulary: int
@@ -72,7 +72,7 @@ class PronounModel(nn.Module):
         return next(self.parameters()).device
 
     def forward(self, batch: Batch) -> EncoderOutput:
-        """Encode a batch, with attention rows only if the prediction head reads them."""
+        """Encode a batch, with attention rows only if the prediction head needs them."""
         if self.prediction_head.needs_rows():
             return self.forward_with_rows(batch)
         hidden = self.encoder(self.encoder_input(batch), self._needed_positions(batch))
@@ -111,7 +111,7 @@ class PronounModel(nn.Module):
             )
 
     def _needed_positions(self, batch: Batch) -> Tensor:
-        """Return the flat positions that the prediction head and the output layer read: (P,), sorted and distinct."""
+        """Return the flat positions that the prediction head and the output layer need: (P,), sorted and distinct."""
         predicted = (batch.masked_positions, batch.own_positions)
         read: Tensor = torch.cat((*self.prediction_head.read_positions(batch), *predicted))
         positions: Tensor = torch.unique(read)

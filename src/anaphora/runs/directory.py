@@ -1,4 +1,4 @@
-"""A run directory: settings, tokenizer and weights, stored as plain values and tensors without pickle."""
+"""Run directories: settings, tokenizer and weights, stored as plain values and tensors without pickle."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RunFiles:
 
     @property
     def weights(self) -> Path:
-        """Return the path of the final weights, which exist only after training has finished."""
+        """Return the path of the final weights, which exist only if training has finished."""
         return self.directory / "model.safetensors"
 
     @property
@@ -84,7 +84,7 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run, or pretrained weights opened as a run.
+    """Finished run, or pretrained weights opened as a run.
 
     Attributes:
         directory: folder for measurements on the run.
@@ -130,7 +130,7 @@ def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounM
 def locked_run(directory: Path) -> Iterator[None]:
     """Lock a run directory as `locked_directory` does, and remove the checkpoints of a finished run.
 
-    Such checkpoints exist only if a process was killed just before it would have deleted them.
+    A finished run has checkpoints only if its process was killed just before deleting them.
 
     Raises:
         UserError: another process holds the lock, or the directory cannot be written.
@@ -172,7 +172,7 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write the tokenizer and then the settings of a run: once the settings exist, the run can be resumed."""
+    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist."""
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, stored.dumps(config))
 
@@ -187,8 +187,8 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
         device: device for the model, by default the CPU.
 
     Raises:
-        UserError: the folder holds neither, training has not finished, a file is broken, or this machine lacks the
-            device.
+        UserError: the folder holds neither a run nor weights, training has not finished, a file is broken, or this
+            machine lacks the device.
     """
     computes_on = torch_device((device or Device()).device)
     name = str(directory)
@@ -241,7 +241,7 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
         model: model built from the run's settings.
         layout: paths of the run's files.
         path: path of the weights, final or best so far.
-        tied_output: whether the output layer shares the embedding's weights, so that the file holds them once.
+        tied_output: whether the output layer shares the embedding's weights, which the file then holds once.
 
     Raises:
         UserError: the file is damaged, was written with another tokenizer, does not match the settings, or has
@@ -327,7 +327,7 @@ _RECORD = {
 
 
 def objective(directory: Path, name: str) -> float:
-    """Return the value that a sweep minimises, from the validation whose weights are kept.
+    """Return the value that a sweep minimises, for the kept weights of a run.
 
     Args:
         directory: directory of a finished run.

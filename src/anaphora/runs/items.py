@@ -1,4 +1,7 @@
-"""Items that a command evaluates a run on, their encoding, and digests that detect outdated results."""
+"""Items on which a command evaluates a run, their encoding, and digests to detect outdated results.
+
+Each digest has 16 hexadecimal digits.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from anaphora.settings.model.encoder import check_length
 
 @dataclass(frozen=True)
 class EvaluationSplits:
-    """The examples that a command uses; `measured` are those of the split to evaluate, named `split`."""
+    """Examples that a command uses; `measured` are the examples of `split`, the split to evaluate."""
 
     training: Sequence[Example]
     development: Sequence[Example]
@@ -72,7 +75,7 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
         corpus: corpus read with these settings.
 
     Raises:
-        UserError: the training items differ, since the file has changed or the path leads to another file.
+        UserError: the training items differ, because the file has changed or the path names another file.
     """
     recorded = training_record(directory).get("training_examples")
     if recorded is not None and recorded != corpus.training_digest():
@@ -123,7 +126,7 @@ def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
 
 
 def analysis_code_digest(*more: str) -> str:
-    """Return a digest of the analysis code, of all code that it imports, and of torch's version.
+    """Return a digest of the analysis code, all code that it imports, and the version of torch.
 
     Args:
         more: dotted names of further modules to include.
@@ -137,12 +140,12 @@ def weights_digest(run: Run) -> str:
 
 
 def model_digest(run: Run) -> str:
-    """Return a digest of a run's weights, whatever file they were read from."""
+    """Return a digest of a run's weights that does not depend on the format of their file."""
     return arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})[:16]
 
 
 def examples_digest(examples: Iterable[Example | Text]) -> str:
-    """Return a digest of items, whatever file they were read from."""
+    """Return a digest of items that does not depend on the format of their file."""
     items = hashlib.sha256()
     for example in examples:
         record = to_record(example) if isinstance(example, Example) else asdict(example)

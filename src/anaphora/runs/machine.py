@@ -1,4 +1,4 @@
-"""The machine's processor and load, and warnings about settings that train slowly on it; no heavy imports."""
+"""Processor and load of the machine, and warnings about settings that train slowly on it; no heavy imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 _SLOW = 1.5
-"""Slowdown of training from which a warning is printed."""
+"""Factor of slowdown from which a warning is printed."""
 _TRAINING_BYTES = 16
 """Bytes per float32 weight in training: the weight, its gradient, and the optimizer's two moments."""
 _LOOKS = 10
@@ -32,7 +32,7 @@ class Machine:
         kernel: operating system and its version.
         cores: number of cores that this process may use.
         load: mean number of other threads that run or wait for a core, over 0.2 s; None if the system does not report
-            it, or reports it for more cores than this process may use.
+            this number, or reports it for more cores than this process may use.
     """
 
     processor: str
@@ -55,7 +55,7 @@ class Machine:
 def wait_passively() -> None:
     """Let waiting OpenMP threads yield the processor; call this before torch is imported.
 
-    By default they spin, which wastes their cores while a thread on a busy core catches up.
+    By default they spin, so that their cores are wasted while a thread on a busy core is late.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -104,7 +104,7 @@ def bfloat16_slowdown() -> float:
 
 
 def _seconds(kind: torch.dtype) -> float:
-    """Return the CPU seconds of a product of square matrices: the fastest of three runs after a warm-up."""
+    """Measure the CPU time of a product of square matrices, in seconds: the fastest of three runs after a warm-up."""
     import torch
 
     matrix = torch.ones(_PROBE, _PROBE, dtype=kind)
@@ -117,7 +117,7 @@ def _seconds(kind: torch.dtype) -> float:
 
 
 def free_memory() -> int | None:
-    """Return the bytes that a process can still allocate; None if the system does not report them."""
+    """Return the number of bytes that can still be allocated; None if the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
@@ -130,7 +130,7 @@ def _cores() -> int:
 
 
 def _load() -> float | None:
-    """Return the mean load of a few samples; the system's one-minute average would include this process."""
+    """Return the mean load over a few samples, since the system's one-minute average includes this process."""
     busy = []
     try:
         for _number in range(_LOOKS):

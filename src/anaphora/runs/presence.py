@@ -16,7 +16,7 @@ from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data
 
 _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
-"""Files of which a readable directory has at least one: settings of a run or of a model, or stored evidence."""
+"""Files that show that a directory can be read, of which one suffices: settings of a run or model, or evidence."""
 
 
 def refuse_missing(settings: Any) -> None:
@@ -55,10 +55,10 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
 
 
 def say_which_run(settings: Any) -> None:
-    """Print which run a command opens, since the default differs between commands.
+    """Print the run that a command opens, since the default differs between commands.
 
     Raises:
-        UserError: the command opens the run inside the package, which is missing or damaged.
+        UserError: the command opens the packaged run, which is missing or damaged.
     """
     from anaphora.base.console import say
 

@@ -1,4 +1,4 @@
-"""The processes of a distributed training run, and requeueing of preempted jobs; no heavy imports."""
+"""Processes of a distributed training run, and requeueing of preempted jobs; no heavy imports."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _VARIABLES = {
 """Environment variables with the number of processes, the rank and the local rank, by launcher."""
 
 GRACE_SECONDS = 300.0
-"""How long a job that received SIGTERM waits for the signal that requeues it, or for the kill."""
+"""Number of seconds that a job waits after SIGTERM for the signal that requeues it, or for SIGKILL."""
 
 
 @dataclass(frozen=True)
 class Processes:
-    """The number of processes of a distributed training run, and the rank of this process.
+    """Number of processes of a distributed training run, and rank of this process.
 
     Attributes:
         count: number of processes on all machines.
@@ -51,7 +51,7 @@ class Processes:
 
 
 def started_processes(environment: Mapping[str, str] = os.environ) -> Processes:
-    """Return the processes that the environment variables of torchrun or srun describe, else a single process.
+    """Return the processes described by the environment variables of torchrun or srun, or else a single process.
 
     Raises:
         UserError: a variable is missing, or the variables contradict one another.
@@ -77,11 +77,11 @@ def _number(environment: Mapping[str, str], name: str, count_name: str) -> int:
 
 @contextlib.contextmanager
 def until_requeued() -> Iterator[None]:
-    """Let a preempted submitit job be requeued; outside submitit the block runs as usual.
+    """Let a preempted submitit job be requeued after the `with` block; do nothing outside submitit.
 
     Training ends with KeyboardInterrupt in two cases. If submitit has requeued the job and exits, its SystemExit is
-    raised. If Lightning stopped at the SIGTERM that a cluster sends before it preempts a job, the block waits at most
-    `GRACE_SECONDS` until submitit, at the next signal, or the cluster requeues the job.
+    raised. If Lightning has stopped at the SIGTERM that a cluster sends before it preempts a job, this function waits
+    at most `GRACE_SECONDS` until submitit (at the next signal) or the cluster requeues the job.
     """
     try:
         yield

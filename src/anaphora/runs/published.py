@@ -1,6 +1,6 @@
-"""Exported runs with their settings in the config.json of `transformers`; no heavy imports.
+"""Exported runs, with their settings in the config.json of `transformers`; no heavy imports.
 
-A run directory has a config.yaml instead; all code that reads a run accepts both.
+A run directory has a config.yaml instead; all code that reads a run supports both.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from anaphora.settings.run import Config
 from anaphora.settings.typed import PATHS
 
 MODEL_TYPE = "anaphora"
-"""The `model_type` of a run in config.json."""
+"""Value of `model_type` in the config.json of a run."""
 RUN_CONFIG = "config.yaml"
-"""The file of the settings in a run directory."""
+"""File with the settings in a run directory."""
 
 
 def is_run(folder: Path) -> bool:
@@ -57,7 +57,7 @@ def published_settings(run: Any, place: str) -> Config:
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
     """Return the content of config.json: the run's settings, and the model's shape as `transformers` names it.
 
-    Absolute paths and paths below a home folder are reduced to their last part, so that they reveal no folders of the
+    Absolute paths and paths in a home folder are reduced to their last part, so that they do not reveal folders of the
     training machine.
     """
     return {
@@ -94,7 +94,7 @@ def without_folders(config: Config) -> Config:
 
 
 def _json_config(folder: Path) -> dict[str, Any]:
-    """Return the content of config.json; empty if it is missing or broken, which its other readers report."""
+    """Return the content of config.json; empty if it is missing or broken, an error that other functions report."""
     try:
         config: dict[str, Any] = read_json(folder / CONFIG, dict)
     except (FileNotFoundError, UserError):
@@ -103,12 +103,12 @@ def _json_config(folder: Path) -> dict[str, Any]:
 
 
 def _without_own_folders(path: str) -> str:
-    """Return the last part of an absolute path or of one below a home folder; return other paths unchanged."""
+    """Reduce an absolute path, or a path in a home folder, to its last part; return any other path unchanged."""
     return PurePath(path).name if path.startswith("~") or PurePath(path).is_absolute() else path
 
 
 def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
-    """Apply `shown` to every path in plain settings, but not to labels that look like paths."""
+    """Apply `shown` to every path in plain settings, recognised by the name of its setting."""
     if isinstance(plain, dict):
         return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}
     if isinstance(plain, list):

@@ -1,4 +1,4 @@
-"""The trained run inside the package: its folder, and a check that its files are intact; no heavy imports."""
+"""Trained run inside the package: its folder, and a check that its files are intact; no heavy imports."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import file_digest, read_json, write_json
 
 SHIPPED = "shipped"
-"""The name of the packaged run in settings that take a run; a local folder of this name is ./shipped."""
+"""Name of the packaged run in settings that take a run; a local folder of this name must be given as ./shipped."""
 FOLDER = Path(str(files("anaphora"))) / SHIPPED
-"""The folder of the packaged run, which is written only when a release is made."""
+"""Folder of the packaged run, which is written only for a release."""
 RELEASE = "release.json"
-"""The file with the digests of all other files."""
+"""File with the digests of all other files."""
 _WAY_OUT = "install the package again (in a checkout: git checkout -- src/anaphora/shipped)"
 
 
@@ -84,7 +84,7 @@ def read_release() -> Release:
 
 
 def check_release() -> Release:
-    """Check that the files of the packaged run are those that were released, and return the release.
+    """Check that the files of the packaged run are unchanged since its release, and return the release.
 
     Raises:
         UserError: a file is missing or differs.

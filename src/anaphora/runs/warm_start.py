@@ -80,8 +80,8 @@ def with_start_model(config: Config) -> Config:
     is downloaded.
 
     Raises:
-        UserError: the start model cannot be found, settings of the encoder's shape or vocabulary are given as well, or
-            other settings do not fit its encoder.
+        UserError: the start model cannot be found, settings of the model or the vocabulary are given in addition, or
+            other settings do not fit the start model's encoder.
     """
     if config.start is None or config.resume is not None:
         return config
@@ -127,7 +127,7 @@ def default_model() -> model_settings.Model:
 
 
 def _first_difference(one: Any, other: Any, path: str) -> str | None:
-    """Return the path and value of the first setting that differs; None if all are equal."""
+    """Return the path and value of the first setting that differs; None if all settings are equal."""
     if type(one) is not type(other):
         return f"{path} ({getattr(one, 'kind', one)})"
     for each in fields(one):

@@ -31,7 +31,7 @@ _BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fm
 
 
 class ProgressBar(lightning.Callback):
-    """Single progress bar over all steps."""
+    """Callback with a single progress bar over all steps."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
@@ -66,7 +66,7 @@ class ProgressBar(lightning.Callback):
 
 
 class StopTogether(lightning.Callback):
-    """Coordinated stop of all ranks at the same step after a signal to any of them.
+    """Callback that stops all ranks at the same step after a signal to any of them.
 
     Lightning's own handler broadcasts from inside the signal handler, possibly during a reduction. Here the module
     records the signal, and the ranks exchange it at every step; a second signal stops the process at once.
@@ -86,7 +86,7 @@ class StopTogether(lightning.Callback):
 
 
 class ValidationCheckpoint(lightning.Callback):
-    """Record of validations, with the best weights and a checkpoint to resume from.
+    """Callback that records validations and writes the best weights and a checkpoint to resume from.
 
     All writes are atomic, so a killed run resumes from its last validation. With several ranks, rank 0 validates and
     writes; all ranks hold the validations, so that they make the same decisions.
@@ -203,9 +203,9 @@ class ValidationCheckpoint(lightning.Callback):
             self.forget()
 
     def keep_what_there_is(self) -> str:
-        """Keep the best weights of a diverged training, and return a clause for the error message.
+        """Keep the best weights of a training that diverged, and return a clause for the error message.
 
-        No weights are kept if there is no validation loss yet, or with `validation.keep=last`.
+        No weights are kept before the first validation loss, or with `validation.keep=last`.
         """
         best = self.validations[self._best()] if self.validations else {}
         if self.keep == "last" or "validation/loss" not in best:
@@ -215,11 +215,11 @@ class ValidationCheckpoint(lightning.Callback):
         return f"the best weights before, of step {best['step']:.0f}, are kept in {self.layout.weights}"
 
     def forget(self) -> None:
-        """Remove the checkpoints, which are two to three times as large as the weights."""
+        """Remove the checkpoints, which take two to three times as much space as the weights."""
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # remaining files do no harm
 
     def _best(self) -> int:
-        """Return the index of the validation whose weights are kept: the lowest loss, or the last one."""
+        """Return the index of the validation whose weights are kept: that of the lowest loss, or the last."""
         if self.keep == "last":
             return len(self.validations) - 1
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
@@ -246,7 +246,7 @@ def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
 
 
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
-    """Return the software and hardware facts that, besides a run's settings, determine its rounding.
+    """Return the properties of software and hardware that, together with a run's settings, determine its rounding.
 
     Returns:
         The version of torch, the device, the precision, whether the model is compiled, the numbers of threads and

@@ -1,4 +1,4 @@
-"""Checkpoints of unfinished runs."""
+"""Reading, writing and checking the checkpoints of unfinished runs."""
 
 from __future__ import annotations
 

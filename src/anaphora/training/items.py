@@ -41,7 +41,7 @@ class TrainingData(NamedTuple):
         config: settings of the run, completed by values from the data.
         tokenizer: tokenizer of the run.
         training, validation: the encoded splits.
-        items_digest: digest of the corpus's training items, which shows whether the data change later.
+        items_digest: digest of the corpus's training items, to detect later changes of the data.
     """
 
     config: Config
@@ -112,13 +112,13 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer for training texts; with `vocabulary.dropout` it splits a share of the rarer words."""
+    """Return the tokenizer for training texts, which splits rarer words at random if `vocabulary.dropout` is set."""
     share = config.vocabulary.dropout if isinstance(config.vocabulary, WordVocabulary) else 0.0
     return DroppingTokenizer(tokenizer, share, config.seed) if share else tokenizer
 
 
 class TrainingDataModule(lightning.LightningDataModule):
-    """Training data in rounds of `validation.every` steps, each followed by a validation.
+    """LightningDataModule with rounds of `validation.every` training steps, each followed by a validation.
 
     A Lightning epoch is a round, so that every checkpoint falls between two rounds and resuming needs only the number
     of completed steps.
@@ -209,8 +209,8 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
     """Return the minimal pairs of the training split.
 
     Raises:
-        UserError: no pair has different answers, unless labels are the nearest candidates, which may remove all
-            differences.
+        UserError: no minimal pair has different answers. With `task.labels=nearest`, which may make all answers equal,
+            this is not an error.
     """
     minimal_pairs = MinimalPairs(training)
     if not len(minimal_pairs.pairs) and config.task.labels != "nearest":
@@ -274,7 +274,7 @@ def _empty_split(data: Data, split: str) -> UserError:
 
 
 def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
-    """Replace the labels of a split according to `task.labels`; the examples keep the true labels."""
+    """Replace the labels of a split for a control, according to `task.labels`; the examples keep the true labels."""
     match labels:
         case "shuffled":
             shuffle_labels(data, seed)

@@ -24,7 +24,7 @@ from anaphora.training.tensorboard.layout import FINAL_METRICS
 SERVICES = ("wandb", "mlflow")
 """Loggers that need a package of the same name."""
 SERVICE_FILE = "services.json"
-"""File in `curves/` with the run's id at each service, with which a resumed run continues its curves there."""
+"""File in `curves/` with the run's id at each service, needed to continue the curves of a resumed run there."""
 PROJECT = "anaphora"
 
 
@@ -40,7 +40,7 @@ def check_loggers(names: Sequence[str]) -> None:
 
 
 def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:
-    """Build the loggers of a run; those of a resumed run continue its curves at the checkpoint.
+    """Build the loggers of a run; the loggers of a resumed run continue its curves at the checkpoint.
 
     W&B and MLflow keep the points that an interrupted run logged after its checkpoint; the run's ids at both are
     written to `SERVICE_FILE`. Their environment variables, such as WANDB_MODE and MLFLOW_TRACKING_URI, determine where
@@ -167,7 +167,7 @@ def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
 
 
 def checkpoint_step(layout: RunFiles) -> int:
-    """Return the number of steps completed at a run's checkpoint, 0 if it has none."""
+    """Return the number of steps completed at a run's checkpoint; 0 without a checkpoint."""
     if not layout.last_checkpoint.exists():
         return 0
     return int(torch.load(layout.last_checkpoint, map_location="cpu", weights_only=True, mmap=True)["global_step"])

@@ -23,10 +23,10 @@ class BatchShare(Batch):
     """Rows of a batch that one of several ranks processes.
 
     Attributes:
-        weights: (5,), for each of `PARTS` the number of elements in the share times the number of ranks, divided by the
-            number of elements in the whole batch. The mean over ranks of the weighted parts is the part of the whole
-            batch.
-        tokens: (), number of tokens in the whole batch without padding.
+        weights: (5,) weight of each of `PARTS`: its number of elements in the share times the number of ranks, divided
+            by its number of elements in the whole batch. The mean over ranks of a weighted part is that part of the
+            whole batch.
+        tokens: scalar, number of tokens in the whole batch without padding.
     """
 
     weights: Tensor
@@ -34,7 +34,7 @@ class BatchShare(Batch):
 
     @property
     def real_tokens(self) -> int:
-        """Return the number of tokens in the whole batch without padding, since the reported speed covers all ranks."""
+        """Return the number of tokens without padding in the whole batch; the reported speed is that of all ranks."""
         return int(self.tokens)
 
 
@@ -52,7 +52,7 @@ class Losses:
 
 
 PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervision")
-"""Parts of a loss: means over items, minimal pairs, masked tokens, own tokens, and items with an antecedent."""
+"""Parts of a loss: means over items, minimal pairs, masked tokens, unmasked tokens, and items with an antecedent."""
 
 
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
@@ -148,8 +148,8 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
 def take_share(batch: Batch, rank: int, count: int) -> Batch:
     """Return the share of process `rank`: every `count`-th row of a batch, starting with row `rank`.
 
-    Rows that contain a minimal pair together count as one row. Each row, item, masked token and minimal pair is in
-    exactly one share. Random choices made for the whole batch, such as slots and masked words, do not change.
+    Rows that share a minimal pair count as one row. Each row, item, masked token and minimal pair is in exactly one
+    share. Random choices made for the whole batch, such as slots and masked words, do not change.
 
     Returns:
         The share; without rows if the batch has no more than `rank` rows.
@@ -162,7 +162,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
 
     Args:
         batch: batch of R rows of T tokens with N items.
-        rows: (S,) ascending indices of rows, with both or neither of the items of each minimal pair.
+        rows: (S,) ascending row indices; they include both items of a minimal pair or neither.
     """
     length, most = batch.ids.shape[1], batch.present.shape[1]
     new_rows = _new_numbers(rows, len(batch.ids))
@@ -213,7 +213,7 @@ def _row_groups(batch: Batch) -> Tensor:
 
 
 def _new_numbers(kept: Tensor, size: int) -> Tensor:
-    """Return the index in `kept` of each number below `size`: (size,), -1 for numbers that are not in `kept`."""
+    """Return the index in `kept` of each integer below `size`: (size,), -1 for integers that are not in `kept`."""
     numbers = torch.full((size,), -1)
     numbers[kept] = torch.arange(len(kept))
     return numbers

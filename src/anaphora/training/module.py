@@ -31,7 +31,7 @@ class TrainingModule(lightning.LightningModule):
     draws the same numbers as an uninterrupted one.
 
     Attributes:
-        step_metrics: metrics of the last step: its loss, the parts if there are several, the gradient norm before
+        step_metrics: metrics of the last step: the loss, its parts if there are several, the gradient norm before
             clipping, and the highest learning rate.
         predictions: predictions of the last validation; None before the first one and without a prediction head.
         stop_requested: whether this process has received a request to stop; all ranks stop at the next step.
@@ -90,7 +90,11 @@ class TrainingModule(lightning.LightningModule):
             self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
 
     def _check_finite(self) -> None:
-        """Raise DivergedError at the first loss or gradient that is not finite, before it changes the weights."""
+        """Check that the loss and the gradient are finite, before the weights change.
+
+        Raises:
+            DivergedError: one of them is NaN or infinite.
+        """
         loss, norm = (float(self.step_metrics[name]) for name in ("loss", "gradient_norm"))
         if not (math.isfinite(loss) and math.isfinite(norm)):
             rate = self.step_metrics["learning_rate"]
@@ -100,7 +104,7 @@ class TrainingModule(lightning.LightningModule):
             )
 
     def _set_hidden_share(self) -> None:
-        """Set the share of hidden states in the values for this step; it ends at exactly 1."""
+        """Set the share of hidden states in the values for this step; at the end of the curriculum it is exactly 1."""
         self.model.encoder.hidden_share = self.optimizer_settings.value_curriculum.hidden_share(
             self.global_step, self.trainer.max_steps
         )

@@ -1,4 +1,4 @@
-"""AdamW, Muon for the matrices of the blocks, and the learning rate schedule."""
+"""Optimizers (AdamW, and Muon for the matrices of the blocks) and the learning rate schedule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EMBEDDING_NAME = re.compile(r"(?:^|\.)encoder\.(?:tokens|position|embedding_nor
 MOMENTUM = 0.95
 NEWTON_SCHULZ_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 3
-"""Number of iterations; Jordan et al. 2024 take 5. The recipes were tuned with 3, which cost three fifths."""
+"""Number of iterations. Jordan et al. 2024 use 5; the recipes were tuned with 3, in three fifths of the time."""
 
 
 def build_optimizer(
@@ -76,9 +76,9 @@ def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Param
 
 
 def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Split the trainable weights into those that Muon updates, the matrices of the blocks, and the rest.
+    """Split the trainable weights into the matrices of the blocks, which Muon updates, and all others.
 
-    Muon gets none if `matrices` is "adamw".
+    With "adamw" for `matrices`, the first list is empty.
     """
     orthogonal: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
@@ -154,11 +154,11 @@ class Muon(torch.optim.AdamW):
 def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
     """Bring the singular values of matrices close to 1 by Newton-Schulz steps: (K, M, N) -> (K, M, N).
 
-    They end between about 0.5 and 1.2, which does not harm training (Jordan et al. 2024).
+    The resulting singular values are between about 0.5 and 1.2, which does not harm training (Jordan et al. 2024).
 
     Args:
         matrices: (K, M, N) stack of matrices.
-        products: data type of the matrix products; the result has that of `matrices`.
+        products: data type of the matrix products; the result has the data type of `matrices`.
         steps: number of Newton-Schulz iterations.
     """
     first, second, third = NEWTON_SCHULZ_COEFFICIENTS

@@ -68,7 +68,7 @@ def local_device(processes: Processes, device: torch.device) -> torch.device:
 
 
 def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
-    """Run `work` on every rank and return its result; a user error on any rank is raised on all, so that none waits.
+    """Run `work` on every rank and return its result; a user error on any rank is raised on all, so that no rank hangs.
 
     Raises:
         UserError: the error of the lowest rank that raised one.

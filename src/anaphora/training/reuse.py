@@ -1,4 +1,4 @@
-"""Reuse of finished runs with given settings, or else their training."""
+"""Reuse of a finished run with given settings, or training of such a run."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def load_or_train(config: Config, advice: str, report: Callable[[str], None] | N
 
 
 def finish_training(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Path:
-    """Make sure that a finished run with these settings exists: reuse, resume or train it.
+    """Return the directory of a finished run with these settings, after resuming or training it if necessary.
 
     Args:
         config: settings of the run, including the name of its directory.
         advice: what the error message recommends if the directory holds a run with other settings.
-        report: callback for a line that says which of the three happened; by default the line is printed.
+        report: callback for a line that says whether the run is reused, resumed or trained; by default it is printed.
 
     Returns:
         Directory of the run.

@@ -99,9 +99,9 @@ def train(config: Config) -> TrainingResult:
 
 @contextmanager
 def denormal_numbers_as_zero() -> Iterator[None]:
-    """Treat numbers below 1.2e-38 as zero inside the `with` block, including in threads that torch starts there.
+    """Flush denormal numbers (below 1.2e-38) to zero inside the `with` block, also in threads that torch starts there.
 
-    Products with such numbers are many times slower on most processors, and Adam's averages of vanished gradients
+    On most processors, products with denormal numbers are many times slower, and Adam's averages of vanished gradients
     contain many.
     """
     before = (torch.full((1,), 1e-38) * 0.1).item() == 0  # torch can set the mode but not report it
@@ -117,7 +117,7 @@ class _Claim(NamedTuple):
 
     Attributes:
         resumed: whether the run is continued.
-        checkpoint: checkpoint to continue from; None if there is none.
+        checkpoint: path of the checkpoint to continue from; None to start from the first step.
         moved: whether the data are at another path than at the start of the run.
     """
 
@@ -212,7 +212,7 @@ def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
 
 
 class _Prepared(NamedTuple):
-    """Inputs of a training on every rank: the data, and the run whose weights it starts from."""
+    """Inputs of training on every rank: the data, and the run that provides the initial weights."""
 
     data: TrainingData
     minimal_pairs: MinimalPairs | None
@@ -306,9 +306,9 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
 
 
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
-    """Copy the encoder, the vocabulary output, and the prediction head if its settings are the same, into a model.
+    """Copy encoder and vocabulary output of a run into a model, and the prediction head if its settings are the same.
 
-    The encoder of a control may lack components, such as positions or queries and keys; all others are copied.
+    The encoder of a control may lack components, such as positions or queries and keys; these are skipped.
 
     Raises:
         UserError: the encoders have different shapes.

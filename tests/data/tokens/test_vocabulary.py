@@ -13,7 +13,7 @@ from hypothesis import strategies as draw
 from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.text import UNKNOWN_WORD
-from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_stretches
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_segments
 from anaphora.data.tokens.words import word_numbers
 from anaphora.settings.vocabulary import Bpe, CharacterVocabulary, Vocabulary, WordPiece, WordVocabulary
 
@@ -117,7 +117,7 @@ def test_word_numbers_rise_by_at_most_one_and_begin_at_zero(kind: str, text: str
 @example("a\u00a0b\u3000王芳 \u0301")
 def test_a_text_cut_by_its_stretches_is_the_text_cut_whole(kind: str, text: str) -> None:
     tokenizer = BUILT[kind]
-    parts, whole = tokenizer.encode_batch(independent_stretches(text)), tokenizer.encode(text)
+    parts, whole = tokenizer.encode_batch(independent_segments(text)), tokenizer.encode(text)
     assert [number for part in parts for number in textual(part)] == textual(whole)
     assert sum(len(set(part.words) - {-1}) for part in parts) == len(set(whole.words) - {-1})
 

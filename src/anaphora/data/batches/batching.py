@@ -32,8 +32,8 @@ def plan_batches(
         lengths: (N,) number of tokens of each item.
         batching: packed rows, or one item per row in length buckets.
         order: indices of units in the order in which they are assigned.
-        units: indices of the items of each unit, which share a batch, and a row if rows are packed; None if each item
-            is a unit.
+        units: item indices of each unit; the items of a unit share a batch, and in packed rows also a row. None if each
+            item is a unit.
 
     Returns:
         Batches as lists of rows, which are lists of item indices; every item of a unit in `order` occurs once.
@@ -85,8 +85,8 @@ class MinimalPairs:
     """Minimal pairs of a split: two items with the same candidates in the same order, but different cues and answers.
 
     Attributes:
-        batch_units: lists of items that must share a batch: those of a minimal pair together, every other item alone.
-        pairs: (Q, 2) indices of two items of a minimal pair with different answers.
+        batch_units: lists of items that must share a batch: the items of a minimal pair, or a single other item.
+        pairs: (Q, 2) item indices of minimal pairs with different answers.
     """
 
     def __init__(self, data: EncodedSplit) -> None:
@@ -138,7 +138,7 @@ class TrainingBatches:
         data: the training split.
         batching: settings of rows and batches.
         seed: random seed.
-        slots: number of slots that mark candidates, drawn at random for each item; 0 marks none.
+        slots: number of slots that mark candidates, drawn at random for each item; 0 for no marks.
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
         own_share: share of the visible words whose own tokens are predicted, from 0 to 1.
@@ -237,10 +237,10 @@ def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, To
 
 
 def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
-    """Mask words for a masked-language-model loss: 80% [MASK], 10% random, 10% unchanged (Devlin et al. 2019, 3.1).
+    """Mask words for a masked-language-model loss: 80% [MASK], 10% random, 10% unchanged.
 
-    All subwords of a word are masked together (whole-word masking); random tokens are drawn for each subword. Special
-    tokens, padding, unknown words and pronouns are never masked.
+    After Devlin et al. 2019, section 3.1, with whole-word masking: all subwords of a word are masked together, and
+    random tokens are drawn for each subword. Special tokens, padding, unknown words and pronouns are never masked.
 
     Args:
         batch: batch to mask.
@@ -260,7 +260,7 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Return the batch with `own_positions`: visible words to predict, each drawn with probability `share`.
+    """Return the batch with `own_positions`, visible words to predict; each word is drawn with probability `share`.
 
     All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and pronouns are
     never chosen.
@@ -274,7 +274,7 @@ def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple
     """Draw words of a batch of R rows; special tokens, unknown words and pronouns are never drawn.
 
     Returns:
-        (R * T,) index of each token's word in the batch; and for each of these words whether it is drawn.
+        Index of each token's word in the batch, (R * T,), and whether each of these words is drawn.
     """
     ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
     begins = np.ones(len(words), dtype=np.bool_)

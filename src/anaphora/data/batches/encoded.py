@@ -75,7 +75,7 @@ class EncodedSplit:
     Attributes:
         ids, words: token ids and word indices of each item.
         queries: positions of the pronoun's tokens in each item.
-        candidates, names: positions of candidate tokens in each item, and the index of each one's candidate.
+        candidates, names: positions of candidate tokens in each item, and the candidate index of each of these tokens.
         present, gold: (N, M) whether a candidate exists, and whether it is an antecedent.
 
     Raises:
@@ -154,8 +154,8 @@ class EncodedSplit:
 
         Args:
             rows: indices of the items of each row.
-            slots: number of slots that mark candidates; 0 marks none.
-            shuffle: random generator that assigns slots to each item's candidates, so that a slot is no cue to their
+            slots: number of slots that mark candidates; 0 for no marks.
+            shuffle: random generator that assigns slots to each item's candidates, so that slots do not reveal their
                 order; None assigns slots 1, 2, ... in order.
 
         Raises:
@@ -220,7 +220,7 @@ class EncodedSplit:
 
 
 class _SpanCover:
-    """Index of a text's tokens by character, for fast searches of the tokens that overlap a span."""
+    """Index of a text's tokens by character, for fast search of the tokens that overlap a span."""
 
     def __init__(self, tokens: TokenizedText) -> None:
         self._spans = tokens.spans

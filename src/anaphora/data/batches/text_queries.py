@@ -41,7 +41,7 @@ class EncodedChunks(EncodedSplit):
     """Chunks as flat arrays; `queries` are the positions of the tokens of all query words.
 
     Attributes:
-        query_words: for each query token the index of its word among the chunk's query words.
+        query_words: index of each query token's word among the chunk's query words.
         word_counts: (N,) number of query words of each chunk.
     """
 
@@ -120,6 +120,6 @@ def _every_word(chunk: TokenizedText) -> dict[Span, tuple[int, ...]]:
 
 
 def _mentions(chunk: TokenizedText, mentions: Sequence[Span]) -> dict[Span, tuple[int, ...]]:
-    """Return the token indices in a chunk of each mention that overlaps the chunk, by character span."""
+    """Return the token indices of each mention that overlaps a chunk, by character span."""
     covering = {span: tuple(chunk.covering(span)) for span in mentions}
     return {span: tokens for span, tokens in covering.items() if tokens}

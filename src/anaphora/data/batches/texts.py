@@ -21,9 +21,9 @@ from anaphora.base.tensors import read_arrays, write_arrays
 from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
 from anaphora.data.store import cache_advice, cache_folder
 from anaphora.data.text import Text
-from anaphora.data.tokens.tokenizer import Tokenizer, independent_stretches
+from anaphora.data.tokens.tokenizer import Tokenizer, independent_segments
 
-_STRETCHES_PER_CALL = 20_000  # the backend needs a kilobyte for each
+_SEGMENTS_PER_CALL = 20_000  # the backend needs a kilobyte for each
 
 
 class EncodedTexts(EncodedSplit):
@@ -115,19 +115,19 @@ def _fingerprint(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first
 
 
 def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only: bool) -> dict[str, NDArray[np.int32]]:
-    """Encode texts: `ids` and `words` of all chunks, concatenated, and `lengths` of the chunks."""
+    """Encode texts; return `ids` and `words` of all chunks, concatenated, and `lengths` of the chunks."""
     opening, closing = (np.array(special, np.int32) for special in tokenizer.surrounding_tokens())
     alone = tokenizer.splits_at_blanks() and not tokenizer.is_random  # a random tokenizer draws once per text
     numbers: dict[str, int] = {}
-    stretches_of = []
+    segments_of = []
     for text in texts:
-        stretches = independent_stretches(text) if alone else [text]
-        stretches_of.append(stretches)
-        numbers.update(zip([new for new in dict.fromkeys(stretches) if new not in numbers], count(len(numbers))))
+        segments = independent_segments(text) if alone else [text]
+        segments_of.append(segments)
+        numbers.update(zip([new for new in dict.fromkeys(segments) if new not in numbers], count(len(numbers))))
     ids, begins = _tokenize_each(list(numbers), tokenizer)
     every_id, every_word, lengths = [], [], []
-    for stretches in stretches_of:
-        chosen = np.fromiter(map(numbers.__getitem__, stretches), dtype=np.int64, count=len(stretches))
+    for segments in segments_of:
+        chosen = np.fromiter(map(numbers.__getitem__, segments), dtype=np.int64, count=len(segments))
         tokens, starts = ids.take(chosen)[0], begins.take(chosen)[0]
         words = np.where(starts < 0, -1, np.cumsum(starts == 1, dtype=np.int32) - 1).astype(np.int32)
         special = len(opening) + len(closing)
@@ -146,15 +146,15 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
-    """Tokenize each stretch; return token ids, and for each token 1 at the start of a word, 0 inside, -1 outside."""
+    """Tokenize each segment; return token ids, and a flag per token: 1 begins a word, 0 continues it, -1 is outside."""
     ids: list[NDArray[np.int32]] = []
     words: list[NDArray[np.int32]] = []
     lengths: list[int] = []
     opening, closing = map(len, tokenizer.surrounding_tokens())
-    for begin in range(0, len(different), _STRETCHES_PER_CALL):
+    for begin in range(0, len(different), _SEGMENTS_PER_CALL):
         encoded = [
             (tokens.ids[opening : len(tokens.ids) - closing], tokens.words[opening : len(tokens.ids) - closing])
-            for tokens in tokenizer.encode_batch(different[begin : begin + _STRETCHES_PER_CALL])
+            for tokens in tokenizer.encode_batch(different[begin : begin + _SEGMENTS_PER_CALL])
         ]
         ids.append(np.fromiter(chain.from_iterable(own_ids for own_ids, _ in encoded), dtype=np.int32))
         words.append(np.fromiter(chain.from_iterable(own_words for _, own_words in encoded), dtype=np.int32))

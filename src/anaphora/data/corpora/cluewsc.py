@@ -36,7 +36,7 @@ _LABELS = {"true": True, "false": False, True: True, False: False}
 
 @dataclass(frozen=True)
 class _LabelledPair:
-    """Row of a file: a pronoun, a candidate, and whether the candidate is the antecedent."""
+    """Pronoun and candidate from one row of a file, with the label whether the candidate is the antecedent."""
 
     text: str
     pronoun: Span
@@ -105,7 +105,7 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
 
 
 def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reading: RowReader) -> Example:
-    """Build the example of one pronoun; of overlapping candidates a correct one is kept, else the first in the text."""
+    """Build the example of one pronoun; of two overlapping candidates, the correct or else the first one is kept."""
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []
     for where, claim in sorted(claims, key=lambda each: (not each[1].is_right, each[1].candidate)):

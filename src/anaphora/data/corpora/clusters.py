@@ -41,14 +41,14 @@ NAME_FIELDS = ("doc_key", "document_id", "doc_id")
 
 @dataclass(frozen=True)
 class ClusterDocument:
-    """Line of a file: a document, or a part of one.
+    """Document, or part of a document, from one line of a file.
 
     Attributes:
         where: file and line, for error messages.
         name: name of the document, followed by its part if the line gives one.
         group: name of the document.
         sentences: words of each sentence.
-        clusters: mentions of each cluster as (first word, word after the last), indices in the document from 0.
+        clusters: mentions of each cluster as spans of word indices in the document, from 0, end exclusive.
         row: JSON object of the line.
         field: name of the field of the clusters.
         ends: convention for the end of a span in this field, "inclusive" or "exclusive".
@@ -79,7 +79,7 @@ class ClusterDocument:
 
 
 def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, whose rows are mentions; a document stays in one split.
+    """Return the examples by split and the report, with a row per mention; a document stays in one split.
 
     In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
     file, or a folder without official splits, is divided by the shares.
@@ -178,7 +178,7 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
 
 
 def _names(row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the name of a part, and that of its document, which is file and line if the row gives no name."""
+    """Return the names of a part and of its document; without a name in the row, the document is file and line."""
     field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
     document = where if field is None else row[field]
     if not isinstance(document, str) or not document.strip():

@@ -1,10 +1,10 @@
 """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' coreference, columns separated by blanks or tabs -> Examples.
 
-Each part of a document is enclosed by `#begin document (name); part 000` and `#end document`, and numbers its entities
-anew. The columns are document, part, word number, word, part of speech, parse and more. The last one has brackets of
-mentions, separated by `|`: `(12` opens one before the word, `12)` closes one after it, `(3)` does both. A cell between
-tabs may be empty, as in LitBank's files the last one of a word without a bracket. A trace such as *pro* is not part of
-the text. Head words are not annotated and follow the rules of `unparsed_head`.
+Each part of a document is enclosed by `#begin document (name); part 000` and `#end document`, and has its own entity
+numbers. The columns are document, part, word number, word, part of speech, parse and more. The last column has the
+brackets of mentions, separated by `|`: `(12` opens a mention before the word, `12)` closes one after it, `(3)` does
+both. A cell between tabs may be empty, such as the last cell of a word without brackets in LitBank's files. A trace
+such as *pro* is not part of the text. Head words are not annotated and follow the rules of `unparsed_head`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-
 
 
 def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, whose rows are mentions; parts of a document stay in one split.
+    """Return the examples by split and the report, with a row per mention; parts of a document stay in one split.
 
     In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
     file, or a folder without official splits, is divided by the shares.
@@ -65,8 +65,8 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 def files(settings: Conll2012) -> dict[str, Path]:
     """Return the files to read, by path relative to `data.path`.
 
-    A single file may have any name. Of a folder, these are the files that end in _conll or .conll, also with .gz, and
-    whose path names no other language (english, chinese, arabic); if gold files are among them, only those.
+    A single file may have any name. In a folder, these are the files that end in _conll or .conll, also with .gz,
+    except those of another language by their path (english, chinese, arabic); if there are gold files, only these.
 
     Raises:
         UserError: the path does not exist, or the folder has no such file.
@@ -155,7 +155,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
 
 
 def _is_comment(line: str) -> bool:
-    """Return whether a line begins with # and is no word: in a line of 12 columns # begins the document's name."""
+    """Return whether a line begins with # and lacks the 12 columns of a word, in which # begins the document's name."""
     return line.startswith("#") and len(_cells_of(line)) < _FEWEST_COLUMNS
 
 
@@ -264,7 +264,7 @@ class _DocumentBuilder:
 
 
 def _as_written(word: str) -> str:
-    """Return a word without the treebank's escapes, which are -LRB- for a bracket and a slash before a mark."""
+    """Return a word without the treebank's escapes, such as -LRB- for a bracket and a slash before punctuation."""
     if word in _BRACKET_WORDS:
         return _BRACKET_WORDS[word]
     return word[1:] if len(word) == 2 and word[0] == "/" and not word[1].isalnum() else word

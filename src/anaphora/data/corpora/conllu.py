@@ -70,7 +70,7 @@ def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tupl
 
 
 def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
-    """Return a builder for each document of a file, which has received all of the document's lines."""
+    """Return a builder for each document of a file, filled with the document's lines."""
     builders: list[_DocumentBuilder] = []
     fields: BracketFields | None = None
     has_new_fields = False
@@ -110,7 +110,7 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
 def sentences_of(path: Path) -> Iterator[str]:
     """Yield the text of each sentence of a file: its line `# text =`, else its words without empty nodes.
 
-    Sentences end at blank lines; after another blank line, "" is yielded.
+    A sentence ends at a blank line; each further blank line yields "".
 
     Raises:
         UserError: a word of a sentence without `# text =` does not have ten cells.
@@ -140,7 +140,11 @@ def _cells(where: str, line: str) -> list[str]:
 
 
 def _check_attributes(where: str, attributes: Sequence[str]) -> None:
-    """Check that no attribute `Entity=` or `SpaceAfter=` of MISC is truncated."""
+    """Check that no attribute `Entity=` or `SpaceAfter=` of MISC is truncated.
+
+    Raises:
+        UserError: an attribute is the beginning of one of these, or `SpaceAfter=` has another value than Yes or No.
+    """
     for attribute in attributes:
         is_cut = attribute and any(whole.startswith(attribute) and attribute != whole for whole in _ATTRIBUTES)
         if is_cut or (attribute.startswith(_SPACE_AFTER) and attribute not in _SPACES):
@@ -157,7 +161,7 @@ class _WrittenText:
     text: str
 
     def check(self, words: str, traces: Sequence[str]) -> None:
-        """Check that the text is that of the words, apart from the number of blanks; an empty text matches any words.
+        """Check that the text equals that of the words up to the number of blanks; an empty text matches any words.
 
         Args:
             words: text of the words, without traces.
@@ -239,7 +243,11 @@ class _DocumentBuilder:
                 self.plural |= {(row, link.partition("<")[2].partition(":")[0]) for link in links.split(",")}
 
     def _written_word(self, where: str, identity: str, blank: bool, has_mention: bool) -> None:
-        """Begin a multiword token, which may have no mention of its own."""
+        """Begin a multiword token.
+
+        Raises:
+            UserError: its id is invalid, or it has a mention of its own.
+        """
         first, _, last = identity.partition("-")
         if int(first) != len(self._governors) + 1 or int(last) <= int(first):
             raise UserError(f"{where}, ID: {identity!r} must begin with {len(self._governors) + 1} and end after it")
@@ -287,9 +295,12 @@ class _DocumentBuilder:
             self.sentences.append(len(self.words))
 
     def _sentence_heads(self) -> Iterable[int]:
-        """Yield the head of each word of a parsed sentence as an index in the document, -1 for a root, without traces.
+        """Yield the head of each word of a parsed sentence: its index in the document, -1 for a root.
 
-        If a head is a trace, the trace's own head takes its place.
+        Traces are skipped; a word whose head is a trace gets the head of that trace.
+
+        Raises:
+            UserError: a head is not 0 or a word of the sentence.
         """
         for where, head, _ in self._governors:
             if not (head.isascii() and head.isdecimal()):
@@ -310,7 +321,7 @@ class _DocumentBuilder:
             yield -1 if governor is None else governor
 
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
-        """Return the document and its lost mentions; one lost mention stands for a document without brackets.
+        """Return the document and its lost mentions; a document without brackets counts as one lost mention.
 
         Args:
             corpus: name of the corpus.
@@ -358,7 +369,7 @@ class _DocumentBuilder:
         return bracket
 
     def _mention(self, opening: Bracket, closing: Bracket, entity: str) -> Mention | None:
-        """Return the mention between two brackets; None if it consists of empty nodes and traces alone."""
+        """Return the mention between two brackets; None if it consists only of empty nodes and traces."""
         first, end = self.words_before[opening.row], self.words_before[closing.row + 1]
         given = self._given_head(opening, closing, HEAD_FIELDS)
         if first == end:

@@ -35,7 +35,7 @@ class Mention(NamedTuple):
     """Span of a document that refers to an entity.
 
     Attributes:
-        first, end: index of the first word in the document, and of the word after the last, from 0.
+        first, end: span of word indices in the document, from 0, end exclusive.
         head: index of the head word, which represents the mention.
         form: one of `word_classes.FORMS`.
         entity: key shared by the mentions of one entity.
@@ -90,7 +90,7 @@ def _check_language(document: Document, path: Path) -> None:
 
 
 Lost = list[tuple[str, str]]
-"""(location, reason) of each annotation of a file that does not give a mention."""
+"""(location, reason) of each annotation of a file that cannot become a mention."""
 
 
 def read_documents(
@@ -99,11 +99,11 @@ def read_documents(
     official: Mapping[Path, str],
     documents: Callable[[Path], Iterator[tuple[Document, Lost]]],
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples of files by split and the report, whose rows are mentions; groups stay in one split.
+    """Return the examples of files by split and the report, with a row per mention; groups stay in one split.
 
-    Of documents with the same name and words, only the first is used. If the settings have a language, each document is
-    checked against it. The report counts lost mentions too, and a mention without an antecedent in its passage, or
-    whose passage has placeholders, is dropped.
+    If several documents have the same name and words, only the first is used. If the settings have a language, each
+    document is checked against it. The report also counts lost mentions. A mention is dropped if it has no antecedent
+    in its passage, or if its passage has placeholders.
 
     Args:
         settings: length of the passages, shares and seed.
@@ -140,10 +140,10 @@ def read_documents(
 
 
 def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
-    """Yield (first word, word after the last) of consecutive passages that cover a document.
+    """Yield the spans of word indices, end exclusive, of consecutive passages that cover a document.
 
     A passage consists of as many whole sentences as fit into `most` words; a longer sentence is cut after every `most`
-    words, and its rest begins the next passage.
+    words, and the next passage begins with the rest of it.
     """
     ends = [*document.sentences[1:], len(document.words)]
     start = reached = 0
@@ -232,7 +232,7 @@ def _is_within(one: Mention, other: Mention) -> bool:
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
     """Return the character spans of the whole mentions of an example: the pronoun's, and those of each candidate.
 
-    They are the example's own spans if it has no factor `extent`, that is, if its mentions are not head words.
+    These are the example's own spans if it has no factor `extent`, that is, if its spans are not head words.
     """
     if "extent" not in example.factors:
         return example.pronoun, example.candidates

@@ -26,7 +26,7 @@ ORIGINS = {
 
 
 def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, whose rows are mentions; a document stays in one split.
+    """Return the examples by split and the report, with a row per mention; a document stays in one split.
 
     In a folder, files whose names end in train, dev or test are the splits, and the mentions of other files are
     dropped. A folder without such files is divided by the shares, as a single file is.
@@ -45,10 +45,10 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
 
 
 def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
-    """Return the files at a `data.path`, and the split of each whose name ends in train, dev or test.
+    """Return the files at `data.path`, and the split of each file whose name ends in train, dev or test.
 
-    A single file, of any name, has no split. Of a folder, the .conllu and .conllu.gz files are returned in the order of
-    their names, without those of subfolders.
+    A single file may have any name and has no split. In a folder, these are the .conllu and .conllu.gz files, sorted by
+    name; subfolders are ignored.
     """
     there = existing_path(path, _FILES)
     if not there.is_dir():
@@ -61,7 +61,7 @@ def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
 
 
 def _with_genres(documents: Iterator[tuple[Document, Lost]]) -> Iterator[tuple[Document, Lost]]:
-    """Add the factor `genre`, the second part of a document's name, such as "news" of GUM_news_mill; "" if absent."""
+    """Add the factor `genre`, the second part of a document's name, such as "news" in GUM_news_mill; "" if absent."""
     for document, lost in documents:
         genre = [*document.name.partition("/")[2].split("_"), ""][1]
         yield replace(document, factors={**document.factors, "genre": genre}), lost

@@ -1,4 +1,4 @@
-"""Functions shared by the corpus readers: files and their lines, reports, whole words, and splits by group."""
+"""Functions shared by the corpus readers: their properties, input files, reports, spans, and splits by group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anaphora.settings.variants import REGISTERED
 
 Item = TypeVar("Item", Example, Text)
 Splits = Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]]
-"""The items of a corpus by split."""
+"""Items of a corpus by split."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ReadingReport:
     """Number of rows of a corpus, and the dropped rows.
 
     Attributes:
-        rows: number of rows, including dropped ones; each reader's `read` says what a row is.
+        rows: number of rows, including dropped ones; depending on the reader, a row is an item, mention or paragraph.
         dropped: (location, reason) of each dropped row.
     """
 
@@ -84,9 +84,9 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
 
 
 def files_below(path: Path) -> dict[str, Path]:
-    """Return the files in a folder and its subfolders by relative path, sorted, without hidden ones.
+    """Return the files in a folder and its subfolders by relative path, sorted; hidden files are left out.
 
-    If the path is a file, it is returned by its name.
+    For the path of a single file, the result has this file by its name.
     """
     if not path.is_dir():
         return {path.name: path}
@@ -97,8 +97,8 @@ def files_below(path: Path) -> dict[str, Path]:
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a UTF-8 file, plain or gzipped (.gz), without line ends (LF, CRLF or CR).
 
-    A byte-order mark at the start of any line is removed, since concatenated files have several. After a final line end
-    comes an empty line.
+    A byte-order mark at the start of any line is removed, since concatenated files have several. The last line is empty
+    if the file ends with a line end.
 
     Raises:
         UserError: `read_text` cannot read the file.
@@ -144,7 +144,7 @@ def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
 
 
 def occurrences(words: str, text: str) -> list[Span]:
-    """Find the occurrences of words in a text, with the same case and never inside a longer word."""
+    """Return the spans of all whole-word, case-sensitive occurrences of a phrase in a text."""
     return [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)]
 
 
@@ -196,9 +196,9 @@ def in_two_splits(where: str, name: str, value: str, split: str | None, earlier:
 
 
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
-    """Draw the cross-validation fold of each item, from 0; items with the same `group_key` share a fold.
+    """Assign each item to a random cross-validation fold, from 0; items with the same `group_key` share a fold.
 
-    The numbers of groups in two folds differ by at most one.
+    The number of groups per fold differs by at most one.
     """
     keys, groups = _shuffled_groups(items, seed)
     numbers = {group: place % folds for place, group in enumerate(groups)}
@@ -220,16 +220,16 @@ def _shuffled_groups(items: Sequence[Item], seed: int) -> tuple[list[str], list[
 
 @dataclass(frozen=True)
 class Reader:
-    """Properties of a corpus reader, from names in its module.
+    """Properties of a corpus reader, declared in its module.
 
     Attributes:
-        origin: files that `data.path` may name, and their licence; from `ORIGIN`, or `ORIGINS` by kind.
-        files: function from the settings to the files that determine the items, by name, whose content is part of the
-            cache's key; from `files`, by default `files_at_path`.
-        words: function from the settings to words that a tokenizer should not divide; from `known_words`, by default
-            none.
-        decontaminates: whether the reader itself drops items that share words with `data.without`; from
-            `DECONTAMINATES`, by default False.
+        origin: files that `data.path` may name, and their licence: `ORIGIN` of the module, or `ORIGINS` by kind.
+        files: function from the settings to the files that determine the items, by name; their content is part of the
+            cache key. `files` of the module, by default `files_at_path`.
+        words: function from the settings to words that a tokenizer should not split. `known_words` of the module, by
+            default no words.
+        decontaminates: whether the reader itself drops items that share words with `data.without`. `DECONTAMINATES` of
+            the module, by default False.
     """
 
     origin: Origin
@@ -263,7 +263,9 @@ def origin_of(settings: Data) -> Origin:
 
 
 def files_at_path(settings: Data) -> dict[str, Path]:
-    """Return the file or all files of the folder at `data.path`, by name; none for the hub or a corpus without a path.
+    """Return the file at `data.path`, or all files of the folder, by name.
+
+    The result is empty for a data set on the hub and for a corpus without a path.
 
     Raises:
         UserError: the path does not exist.

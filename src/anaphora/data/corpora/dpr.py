@@ -4,7 +4,7 @@ Blocks are separated by blank lines. The lines of a block are the sentence, the 
 commas, and the correct candidate. PDP-60 and a common copy of WSC273 have the same format (`wsc273`).
 
 Blocks 2k and 2k + 1 of a file, counted from 0, are a minimal pair. The files have no offsets; by the authors' rule, the
-first occurrence of the pronoun as a word is meant.
+pronoun is its first occurrence as a whole word.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _example(row: Row, part: str) -> Example:
 
 
 def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield ("file, line 6", block) for every block, with its first line.
+    """Yield (location, block) for every block; the location is that of its first line, such as "file, line 6".
 
     A block is a dictionary with `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
 
@@ -114,7 +114,7 @@ def masked_example(row: Row, corpus: str) -> Example:
 
 
 def _line_groups(written: list[str]) -> list[tuple[int, list[str]]]:
-    """Return each run of consecutive lines that are not blank, with the number of its first line, from 1."""
+    """Split lines at blank lines; return (number of the first line, from 1, lines) for each group."""
     runs: list[tuple[int, list[str]]] = []
     inside = False
     for number, line in enumerate(written, start=1):

@@ -1,8 +1,8 @@
 """Brackets around mentions, such as `Entity=(e12-person-1-` of CoNLL-U, and the part of a bracket that is the entity.
 
 A line `# global.Entity = eid-etype-head-other` declares the parts; this declaration is checked against the brackets.
-Files without one, such as GUM before version 8, are read only if the brackets show which part is the entity: closing
-brackets repeat the entity, and GUM's entity types are known.
+Files without a declaration, such as GUM before version 8, are supported only if the brackets show which part is the
+entity: closing brackets repeat the entity, and GUM's entity types are known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ENTITY_TYPES = frozenset(_TYPE_NAMES.split())
 """Entity types of GUM, which stand next to the entity in a bracket: person-1, or 1-person."""
 
 HEAD_FIELDS, SPAN_FIELDS = ("head",), ("minspan", "min")
-"""Names of the parts that give the head word, and of those that give the minimal span, the head first."""
+"""Names of the parts that give the head word, and of those that give the minimal span, which lists the head first."""
 
 _ENTITY_FIELDS = ("eid", "grp")
 _FREE_FIELDS = ("identity", "other")  # the last part, in which hyphens may stand
@@ -80,7 +80,7 @@ class BracketFields:
 
         Args:
             bracket: opening bracket of the mention.
-            names: names of the parts that may give the head; of a list such as in `minspan` the first number counts.
+            names: names of the parts that may give the head; only the first number of a list is used, as in `minspan`.
 
         Returns:
             The number; 0 if none of these parts is declared, or all are empty.
@@ -136,11 +136,11 @@ def pair_brackets(brackets: Iterable[tuple[str, bool, bool] | None]) -> tuple[li
     """Pair each closing bracket with the latest open bracket of its entity in the same sentence.
 
     Args:
-        brackets: (entity, whether it opens, whether it closes) of each bracket; None ends a sentence.
+        brackets: (entity, opens, closes) of each bracket; None ends a sentence.
 
     Returns:
-        (index of the opening bracket, index of the closing one, entity) of each mention, in the order of the ends; and
-        the number of brackets without a partner.
+        (index of the opening bracket, index of the closing bracket, entity) of each mention, ordered by closing
+        bracket; and the number of unmatched brackets.
     """
     pairs: list[tuple[int, int, str]] = []
     unbalanced = 0
@@ -188,8 +188,8 @@ def entity_brackets(brackets: Brackets, entity: int) -> tuple[list[tuple[str, bo
 def undeclared_entity(brackets: Brackets) -> int:
     """Return the index of the part that is the entity in a file that does not declare it.
 
-    Every bracket must have a partner if this part is the entity. Where brackets have several parts, the part must also
-    stand next to GUM's entity types; without such types, some bracket must be only a closing one.
+    With this part as the entity, all brackets must be matched. If brackets have several parts, the part must also be
+    next to one of GUM's entity types; without entity types, at least one bracket must only close.
 
     Raises:
         UserError: no part or more than one part fits.
@@ -216,8 +216,8 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
     """Check the declared parts against the brackets of a document.
 
     Raises:
-        UserError: the number of parts of a bracket does not fit, or another part is the entity, since it stands next to
-            an entity type or leaves fewer brackets without a partner.
+        UserError: a bracket has the wrong number of parts, or another part is the entity, since it is next to an entity
+            type or leaves fewer brackets unmatched.
     """
     declared = "-".join(fields.names)
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
@@ -246,7 +246,7 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
 
 
 def _unbalanced(brackets: Brackets, place: int) -> int:
-    """Return the number of brackets without a partner if the part at index `place` is the entity."""
+    """Return the number of unmatched brackets if the part at index `place` is the entity."""
     if not all(bracket is None or bracket.has_part(place) for bracket in brackets):
         return len(brackets)
     return pair_brackets(entity_brackets(brackets, place)[0])[1]

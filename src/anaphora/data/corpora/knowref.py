@@ -86,7 +86,7 @@ def _example(row: Row) -> Example:
 
 
 def _single_value(row: Row, field: str) -> str:
-    """Return the string of a field that is a list of one string.
+    """Return the only string in the list of a field.
 
     Raises:
         UserError: the field is anything else, or the string is empty.

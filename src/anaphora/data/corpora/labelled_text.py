@@ -1,4 +1,4 @@
-"""Texts with one label each -> Texts: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub.
+"""SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub -> Texts with one label each.
 
 Rows without a label or text, and texts with placeholders for words, are dropped. So are dev texts that are also in
 test, and training texts that are repeated or also in dev or test: ChnSentiCorp has a quarter of its dev texts in train.
@@ -78,8 +78,9 @@ class _Row:
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and the report.
 
-    The splits are those of the file names, of the hub, or of a column `split`. If train or test has no labelled text,
-    dev takes its place, train first. A split that is still missing, dev or test, is taken from train by its share.
+    The splits are those of the file names, of the hub, or of a column `split`. If train has no labelled text, dev
+    becomes train; otherwise, if test has none, dev becomes test. A missing dev or test split is taken from train by its
+    share.
 
     Raises:
         UserError: a file or column is missing, a value is not allowed, a group is in two splits, or no text has a
@@ -117,10 +118,10 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
-    """Return (path, split, label) of each file; the label is that of all rows if the file's name implies it, else None.
+    """Return (path, split, label) of each file; if its name implies a label for all rows, this label, else None.
 
-    A single file, and both files of rotten_tomatoes, have the split "train". Of another folder, the first file of each
-    split is used, in the order of `_SPLIT_NAMES` and `_SUFFIXES`.
+    A single file, and both files of rotten_tomatoes, have the split "train". In any other folder, the first file of
+    each split is used, in the order of `_SPLIT_NAMES` and `_SUFFIXES`.
     """
     path = existing_path(settings.path, _origin(settings).files)
     if not path.is_dir():
@@ -183,7 +184,7 @@ def _check_groups(rows_by_split: Mapping[str, Sequence[_Row]]) -> None:
 
 
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
-    """Return rows by split: that of the column `split` if the rows have it, else the file's.
+    """Return rows by split, from the column `split` if the rows have it, else from the file's name.
 
     Args:
         rows: rows of one file.

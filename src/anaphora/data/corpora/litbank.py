@@ -30,7 +30,7 @@ _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 
 
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, whose rows are mentions; a book stays in one split.
+    """Return the examples by split and the report, with a row per mention; a book stays in one split.
 
     The shares divide the books. Mentions without an entity are dropped, and a book without mentions counts as a dropped
     row. If `seen_in` is set, the factor `seen` is "yes" or "no".
@@ -46,7 +46,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: LitBank) -> dict[str, Path]:
-    """Return the files at `data.path` by relative path, and the list of books `seen_in`, if set, by that name."""
+    """Return the files at `data.path` by relative path, and the list of books, if any, as "seen_in"."""
     books = files_below(existing_path(settings.path, ORIGIN.files))
     if settings.seen_in is None:
         return books
@@ -134,7 +134,7 @@ def _document(path: Path, seen: frozenset[str] | None) -> tuple[Document, Lost]:
 def _word_range(
     where: str, cells: Sequence[str], sentences: Sequence[Sequence[str]], starts: Sequence[int]
 ) -> tuple[int, int]:
-    """Return (first word, word after the last) of a mention, as indices in the book from 0.
+    """Return the span of a mention: word indices in the book, from 0, end exclusive.
 
     Raises:
         UserError: the four cells are not whole numbers, or do not lie in one sentence of the text.

@@ -101,7 +101,7 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
-    """Return the spans of the occurrences of consecutive words; the first may be the end of a longer Chinese word."""
+    """Return the spans at which the wanted words follow one another; a longer Chinese word may end in the first."""
     length, occurrences = len(wanted), []
     for place in range(len(words) - length + 1):
         whole = words[place] == wanted[0]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
-    """Load all splits of a data set on the Hugging Face hub, by the hub's names of the splits.
+    """Load a data set from the Hugging Face hub; return its splits by their names on the hub.
 
-    The data set is downloaded into the cache of `datasets`; if the hub cannot be reached, it is read from there.
+    The data set is downloaded into the cache of `datasets`; if the hub cannot be reached, it is loaded from the cache.
 
     Args:
         path: `data.path`, hf://owner/name or hf://owner/name/config.

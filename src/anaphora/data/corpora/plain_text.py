@@ -1,9 +1,9 @@
 """Plain text -> Texts with one paragraph per line: .txt, .jsonl and wikitext, also gzipped, or the hub.
 
-In a .txt file, each paragraph between blank lines is a Text of its own. Otherwise a document is: a line of .jsonl, or a
-row of the hub, with `text` and possibly `title`; or an article of wikitext (Merity et al. 2017), which writes titles as
-" = Title = " between empty lines, headings with more equals signs, and hyphens and number punctuation as " @-@ ",
-" @,@ ", " @.@ ". Its <unk> becomes `UNKNOWN_WORD`.
+In a .txt file, each paragraph between blank lines is a Text. In .jsonl and on the hub, each row is a Text, with `text`
+and an optional `title`. In wikitext (Merity et al. 2017), each article is a Text: titles are written as " = Title = "
+between empty lines, headings with more equals signs, and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ ";
+<unk> becomes `UNKNOWN_WORD`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 
 
 def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
-    """Return the texts by split and the report, whose rows are paragraphs.
+    """Return the texts by split and the report, with a row per paragraph.
 
     Paragraphs with placeholders for words, or with eight consecutive words of `data.without`, are dropped. Documents
     without an official split are divided by the shares.
@@ -70,7 +70,7 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def files(settings: PlainText) -> dict[str, Path]:
-    """Return the files at `data.path` and `data.also` by path, in order; a data set on the hub has none.
+    """Return the local files at `data.path` and `data.also` by path, in order.
 
     Raises:
         UserError: a path does not exist, or has no file of a known format.
@@ -80,7 +80,7 @@ def files(settings: PlainText) -> dict[str, Path]:
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """Return the files of known formats at a path: one by its name, or those of a folder, not hidden, by relative path.
+    """Return the files of known formats at a path, a file or a folder, by relative path; hidden files are left out.
 
     Raises:
         UserError: the path does not exist, or has no such file.
@@ -109,7 +109,7 @@ def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[T
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Yield (name, official split, documents) for each split on the hub; the split is None if there is no dev split."""
+    """Yield (name, official split, documents) for each split on the hub; each split is None if there is no dev."""
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():
@@ -130,7 +130,7 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """Yield the documents of a file; each group is `place`, the path relative to the data folder, and a number."""
+    """Yield the documents of a file; the group of each is `place`, the path in the data folder, and its number."""
     match _format(path):
         case ".jsonl":
             return _jsonl(path, place)

@@ -24,7 +24,7 @@ from anaphora.data.example import Example, Span, in_text_order
 from anaphora.settings.data import ExternalCorpus
 
 BLANK = "_"
-"""Substitute for a pronoun where a corpus has a gap or a mask, as WinoGrande writes it."""
+"""Symbol in place of the pronoun if a corpus has a gap or a mask, as in WinoGrande."""
 
 _QUOTE_ERRORS = ("',' expected after '\"'", "unexpected end of data")
 """Messages of Python's csv module for a missing quote or a single quote inside a quoted cell."""
@@ -45,7 +45,7 @@ class DroppedRowError(Exception):
 
 
 class RowReader:
-    """Converter of rows that counts them and records the dropped ones.
+    """Converter of rows, with a count of all rows and a list of the dropped ones.
 
     Attributes:
         rows: number of rows so far, including dropped ones.
@@ -59,7 +59,7 @@ class RowReader:
     def convert(
         self, rows: Iterable[tuple[str, Row]], make: Callable[[Row], Converted]
     ) -> Iterator[tuple[str, Converted]]:
-        """Yield (file and line, converted row) for each row for which `make` does not raise `DroppedRowError`.
+        """Yield (file and line, converted row) for each row; a row is dropped if `make` raises `DroppedRowError`.
 
         Raises:
             UserError: `make` raised it; file and line are added to the message.
@@ -169,7 +169,7 @@ def rows_below_header(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield ("file, line 3", cells by column) for every row below the header of a table; empty lines are skipped.
 
-    If a row has several lines, the last one is given.
+    The line number of a row of several lines is that of the last one.
 
     Args:
         path: path of the file, for error messages.
@@ -339,7 +339,7 @@ def example_of(
 def in_adjacent_groups(
     corpus: str, examples: Sequence[Example], questions: Sequence[tuple[Hashable, Hashable]]
 ) -> list[Example]:
-    """Return the examples of a file that gives no groups, with `group` and `minimal_pair` set.
+    """Return the examples of a file without group names, with `group` and `minimal_pair` set.
 
     Adjacent examples with the same candidates share a group. Within a group, the first and second example, the third
     and fourth, and so on are a minimal pair if their answers differ.

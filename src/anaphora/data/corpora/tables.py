@@ -35,7 +35,7 @@ ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
 
 _SUFFIXES = (".jsonl", ".csv", ".parquet")
 _INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
-"""Names of columns to ignore: the index of a pandas table, and empty columns of a spreadsheet."""
+"""Pattern of the names of ignored columns: the index of a pandas table, and empty columns of a spreadsheet."""
 _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
 

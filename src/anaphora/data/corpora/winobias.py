@@ -112,7 +112,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
 
 
 def _without_brackets(sentence: str) -> tuple[str, list[Span]]:
-    """Return the sentence without brackets and blanks next to them inside, and the spans of the bracketed words."""
+    """Remove the brackets of a sentence, and blanks inside next to them; return it and the spans of bracketed words."""
     text, at, spans = "", 0, []
     for match in _BRACKETED.finditer(sentence):
         text += sentence[at : match.start()]

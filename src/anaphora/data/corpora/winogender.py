@@ -82,7 +82,7 @@ def _example(row: Row, templates: Templates) -> Example:
 
 
 def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
-    """Return a template as a pattern with the groups occupation, participant (both with their articles) and pronoun.
+    """Compile a template to a pattern with the groups occupation and participant, with their articles, and pronoun.
 
     Raises:
         UserError: the template does not have each of the three slots once.

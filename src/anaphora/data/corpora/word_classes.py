@@ -17,10 +17,10 @@ FORMS = ("pronoun", "proper", "nominal", UNKNOWN_FORM)
 """Classes of a mention's head word; "unknown" if neither its tag nor the word itself decides."""
 
 REMOVED_WORD = "[WORD]"
-"""Substitute for every word in a CoNLL-2012 file without OntoNotes' text."""
+"""Placeholder for every word in a CoNLL-2012 file without OntoNotes' text."""
 _EMPTY_CELLS = ("_", "-", "*")
 BLANKED_WORD = "_"
-"""Substitute in CoNLL-U for a word whose text may not be published, as in GUM's Reddit documents."""
+"""Placeholder in CoNLL-U for a word whose text may not be published, as in GUM's Reddit documents."""
 WITHOUT_WORDS = N_("its words are left out, and [WORD] or _ stands in their place")
 """Reason for dropping a text with placeholders."""
 
@@ -63,12 +63,12 @@ _PREPOSITIONS = (
 _OTHERS = "who whom whose which that where when and or but nor he she they we you i it"
 _PUNCTUATION = ", ; : . ! ? ( [ -- – — ..."
 _AFTER_HEAD = frozenset(f"{_PREPOSITIONS} {_OTHERS} {_PUNCTUATION} itself himself herself themselves".split())
-"""First words of a postmodifier: prepositions, relative words, conjunctions, subjects of a bare relative, and more."""
+"""First words of a postmodifier: prepositions, relative pronouns, conjunctions, subjects of a relative clause, etc."""
 _NO_WORD = re.compile(r"[^\w]+|['’]s?")
 
 
 def word_form(word: str, tags: Sequence[str], language: str) -> str:
-    """Return one of `FORMS`, by the first known tag of a word, else by the word itself.
+    """Return the class of a word, one of `FORMS`, from its first known tag, or else from the word itself.
 
     A known tag that is neither a pronoun's nor a name's gives "nominal".
 
@@ -94,7 +94,7 @@ def is_tag(text: str) -> bool:
 
 
 def is_trace(word: str, tags: Sequence[str]) -> bool:
-    """Return whether a word of a treebank stands for a dropped pronoun or a trace, such as *pro* or *T*-1.
+    """Return whether a word of a treebank is a dropped pronoun or a trace, such as *pro* or *T*-1.
 
     "0", "*" and "*NOT*", also with an index, are traces only if a tag is -NONE-.
     """
@@ -102,10 +102,10 @@ def is_trace(word: str, tags: Sequence[str]) -> bool:
 
 
 def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozenset[int]:
-    """Return the indices of a document's words that are placeholders for a word that was left out.
+    """Return the indices of a document's words that are placeholders for removed words.
 
-    [WORD] always is. "_", "-" and "*" may be punctuation of the text: they are placeholders if they are more than half
-    of the words; otherwise only a "_" with the tag of a word is.
+    [WORD] is always a placeholder. "_", "-" and "*" may be punctuation of the text: they are placeholders if they make
+    up more than half of the words; otherwise only a "_" with the tag of a word is a placeholder.
 
     Args:
         words: the W words.
@@ -126,7 +126,7 @@ def lacks_words(text: str) -> bool:
 
 
 def blanks_after(words: Sequence[str]) -> list[bool]:
-    """Return for each word whether a blank follows it: not next to a Chinese character or a full-width mark."""
+    """Return whether a blank follows each word; there is none next to a Chinese character or a full-width mark."""
     pairs = zip(words, [*words[1:], ""], strict=True)
     return [not (WIDE_CHARACTER.match(word[-1]) or WIDE_CHARACTER.match(after[:1])) for word, after in pairs]
 
@@ -135,8 +135,8 @@ def head_word(words: Sequence[str]) -> int:
     """Return the index of the head word of an English mention without a parse: the last word before a postmodifier.
 
     A postmodifier begins at the first word after the mention's first that is a punctuation mark, a preposition, a
-    relative word, a conjunction, a reflexive pronoun or the subject of a bare relative ("the roses she liked"). A final
-    's or punctuation mark is not the head.
+    relative pronoun, a conjunction, a reflexive pronoun or the subject of a relative clause ("the roses she liked"). A
+    final 's or punctuation mark is not the head.
     """
     end = len(words)
     for place, word in enumerate(words[1:], start=1):

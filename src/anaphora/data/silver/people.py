@@ -76,7 +76,7 @@ class NameLexicon:
     """Given names with their genders, and family names, learned from pages about people.
 
     Attributes:
-        given: number of pages about bearers of each given name, of those whose gender is known.
+        given: number of pages about people of known gender for each given name.
         genders: "male" or "female" for each given name for which at least 90 % of these pages agree.
         families: the distinct family names, in the order of the pages.
 
@@ -110,9 +110,9 @@ class NameLexicon:
         return self._of[gender]
 
     def subject(self, document: Text) -> PageSubject | None:
-        """Return the person that a page is about; None if its title or first word is not that of such a page.
+        """Return the person that a page is about; None if title and first word do not name a person.
 
-        The gender is that of the page's pronouns, else that of the given name.
+        The gender is that of the page's pronouns, or else that of the given name.
         """
         page = _person_page(document)
         if page is None:
@@ -161,8 +161,9 @@ class NameLexicon:
 
         Args:
             words: words of the name.
-            title: title before the name; None without one.
-            known: (name, gender) of the people so far, by title and name or part of the name; new people are added.
+            title: title before the name; None without a title.
+            known: (name, gender) of the people mentioned so far, by title and name or by part of the name; new people
+                are added.
             alone: whether a given name alone may introduce a person.
         """
         first, last = words[0], words[-1]

@@ -1,10 +1,13 @@
-"""Silver-standard items, whose antecedents follow from two rules that both modify the text.
+"""Silver-standard items for pre-training: plain English text -> Examples with antecedents found by rules, unchecked.
 
-By gender: if a passage names exactly one person of a pronoun's gender, this person is the antecedent. Afterwards all
-names and pronouns of the passage are changed to one gender. Words such as "wife" or "actress" stay and may be a cue.
+The formats of plain text, and the paragraphs that are dropped, are those of `corpora.plain_text`. Both rules modify the
+text:
 
-By name: a pronoun replaces a repeated name, after Kocijan et al. 2019 (WikiCREM), who use a mask instead. The other
-candidate has the same gender, or an unknown one.
+- by gender: if a passage names exactly one person of a pronoun's gender, this person is the antecedent. Afterwards all
+  names and pronouns of the passage are changed to one gender. Words such as "wife" or "actress" remain and may be a
+  cue.
+- by name: a pronoun replaces a repeated name, after Kocijan et al. 2019 (WikiCREM), who use a mask instead. The other
+  candidate has the same or an unknown gender.
 """
 
 from __future__ import annotations
@@ -59,8 +62,8 @@ _NEAREST_SHARE = 0.5  # how often the other candidate of an item by name is the 
 ORIGIN, DECONTAMINATES = plain_text.ORIGIN, plain_text.DECONTAMINATES
 
 MAX_FIRST_RATIO = 2
-"""Largest number of items whose antecedent is the first candidate, per item whose antecedent is the second. Others are
-left out, since writers mostly return to the person named first, and a model would learn only that."""
+"""Largest number of items whose antecedent is the first candidate, per item whose antecedent is the second. Further
+items are left out, since writers mostly return to the person named first, and a model would learn only that."""
 
 
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
@@ -131,8 +134,9 @@ class _Passage:
 def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
     """Build at most two items by the gender rule: one with the antecedent before the other candidate, one after it.
 
-    There is no item if a person's gender is unknown, all people have one gender, a pronoun's gender has several people,
-    or the page's subject may be meant without being named. Reflexive pronouns are not used.
+    There is no item if a person's gender is unknown, all people have one gender, several people have a pronoun's
+    gender, or a pronoun may refer to the page's subject, which the passage does not name. Reflexive pronouns are not
+    used.
     """
     text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))
@@ -184,7 +188,7 @@ def _with_one_gender(
 
 
 def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
-    """Return the new name of a mention: with a title, in full or in part, as the old one."""
+    """Return the new name of a mention, in the form of the old one: with a title, in full or in part."""
     title, _, rest = old.partition(" ")
     if title.rstrip(".") in TITLES and rest:
         return f"{'Mr.' if mention.gender == 'female' else 'Mrs.'} {family}"
@@ -194,7 +198,7 @@ def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
 
 
 def _opposite_pronoun(form: re.Match[str]) -> str:
-    """Return the pronoun of the other gender; "her" becomes "his" if a noun seems to follow, else "him"."""
+    """Return the pronoun of the opposite gender; "her" becomes "his" if a noun seems to follow, else "him"."""
     word = form[0].lower()
     if word == "her":
         following = re.match(r" ([\w'-]+)", form.string[form.end() :])
@@ -207,9 +211,9 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, for a repeated mention of a person.
 
-    There is no item if no person of known gender is mentioned twice, a pronoun has the other gender, no other candidate
-    is left, or the case of the new pronoun is unclear. If there are two or more other candidates, two of them are
-    sometimes offered instead, so that neither is an antecedent.
+    There is no item if no person of known gender is mentioned twice, a pronoun has the opposite gender, there is no
+    second candidate, or the case of the new pronoun is unclear. If there are three or more people, an item sometimes
+    has two candidates that are not the antecedent.
     """
     text, people = source.text, source.people
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
@@ -273,7 +277,7 @@ def _gender(form: str) -> str:
 
 
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the items by split and the report, whose rows are paragraphs; a document stays in one split.
+    """Return the items by split and the report, with a row per paragraph; a document stays in one split.
 
     Only documents in English are used; given names are learned from all of them, in every split.
 
@@ -318,9 +322,9 @@ def plain_text_settings(settings: SilverStandard) -> PlainText:
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
-    """Return the items in order, with an even sample of those whose antecedent is the first candidate.
+    """Return the items in order, with an evenly spaced sample of those whose antecedent is the first candidate.
 
-    At most `MAX_FIRST_RATIO` of them are kept for each item whose antecedent is the second, and at least one.
+    The sample has at most `MAX_FIRST_RATIO` such items per item whose antecedent is the second, and at least one.
     """
     first = [number for number, example in enumerate(examples) if example.antecedents == (0,)]
     later = sum(example.antecedents == (1,) for example in examples)

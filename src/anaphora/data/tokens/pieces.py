@@ -22,8 +22,8 @@ _NONCHARACTER = "\U0010ffff"
 class BlankPieces:
     """Set of the tokens that represent only blanks, used as `token in BlankPieces(backend)`.
 
-    Needed because a tokenizer that inserts a blank before a text may report a token for this blank at the offset of
-    the text's first character.
+    A tokenizer that inserts a blank before a text may report a token for this blank at the offset of the text's first
+    character.
 
     Args:
         backend: the tokenizer, whose decoder gives the text of a token.
@@ -111,9 +111,7 @@ def _knows_every_byte(backend: Tokenizer) -> bool:
     return all(backend.token_to_id(byte) is not None for byte in every)
 
 
-def unread_stretches(
-    text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]
-) -> tuple[Span, ...]:
+def unread_spans(text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]) -> tuple[Span, ...]:
     """Return the spans of a text that are outside a vocabulary, in text order.
 
     Args:
@@ -125,14 +123,14 @@ def unread_stretches(
     Returns:
         The spans of unknown tokens, and of letters and digits that no token covers.
     """
-    stretches = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
+    segments = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
     covered = bytearray(len(text))
     for start, end in spans:
         covered[start:end] = b"\x01" * (end - start)
     if covered.count(0):
-        stretches += [
+        segments += [
             (place, place + 1)
             for place, character in enumerate(text)
             if not covered[place] and unicodedata.category(character)[0] in "LN"
         ]
-    return tuple(sorted(set(stretches)))
+    return tuple(sorted(set(segments)))

@@ -27,7 +27,7 @@ class ImportedTokenizer:
 
     Attributes:
         tokenizer: tokenizer whose vocabulary begins with our special tokens; the other tokens keep their order.
-        rows: for each token its id in the published vocabulary; None for a special token that was missing there.
+        rows: id of each token in the published vocabulary; None for a special token that is missing there.
     """
 
     tokenizer: Tokenizer
@@ -71,7 +71,7 @@ def _bert_tokenizer(path: Path, lower_case: bool) -> Backend:
 
 
 def _lower_case(folder: Path) -> bool:
-    """Return whether tokenizer_config.json asks for lower-casing; True if the file or the entry is missing.
+    """Return the setting `do_lower_case` of tokenizer_config.json; True if the file or the setting is missing.
 
     Raises:
         UserError: the file is damaged.
@@ -108,7 +108,7 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
         if model.get("unk_token") is not None:
             model["unk_token"] = ours.get(model["unk_token"], model["unk_token"])
     special = set(theirs.values())
-    # A special token is nothing that a text can write, so none of them is looked for in texts.
+    # Special tokens cannot be written in a text, so the tokenizer does not search for them.
     kept = [added for added in written.get("added_tokens", []) if added["content"] not in special]
     numbers = {token: number for number, token in enumerate(tokens)}
     written["added_tokens"] = [{**added, "id": numbers[added["content"]]} for added in kept]
@@ -126,7 +126,7 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
 
 
 def _special_token_names(known: Mapping[str, int], path: Path) -> dict[str, str]:
-    """Map each of our special tokens, and [SEP], to its name in a vocabulary; tokens that it lacks are left out."""
+    """Map our special tokens and [SEP] to their names in a vocabulary, without those that the vocabulary lacks."""
     style = {name: name for name in (*SPECIAL_TOKENS, SEPARATOR)} if SPECIAL_TOKENS[CLS] in known else _ROBERTA
     if style[SPECIAL_TOKENS[CLS]] not in known:
         raise UserError(f"{path}: the vocabulary has neither {SPECIAL_TOKENS[CLS]} nor {_ROBERTA[SPECIAL_TOKENS[CLS]]}")

@@ -16,20 +16,20 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_RANGES
 from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.example import overlapping
-from anaphora.data.tokens.pieces import BlankPieces, unread_stretches
+from anaphora.data.tokens.pieces import BlankPieces, unread_spans
 from anaphora.data.tokens.words import word_numbers
 
 BETWEEN_TEXTS = " "
 """Separator of the two texts of a pair when they are joined into one string."""
-_STRETCH = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
+_SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
 
 
-def independent_stretches(text: str) -> list[str]:
-    """Split a text into parts that are tokenized independently: runs of Chinese characters, and text between blanks.
+def independent_segments(text: str) -> list[str]:
+    """Split a text into segments that are tokenized independently: runs of Chinese characters, and text between blanks.
 
-    Equal parts, which are frequent in long texts, need to be tokenized only once.
+    Equal segments, which are frequent in long texts, need to be tokenized only once.
     """
-    return _STRETCH.findall(text)
+    return _SEGMENT.findall(text)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Tokenizer:
         return False
 
     def splits_at_blanks(self) -> bool:
-        """Return whether each of the `independent_stretches` of a text has the same tokens alone as in the text."""
+        """Return whether each of the `independent_segments` of a text has the same tokens in isolation."""
         splitter = json.dumps(json.loads(self.dumps())["pre_tokenizer"])
         return "ByteLevel" not in splitter and "Metaspace" not in splitter
 
@@ -141,12 +141,12 @@ class Tokenizer:
         )
         ids = tuple(encoding.ids)
         names = tuple(self.token(number) for number, (start, end) in zip(ids, spans, strict=True) if start == end)
-        unread = unread_stretches(text, ids, spans, (UNKNOWN,))
+        unread = unread_spans(text, ids, spans, (UNKNOWN,))
         return TokenizedText(ids, spans, word_numbers(text, spans), names, unread)
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a span without blanks at its ends, which byte-level tokens include; (0, 0) if only blanks are in it."""
+    """Remove blanks at the ends of a span, which byte-level tokens include; return (0, 0) for blanks alone."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
@@ -157,8 +157,8 @@ def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
 def _with_composed_characters(text: str, spans: list[tuple[int, int]], special: list[int]) -> list[tuple[int, int]]:
     """Extend token spans to include all code points of decomposed characters, such as a letter with combining accents.
 
-    The backend's span covers only the first code point. Every other character except blanks is in a token, so that the
-    uncovered code points after a token are the rest of its last character.
+    The backend's span covers only the first code point of such a character. Since every other character except blanks
+    is in a token, the uncovered code points after a token belong to its last character.
     """
     composed = []
     following = len(text)

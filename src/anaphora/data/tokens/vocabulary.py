@@ -21,12 +21,12 @@ from tokenizers import Tokenizer as Backend
 from anaphora.base.language import CHINESE_CHARACTER, CHINESE_RANGES, WORD_PATTERN
 from anaphora.base.special_tokens import SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.text import UNKNOWN_WORD
-from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_stretches
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_segments
 
 _UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
 _TOKEN_SCORE = -100.0
 _VERSIONS = 64
-"""Number of vocabularies with different missing words; one is drawn for each text."""
+"""Number of vocabularies with different removed words; one is drawn for each text."""
 _WHOLE = 0.5
 """Share of the training tokens whose words are never split: the most frequent ones, function words and pronouns."""
 _LAST_CHOICE = -1e6
@@ -49,15 +49,15 @@ def word_vocabulary(
             trained.
     """
     normalizer = _normalizer()
-    stretches = _stretch_counts(texts)
-    counts = _word_counts(stretches, _splitter())
+    segments = _segment_counts(texts)
+    counts = _word_counts(segments, _splitter())
     known = {word for word, count in counts.items() if count >= min_count and not CHINESE_CHARACTER.match(word)}
     known |= {normalizer.normalize_str(word) for word in words}
     characters = {character for word in (*counts, *known) for character in word}
     tokenizer = _fewest_subwords(known | characters, counts)
     if not only_seen:
         return tokenizer
-    counts = _token_counts(tokenizer, stretches)
+    counts = _token_counts(tokenizer, segments)
     return _fewest_subwords((known & counts.keys()) | characters, counts)
 
 
@@ -76,7 +76,7 @@ def _fewest_subwords(tokens: set[str], counts: Counter[str]) -> Tokenizer:
 
 def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
     """Learn a vocabulary of single characters; characters with fewer than `min_count` occurrences become [UNK]."""
-    counts = _character_counts(_word_counts(_stretch_counts(texts), _splitter()))
+    counts = _character_counts(_word_counts(_segment_counts(texts), _splitter()))
     known = sorted(character for character, count in counts.items() if count >= min_count)
     numbers = {token: number for number, token in enumerate([*SPECIAL_TOKENS, *known])}
     return _tokenizer(models.BPE(vocab=numbers, merges=[], unk_token=_UNKNOWN_TOKEN), _splitter())
@@ -87,7 +87,7 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0)
     splitter = pre_tokenizers.Sequence(
         [_splitter(), pre_tokenizers.Split(Regex(f"[{CHINESE_RANGES}]"), behavior="isolated")]
     )
-    counts = _word_counts(_stretch_counts(texts), splitter)
+    counts = _word_counts(_segment_counts(texts), splitter)
     alphabet = _alphabet(counts, size, coverage)
     # The library numbers the characters with "##" in the order of a hash table, which differs between processes, and
     # these numbers break ties between pairs. Listing them as special tokens fixes their order.
@@ -99,15 +99,15 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0)
 
 def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
     """Learn a byte-pair encoding (Sennrich et al. 2016, section 3.2) with merges inside words and Chinese runs."""
-    counts = _word_counts(_stretch_counts(texts), _splitter())
+    counts = _word_counts(_segment_counts(texts), _splitter())
     trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size, coverage), []))
     return _trained(Backend(models.BPE(unk_token=_UNKNOWN_TOKEN)), trainer, counts, _splitter())
 
 
 def _alphabet(counts: Counter[str], size: int, coverage: float) -> list[str]:
-    """Return the most frequent characters that cover a share of the training texts.
+    """Return the most frequent characters that cover a share of the training texts, at most half of the vocabulary.
 
-    At most half of the vocabulary, since WordPiece needs two tokens per character: at the start of a word and inside.
+    WordPiece needs two tokens per character: one for the start of a word and one for its inside.
     """
     characters = _character_counts(counts)
     frequent = sorted(characters, key=lambda character: (-characters[character], character))
@@ -151,30 +151,30 @@ def _splitter() -> pre_tokenizers.PreTokenizer:
     return pre_tokenizers.Split(Regex(WORD_PATTERN), behavior="removed", invert=True)
 
 
-def _stretch_counts(texts: Iterable[str]) -> Counter[str]:
-    stretches: Counter[str] = Counter()
+def _segment_counts(texts: Iterable[str]) -> Counter[str]:
+    segments: Counter[str] = Counter()
     for text in texts:
-        stretches.update(independent_stretches(text))
-    return stretches
+        segments.update(independent_segments(text))
+    return segments
 
 
-def _token_counts(tokenizer: Tokenizer, stretches: Counter[str]) -> Counter[str]:
-    """Count the tokens of texts, without special tokens, from the counts of their stretches."""
+def _token_counts(tokenizer: Tokenizer, segments: Counter[str]) -> Counter[str]:
+    """Count the tokens of texts, without special tokens, from the counts of their segments."""
     counts: Counter[str] = Counter()
-    for tokens, count in zip(tokenizer.encode_batch(list(stretches)), stretches.values(), strict=True):
+    for tokens, count in zip(tokenizer.encode_batch(list(segments)), segments.values(), strict=True):
         for number in tokens.ids:
             counts[tokenizer.token(number)] += count
-    for token in SPECIAL_TOKENS:  # each stretch is encoded alone, with a [CLS] of its own
+    for token in SPECIAL_TOKENS:  # each segment is encoded alone, with a [CLS] of its own
         del counts[token]
     return counts
 
 
-def _word_counts(stretches: Counter[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
-    """Count the words of texts from the counts of their stretches."""
+def _word_counts(segments: Counter[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
+    """Count the words of texts from the counts of their segments."""
     normalizer = _normalizer()
     counts: Counter[str] = Counter()
-    for stretch, count in stretches.items():
-        for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(stretch)):
+    for segment, count in segments.items():
+        for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(segment)):
             counts[word] += count
     del counts[UNKNOWN_WORD]  # a word that the source leaves out is [UNK]
     return counts
@@ -189,18 +189,21 @@ def _character_counts(counts: Counter[str]) -> Counter[str]:
 
 
 def _repeated_words(counts: Counter[str]) -> Iterator[str]:
-    """Yield for every word, in sorted order, a string that repeats it as often as it was counted."""
+    """Yield a string for each word, in sorted order, that repeats the word by its count."""
     for word, count in sorted(counts.items()):
         yield f"{word} " * count
 
 
 class DroppingTokenizer(Tokenizer):
-    """Tokenizer with a word vocabulary that splits a random part of its rarer words; token ids do not change.
+    """Tokenizer with a word vocabulary that splits a random share of its rarer words; token ids do not change.
+
+    A word vocabulary contains every training word, so that without dropout a model never sees subwords in training. A
+    variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words.
 
     Args:
         tokenizer: result of `word_vocabulary`.
-        share: share of the rarer words that is missing for each text, from 0 to 1.
-        seed: random seed of the missing words, and of the vocabulary drawn for each text.
+        share: share of the rarer words that are split in each text, from 0 to 1.
+        seed: random seed of these words, and of the vocabulary drawn for each text.
     """
 
     def __init__(self, tokenizer: Tokenizer, share: float, seed: int) -> None:

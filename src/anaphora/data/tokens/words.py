@@ -117,7 +117,7 @@ class UnreadMentions:
     Attributes:
         items: number of items with such a part.
         of: number of all items.
-        words: the different parts, as written in the texts.
+        words: distinct parts, as written in the texts.
     """
 
     items: int
@@ -126,7 +126,7 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """Return the first words as a comma-separated list, with the number of the others."""
+        """Return the first words as a comma-separated list, followed by the number of omitted words."""
         more = f" ... (+{len(self.words) - _SHOWN_WORDS})" if len(self.words) > _SHOWN_WORDS else ""
         return ", ".join(self.words[:_SHOWN_WORDS]) + more
 
@@ -136,9 +136,9 @@ class UnknownWords:
     """Out-of-vocabulary words of one text.
 
     Attributes:
-        words: the different words, as written in the text. A word that splits into known subwords is not among them.
-        is_readable: whether an answer about the text may be shown, since the pronoun, all candidates and at least two
-            thirds of all words are known.
+        words: distinct unknown words, as written in the text; a word that splits into known subwords is known.
+        is_readable: whether the pronoun, all candidates and at least two thirds of all words are known, so that an
+            answer about the text may be shown.
     """
 
     words: tuple[str, ...]
@@ -146,7 +146,10 @@ class UnknownWords:
 
 
 def unknown_words(text: str, tokens: TokenizedText, example: Example | None = None) -> UnknownWords:
-    """Return the out-of-vocabulary words of a text; the mentions of `example`, if given, decide on readability too."""
+    """Return the out-of-vocabulary words of a text.
+
+    If `example` is given, the text is readable only if its pronoun and candidates are known.
+    """
     extents: dict[int, Span] = {}
     for number, (start, end) in zip(tokens.words, tokens.spans, strict=True):
         if start < end:
@@ -162,7 +165,7 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
 
 
 def unread_mentions(tokenize: Callable[[str], TokenizedText], examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return the parts of mentions that are outside a tokenizer's vocabulary; None if there are none."""
+    """Return the parts of mentions that are outside a tokenizer's vocabulary; None if every mention is inside."""
     unread_of = {text: tokenize(text).unread for text in {example.text for example in examples}}
     words: dict[str, None] = {}
     items = 0

@@ -1,10 +1,10 @@
-"""Search for the operations at which a model's attention can be edited, and verification of such edits.
+"""Search for the operations at which a model's attention can be edited, and verification of edits.
 
 A pass over two texts locates the operations: a product with the attention map of a block as a factor, and the softmax
 that computed this factor. For the verification, copies of one text run together in a single pass. In some copies, an
-edge of each head is knocked out in one block. In the others, the weights or the outputs of these heads without the edge
-are computed independently, from weights and values of the unedited text, and inserted. All must end in the same hidden
-states. B texts, H heads, T tokens, K keys, L blocks, D features per head.
+edge of each head is knocked out in one block. In other copies, the heads' weights or outputs without this edge are
+inserted; these are computed independently, from weights and values of the unedited text. All copies must end in the
+same hidden states. B texts, H heads, T tokens, K keys, L blocks, D features per head.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ROUNDING_OF_FLOATS = 1e-5
 _SHARE_OF_EFFECT = 0.05
 """Maximum difference between the knockout and the independent computation, as a share of the knockout's effect."""
 _MOST_WEIGHT = 0.9
-"""Maximum weight of a knocked-out edge, so that the rest of its row is large enough to renormalise."""
+"""Maximum weight of a knocked-out edge, so that the rest of its row can be renormalised."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class _Product:
         place: location of the product.
         factor: the factor that may be weights.
         values: the other factor.
-        turned: whether the model computes the transposed product, with the weights second; both are stored as above.
+        turned: whether the model computes the transposed product, with the weights as the second factor; both factors
+            are stored in the shapes above.
     """
 
     place: Place
@@ -86,7 +87,7 @@ def edit_points(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tup
 
     Args:
         model: text part of the model.
-        reading: how its maps are read.
+        reading: method by which its maps are read.
         ids: (2, T), two texts of ordinary tokens; no dimension of the model's parameters equals T.
 
     Raises:
@@ -157,7 +158,7 @@ def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
 
 
 def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
-    """Return the name and the row order of the matrix closest to a map.
+    """Return the name and the row order of the matrix that is closest to a map.
 
     Raises:
         UserError: no matrix equals the map up to rounding.
@@ -181,7 +182,7 @@ def _rounding(dtype: torch.dtype) -> float:
 def _check(
     model: PreTrainedModel, reading: MapReading, points: Sequence[EditPoint], ids: Tensor, maps: Sequence[Tensor]
 ) -> None:
-    """Check that edges of the last token that are knocked out change its output as an independent computation says.
+    """Check that a knockout of edges of the last token gives the same states as an independent computation.
 
     In decoders, also check that earlier tokens do not change.
 
@@ -213,7 +214,7 @@ def _check(
 
 
 def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, heads: int) -> Tensor:
-    """Compute each head's output at one token, (H, D), from the given weights, (H, T), and recorded values."""
+    """Compute the output of each head at one token, (H, D), from weights, (H, T), and the recorded values."""
     (product,) = (one for one in record.products if one.place == point.product and one.turned == point.turned)
     count, rows, _ = product.factor.shape
     numbers = torch.arange(count * rows, device=weights.device)[:, None]
@@ -222,7 +223,7 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 
 
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
-    """Compare the states of the copies, (3L + 1, T, W), with each other and with those of the text alone.
+    """Check that the states of the copies, (3L + 1, T, W), agree with one another and with those of the text alone.
 
     Raises:
         UserError: the states differ.

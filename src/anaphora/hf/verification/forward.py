@@ -64,7 +64,7 @@ def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator
 
 @contextlib.contextmanager
 def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[None]:
-    """Keep a model in `reading_mode` for many passes; after each, only what the pass has altered is restored."""
+    """Keep a model in `reading_mode` for many passes; each pass restores only the attributes that it has altered."""
     with reading_mode(model, implementation):
         token = _HELD.set((model, implementation, Snapshot(model)))
         try:
@@ -84,13 +84,13 @@ def run_model(model: PreTrainedModel, inputs: Inputs, **options: Any) -> Any:
 
 
 def eager_maps(outputs: Any) -> list[Tensor]:
-    """Return the attention maps among a model's outputs, without the entries of layers that have none."""
+    """Return the attention maps among a model's outputs, without the empty entries of layers without maps."""
     return [one for one in getattr(outputs, "attentions", None) or () if isinstance(one, Tensor)]
 
 
 @contextlib.contextmanager
 def restored(model: nn.Module) -> Iterator[Snapshot]:
-    """Restore a model's modules, modes, hooks and configurations after the `with` block, also after an error."""
+    """Restore a model's modules, modes, hooks and configurations after the `with` block, even after an error."""
     snapshot = Snapshot(model)
     try:
         yield snapshot
@@ -99,7 +99,7 @@ def restored(model: nn.Module) -> Iterator[Snapshot]:
 
 
 class Snapshot:
-    """Attributes of all modules and configurations of a model at one moment."""
+    """Attributes of all modules and configurations of a model at the time of construction."""
 
     def __init__(self, model: nn.Module) -> None:
         self._owners = [_Attributes(owner) for owner in _owners(model)]
@@ -118,7 +118,7 @@ class Snapshot:
 
 
 class _Attributes:
-    """Attributes of a module or a configuration, with copies of the containers among them."""
+    """Attributes of a module or a configuration, with copies of dictionaries, lists and sets among them."""
 
     def __init__(self, owner: Any) -> None:
         self._own: dict[str, Any] = owner.__dict__

@@ -56,8 +56,8 @@ class Observation:
 
     Attributes:
         mixings: mixtures in the order of their computation.
-        attends_elsewhere: whether the weights of a softmax also mix anything other than the tokens of the text, such as
-            blocks of tokens.
+        attends_elsewhere: whether weights of a softmax also mix other vectors than those of the text's tokens, such as
+            vectors of blocks of tokens.
         writes_weights: whether the pass wrote to the model's own parameters or buffers.
     """
 
@@ -72,7 +72,7 @@ def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
 
     Args:
         model: model whose module paths name the mixtures.
-        tokens: T; no dimension of the model's parameters may have the same size.
+        tokens: T, which must differ from every dimension of the model's parameters.
     """
     with running_modules(model) as running:
         operations = _Operations(model, tokens, running)
@@ -145,7 +145,7 @@ def _attention_in_steps(
 
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Dispatch mode that records factors that are attention weights, and weights before a pass overwrites them."""
+    """Dispatch mode that records attention weights among the factors, and saves model weights before they change."""
 
     def __init__(self, model: nn.Module, tokens: int, running: list[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

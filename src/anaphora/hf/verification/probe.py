@@ -1,6 +1,6 @@
-"""Choice of how to read the maps of a model of `transformers`, by a short probe and not by a list of families.
+"""Choice of the method by which the maps of a model are read, from a short probe instead of a list of families.
 
-The weights with which the model's own implementation mixes values are observed (`observation`). A reading is accepted
+The weights with which the model's own implementation mixes values are observed (`observation`). A method is accepted
 only if its maps equal these weights, block by block. H heads, T tokens.
 """
 
@@ -31,14 +31,14 @@ EAGER = "eager"
 NOT_EDITED = N_("{model}: models of the family {family} can be read and not edited: {reason}")
 """Error message for models whose attention cannot be edited, or cannot be verified to be edited."""
 _LENGTHS = (11, 13, 17, 19, 23, 29, 31, 37)
-"""Possible numbers of tokens in a probe; the first that equals no dimension of the model's parameters is used."""
+"""Possible numbers of tokens in a probe; the first that differs from all dimensions of the parameters is used."""
 _PADDING = 4
 """Number of padding tokens in the texts of the batch."""
 _AGREEMENT = {torch.float16: (5e-2, 5e-3), torch.bfloat16: (2e-1, 3e-2)}
 """Relative and absolute tolerance between the maps of two implementations, which round differently."""
 _AGREEMENT_OF_FLOATS = (2e-3, 1e-6)
 _STEP = {torch.float16: 2**-10, torch.bfloat16: 2**-7}
-"""Relative distance between neighbouring values of the data types in which weights may have been rounded."""
+"""Relative distance between neighbouring values of data types to which weights may have been rounded."""
 _NO_INFLUENCE = (1e-5, 1e-8)
 """Relative and absolute tolerance between maps that should be computed from the same values."""
 _NOTHING = 1e-6
@@ -46,7 +46,7 @@ _NOTHING = 1e-6
 
 
 class _UnreadableError(Exception):
-    """Error of a reading that does not give the weights that a model uses."""
+    """Error of a method that does not return the weights that a model uses."""
 
 
 class Probe:
@@ -84,12 +84,12 @@ class Probe:
         return cls(model, name, str(model.config.model_type), ids, tokenizer.pad_token_id or 0)
 
     def reading(self) -> MapReading:
-        """Return the first reading whose maps are the weights that the model uses.
+        """Return the first method that gives the weights that the model uses.
 
-        If no implementation returns such maps, they are read at the products that mix values.
+        If no implementation returns them, they are recorded at the products that mix values.
 
         Raises:
-            UserError: no reading passes, or a forward pass changes the weights; the message names the family and the
+            UserError: no method passes, or a forward pass changes the weights; the message names the family and the
                 reason.
         """
         own = self._own_mixings()
@@ -147,7 +147,7 @@ class Probe:
         return in_steps.mixings if torch.allclose(states, other_states, relative, absolute * scale) else []
 
     def _observe(self, implementation: str | None, inputs: Inputs) -> tuple[Observation, Tensor]:
-        """Return the observation of one text and its last hidden states.
+        """Observe a forward pass over one text; return the observation and the last hidden states.
 
         Raises:
             UserError: the model cannot process the text, or the forward pass changes its weights.
@@ -170,7 +170,7 @@ class Probe:
         return replace(reading, alone=not is_same)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
-        """Return a reading of maps at the products that use them, in the model's own implementation.
+        """Return the method that records maps at the products that use them, in the model's own implementation.
 
         Raises:
             _UnreadableError, UserError: the operations are ambiguous.
@@ -202,7 +202,7 @@ class Probe:
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the reading that describes the maps of one text.
+        """Return the method and the layout for the maps of one text.
 
         Raises:
             _UnreadableError: the layers differ in their number of heads, or their indices are unknown.
@@ -221,7 +221,7 @@ class Probe:
         )
 
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
-        """Return the maps of a reading; for one text in eager mode, check them against the mixing products."""
+        """Return the maps of an implementation; for one text in eager mode, check them against the mixing products."""
         with torch.no_grad(), reading_mode(self.model, implementation):
             if implementation == interface.NAME:
                 tap = interface.AttentionTap()
@@ -281,7 +281,7 @@ class Probe:
         return False
 
     def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
-        """Return the index of each attending block: the first number in its module's path, or its rank among them.
+        """Return the layer index of each block: the first number in the path of its module, or else its rank.
 
         Raises:
             _UnreadableError: neither is known to be the index of a layer.

@@ -22,7 +22,7 @@ from anaphora.hf.editing import EditPoint
 from anaphora.model.attention import Queries
 
 SINK = "[sink]"
-"""Label of an attention sink, which comes before the tokens of a text."""
+"""Label of an attention sink, which precedes the tokens of a text."""
 _TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 2e-2}
 """Maximum deviation of a row's sum from 1, by data type of the weights."""
 _TOLERANCE_OF_FLOATS = 1e-4
@@ -35,16 +35,16 @@ _HIDDEN = N_("{model}: a row of layer {layer} head {head} gives {value} to token
 
 @dataclass(frozen=True)
 class MapReading:
-    """How a model's attention maps are read.
+    """Method by which the attention maps of a model are read, and their layout.
 
     Attributes:
         implementation: name of the attention implementation during reading; None for the model's own.
-        layers: the model's own index of each layer that attends, in the order of the maps.
+        layers: the model's own index of each layer with attention, in the order of the maps.
         heads: number of heads per layer.
         is_decoder: whether attention is causal.
         has_sink: whether an attention sink takes a share of the rows in some layer.
         alone: whether each text must run alone, because padding changes its maps.
-        points: operations at which the maps are recorded; None if the model returns or records its maps otherwise.
+        points: operations at which the maps are recorded; None if the model or an attention function returns them.
     """
 
     implementation: str | None
@@ -74,14 +74,14 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Return weights of every layer, with zeros for layers that do not attend, and with the sink.
+    """Return the weights of every layer, with zeros for layers without attention, and with the sink.
 
     Args:
-        weights: weights of the layers that attend, whole maps (L, H, T, T) or single rows (L, H, T).
+        weights: weights of the layers with attention, whole maps (L, H, T, T) or single rows (L, H, T).
         reading: indices of these layers, and whether there is a sink.
 
     Returns:
-        Weights of all layers up to the last that attends, with the sink as in `with_sink`.
+        Weights of all layers up to the last with attention, with the sink as in `with_sink`.
     """
     weights = with_sink(weights, reading)
     if reading.layers == tuple(range(len(reading.layers))):
@@ -94,8 +94,8 @@ def placed(weights: Tensor, reading: MapReading) -> Tensor:
 def with_sink(weights: Tensor, reading: MapReading) -> Tensor:
     """Add the sink, if there is one, to weights (L, H, T, T) or (L, H, T).
 
-    The sink takes the share by which a row falls short of 1, as the first column. Whole maps also get a first row, in
-    which the sink attends only to itself.
+    The new first column is the difference between 1 and the sum of a row. Whole maps also get a first row, in which the
+    sink attends only to itself.
     """
     if not reading.has_sink:
         return weights
@@ -124,11 +124,11 @@ def check_maps(
 
     Args:
         kept: one tensor per layer: whole maps, (B, H, T, T), or the rows of some tokens, (Q, H, T).
-        reading: how the tensors were read.
+        reading: method by which the tensors were read.
         model: name and family of the model, for messages.
         real: (B, T), False at padding.
         queries: batch rows and token indices of single rows, two of (Q,); None for whole maps.
-        head: the head that was read; None for all heads.
+        head: only head that was read; None for all heads.
 
     Raises:
         UserError: as in `check_rows`.

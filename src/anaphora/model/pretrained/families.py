@@ -26,7 +26,7 @@ class Family:
         defaults: values of fields that config.json may omit.
         block: prefix of a block's tensor names, followed by the index of the block.
         tensors: our names of a block's modules, mapped to theirs; each module has a weight and a bias.
-        output: our names of the parts of the vocabulary output, mapped to their tensors or modules.
+        output: our names of the parts of the vocabulary output, mapped to the names of their tensors or modules.
         output_activation: activation of the vocabulary output; None if it is the encoder's.
         padded_positions: whether the first rows of the position table are reserved for padding.
     """
@@ -41,7 +41,7 @@ class Family:
     padded_positions: bool = False
 
     def first_position(self, config: Mapping[str, Any]) -> int:
-        """Return the first row of the position table in use: in RoBERTa the one after its padding token's id."""
+        """Return the index of the first used row of the position table; in RoBERTa this is the padding id plus 1."""
         return int(config.get("pad_token_id", 1)) + 1 if self.padded_positions else 0
 
 
@@ -208,7 +208,7 @@ def encoder_settings(folder: Path) -> model_settings.Model:
 
 
 def is_tied(config: Mapping[str, Any]) -> bool:
-    """Return whether the vocabulary output shares the embedding's weights, as it does unless config.json denies it."""
+    """Return whether the vocabulary output shares the embedding's weights, the default if config.json does not say."""
     return bool(config.get("tie_word_embeddings", True))
 
 
@@ -240,7 +240,7 @@ def current_tensor_name(name: str, family: Family) -> str:
 
 
 def _tensor_names(path: Path) -> list[str]:
-    """Return the tensor names of a safetensors file; empty if it is unreadable, which loading reports later."""
+    """Return the tensor names of a safetensors file; empty if it is unreadable, an error that loading reports later."""
     from safetensors import SafetensorError, safe_open  # imported late, since many commands do not read weights
 
     try:

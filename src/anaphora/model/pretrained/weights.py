@@ -38,7 +38,7 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
     Args:
         model: model that receives the weights, including the vocabulary output if the folder has one.
         folder: folder with config.json and model.safetensors.
-        rows: row of the published token table for each of our tokens; None for the mean of all rows.
+        rows: row index in the published token table for each of our tokens; None for the mean of all rows.
 
     Raises:
         UserError: a file is missing or broken, or the tensors do not match config.json; the message names file and
@@ -118,7 +118,7 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Reorder the rows of a published table to match our tokens; a token without a row gets the mean of all rows."""
+    """Return the rows of a published table in the order of our tokens; a token without a row gets the mean row."""
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 

@@ -1,6 +1,6 @@
 """Lightning logger for TensorBoard: scalars, images, text, custom charts and HParams.
 
-All of them are written to the run's directory by a single writer in a separate thread.
+A single writer in a separate thread writes all of these to the run's directory.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class CurvesCallback(lightning.Callback):
     changes no weights. Steps count completed steps, so that a resumed run continues at its checkpoint.
 
     Args:
-        history: validations of the run; the callback adds the time that it takes.
+        history: validations of the run; the callback adds its own duration to `curves_seconds`.
         config, tokenizer: settings and tokenizer of the run.
         validation: encoded validation items.
         steps: number of steps of the run.
@@ -103,7 +103,7 @@ class CurvesCallback(lightning.Callback):
             _save(trainer)
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
-        """Log the metrics of the kept weights, by which runs with other settings are compared."""
+        """Log the metrics of the kept weights, with which runs of different settings are compared."""
         best = self.history.best_validation
         measures = {"accuracy": "validation/accuracy", "loss": "validation/loss", "best_head": "validation/best_head"}
         values = {f"final/{name}": best[measure] for name, measure in measures.items() if measure in best}

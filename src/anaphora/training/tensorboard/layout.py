@@ -49,8 +49,8 @@ _MARKDOWN_ESCAPES = str.maketrans({mark: f"&#{ord(mark)};" for mark in string.pu
 _MAX_TEXT_CHARACTERS = 300
 """Maximum number of characters of a text in a table, on each side of a pronoun."""
 _LINE_WIDTH = 56
-"""Maximum width of a line of text in a table; a Chinese character has width 2. A longer line would squeeze the other
-columns, whose words TensorBoard then breaks anywhere."""
+"""Maximum width of a line of text in a table; a Chinese character has width 2. Longer lines would leave too little
+width for the other columns, whose words TensorBoard would then break."""
 _NO_BREAK_SPACE = "\u00a0"
 
 
@@ -73,11 +73,11 @@ def tensorboard_tag(measure: str) -> str:
 def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]]:
     """Return the charts of the tab "Custom Scalars": category -> title -> regular expressions of tags.
 
-    A chart shows one measure of the heads of one layer, so that six layers of twelve heads stay readable.
+    Each chart of heads shows one measure for one layer, so that charts of many layers and heads remain readable.
 
     Args:
         config: settings of the run.
-        heads: whether heads are measured, because the encoder has maps and the data have pronouns.
+        heads: whether heads are measured, which needs an encoder with attention maps and data with pronouns.
     """
     answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
     # A chart has the same expressions in every run; otherwise TensorBoard draws it twice.
@@ -101,7 +101,7 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
 
 
 def hyperparameters(config: Config) -> dict[str, str | float]:
-    """Return the settings that experiments vary, by their command-line names, which are the same for every run."""
+    """Return the settings that experiments vary, by their names on the command line; every run has the same names."""
     model, task, optimizer = config.model, config.task, config.optimizer
     languages = ",".join(config.data.languages) if isinstance(config.data, ControlledCorpus) else "–"
     return {
@@ -184,7 +184,7 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Return a Markdown table of the first wrong and the first right predictions in each language, by tag.
 
-    In a control with replaced labels, the label decides whether a prediction is right, and is shown.
+    In a control with replaced labels, a prediction is right if it equals the label, which the table shows.
 
     Args:
         predictions: predictions of the model.
@@ -246,7 +246,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _labels_are_replaced(data: EncodedSplit) -> bool:
-    """Return whether some labels differ from the antecedents, as in a control; never true of texts."""
+    """Return whether some labels differ from the antecedents, as in a control; False for texts."""
     return any(
         set(np.flatnonzero(data.gold[number]).tolist()) != set(example.antecedents)
         for number, example in enumerate(data.examples)

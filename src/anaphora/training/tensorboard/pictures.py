@@ -159,7 +159,7 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
 
 
 class _ImageSheet:
-    """White canvas with a heading, the sentence with coloured roles, and a colour scale at the bottom."""
+    """White canvas with a heading, the sentence with its roles in colour, and a colour scale at the bottom."""
 
     def __init__(
         self, example: Example, title: str, step: int, width: int, phrases: Mapping[str, str], scale: str
@@ -209,7 +209,7 @@ class _ImageSheet:
         )
 
     def frame(self, box: tuple[int, int, int, int], role: str) -> None:
-        """Draw a frame in the colour of a role, dashed for distractors, so that roles differ in more than colour."""
+        """Draw a frame in the colour of a role, dashed for distractors, so that colour is not the only difference."""
         left, top, right, bottom = box
         for begin, end in (
             ((left, top), (right, top)),
@@ -303,7 +303,7 @@ def _role_colour(role: str | None) -> str:
 
 
 def _weight_colours(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Return the RGB colour of every weight, (..., 3), by its square root, which makes small weights visible."""
+    """Map weights to RGB colours, (..., 3), by their square root, which makes small weights visible."""
     ramp_indices = (np.sqrt(np.clip(weights, 0, 1)) * (len(_COLOUR_RAMP) - 1)).round().astype(np.int64)
     shades: NDArray[np.uint8] = _COLOUR_RAMP[ramp_indices]
     return shades
@@ -319,7 +319,7 @@ def _map_image(weights: NDArray[np.floating], cell: int) -> Image.Image:
 
 
 def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | None]]]:
-    """Break the sentence into lines of at most `width` pixels; each part of a line is a text with its role or None."""
+    """Break the sentence into lines of at most `width` pixels; a line is a list of (text, role or None) pairs."""
     owners: list[tuple[Span, str]] = [(example.pronoun, "pronoun")]
     for index, spans in enumerate(example.candidates):
         role = "antecedent" if index in example.antecedents else "distractor"

@@ -75,8 +75,8 @@ class ShownValidation:
 class SentencePage(lightning.Callback):
     """Callback that writes the page at each validation, and prints its path once.
 
-    It draws no random numbers and changes no weights. A run without measured heads, or whose vocabulary lacks
-    a word of the sentences, gets no page.
+    The callback draws no random numbers and changes no weights. There is no page for a run without measured heads, or
+    with a vocabulary that lacks a word of the sentences.
 
     Args:
         path: path of the page.
@@ -120,7 +120,7 @@ class SentencePage(lightning.Callback):
 
 
 def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
-    """Encode the four sentences in the interface's language, else in the other; None if words of both are unknown."""
+    """Encode the four sentences in the interface's language, or else in the other; None if both have unknown words."""
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
         if not any(tokenizer.encode(example.text).unread for example in examples):
