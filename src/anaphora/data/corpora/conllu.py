@@ -140,11 +140,7 @@ def _cells(where: str, line: str) -> list[str]:
 
 
 def _check_attributes(where: str, attributes: Sequence[str]) -> None:
-    """Check that no attribute `Entity=` or `SpaceAfter=` of MISC is truncated.
-
-    Raises:
-        UserError: an attribute is the beginning of one of these, or `SpaceAfter=` has another value than Yes or No.
-    """
+    """Check that no attribute `Entity=` or `SpaceAfter=` of MISC is truncated; raise UserError otherwise."""
     for attribute in attributes:
         is_cut = attribute and any(whole.startswith(attribute) and attribute != whole for whole in _ATTRIBUTES)
         if is_cut or (attribute.startswith(_SPACE_AFTER) and attribute not in _SPACES):
@@ -243,11 +239,7 @@ class _DocumentBuilder:
                 self.plural |= {(row, link.partition("<")[2].partition(":")[0]) for link in links.split(",")}
 
     def _written_word(self, where: str, identity: str, blank: bool, has_mention: bool) -> None:
-        """Begin a multiword token.
-
-        Raises:
-            UserError: its id is invalid, or it has a mention of its own.
-        """
+        """Begin a multiword token; raise UserError if its id is invalid, or if it has a mention of its own."""
         first, _, last = identity.partition("-")
         if int(first) != len(self._governors) + 1 or int(last) <= int(first):
             raise UserError(f"{where}, ID: {identity!r} must begin with {len(self._governors) + 1} and end after it")
@@ -298,9 +290,6 @@ class _DocumentBuilder:
         """Yield the head of each word of a parsed sentence: its index in the document, -1 for a root.
 
         Traces are skipped; a word whose head is a trace gets the head of that trace.
-
-        Raises:
-            UserError: a head is not 0 or a word of the sentence.
         """
         for where, head, _ in self._governors:
             if not (head.isascii() and head.isdecimal()):
