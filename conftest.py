@@ -1,4 +1,4 @@
-"""What several tests share: a small table of examples, composed settings, and runs that are trained once."""
+"""Shared fixtures: a small table of examples, composed settings, and runs that are trained once per session."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ TINY = (
     "validation.every=2",
     "trainer.limit_steps=null",
 )
-"""Settings of a run of eight steps in four rounds that takes a second."""
+"""Settings of a run of eight steps with four validations, which trains in a second."""
 GAP_COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 
 
 class ScriptResult(NamedTuple):
-    """What a script did: its exit status and what it wrote to the screen."""
+    """Result of a script: exit status, standard output and standard error."""
 
     status: int
     out: str
@@ -60,7 +60,7 @@ Script = Callable[..., ScriptResult]
 
 @pytest.fixture(scope="session", autouse=True)
 def corpus_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Corpora that the tests make go here, never into the user's own cache."""
+    """Redirect the cache of corpora to a temporary folder."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("ANAPHORA_CACHE", str(folder))
@@ -69,7 +69,7 @@ def corpus_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def idle_machine() -> Iterator[None]:
-    """No line says that the machine is busy, which it may well be while tests run."""
+    """Report a load of 0, since messages about a busy machine would depend on other programs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("anaphora.runs.machine._load", lambda: 0.0)
         yield
@@ -77,7 +77,7 @@ def idle_machine() -> Iterator[None]:
 
 @pytest.fixture
 def own_parts() -> Iterator[Callable[[], None]]:
-    """What a test registers is unknown again afterwards, or when what this gives is called, as in a new process."""
+    """Yield a function that removes registered components, as in a new process; it is also called after the test."""
 
     from anaphora.settings.variants import REGISTERED, VARIANTS
 
@@ -96,7 +96,7 @@ def own_parts() -> Iterator[Callable[[], None]]:
 
 @pytest.fixture(scope="session")
 def compose() -> Compose:
-    """(overrides, primary config, folder) -> what Hydra composes."""
+    """Return a function (overrides, primary config, folder) that composes settings with Hydra."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
@@ -112,7 +112,7 @@ def compose() -> Compose:
 
 @pytest.fixture(scope="session")
 def settings(compose: Compose) -> Callable[..., Any]:
-    """Overrides -> checked settings of a training run."""
+    """Return a function that returns the checked settings of a training run with the given overrides."""
     from anaphora.settings.run import Config
     from anaphora.settings.typed import resolve
 
@@ -121,14 +121,14 @@ def settings(compose: Compose) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty examples in both languages as JSON lines; the cue is the gender of the name."""
+    """Write sixty examples in both languages as JSON lines, in which the name's gender is the cue."""
     path = tmp_path_factory.mktemp("table") / "items.jsonl"
     path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows(60)) + "\n", encoding="utf-8")
     return path
 
 
 def rows(count: int) -> list[dict[str, Any]]:
-    """Plain examples: two names, a pronoun that fits one of them, a split for each."""
+    """Return simple examples with two names, a pronoun that agrees with one of them, and a split."""
     examples = []
     for number in range(count):
         right = number % 2
@@ -159,7 +159,7 @@ def rows(count: int) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def tiny(settings: Callable[..., Any], table: Path) -> Callable[..., Any]:
-    """(output, overrides) -> settings of a run on the table that takes a second."""
+    """Return a function (output, overrides) that returns the settings of a run on the table that trains in a second."""
 
     def composed(output: Path, *overrides: str) -> Any:
         places = (f"output={output}", "name=run", "data=jsonl", f"data.path={table}")
@@ -170,13 +170,13 @@ def tiny(settings: Callable[..., Any], table: Path) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def tiny_settings() -> tuple[str, ...]:
-    """The overrides of a run that takes a second."""
+    """Return the overrides of a run that trains in a second."""
     return TINY
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any]) -> Path:
-    """A finished run of eight steps on the table. Nobody writes into it; `own_run` is a copy for that."""
+    """Return a finished run of eight steps on the table, for reading only; `own_run` is a copy for writing."""
     from anaphora.training.run import train
 
     return Path(train(tiny(tmp_path_factory.mktemp("finished"))).directory)
@@ -184,7 +184,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any])
 
 @pytest.fixture(scope="session")
 def unfinished(finished: Path, tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any]) -> Path:
-    """The finished run as it lay there a moment before it was done: checkpoints, no weights. Nobody writes into it."""
+    """Return the finished run as it was just before the end, with checkpoints but no weights, for reading only."""
     from anaphora.runs.directory import RunFiles
     from anaphora.training.callbacks import ValidationCheckpoint
     from anaphora.training.run import train
@@ -198,13 +198,13 @@ def unfinished(finished: Path, tmp_path_factory: pytest.TempPathFactory, tiny: C
 
 
 def as_before(history: Any) -> None:
-    """In place of `ValidationCheckpoint.forget`: the checkpoints as they were before the best weights were kept."""
+    """Keep the checkpoints as they were before the best weights were stored; replaces `ValidationCheckpoint.forget`."""
     shutil.copy(history.layout.weights, history.layout.checkpoints / "best.safetensors")
 
 
 @pytest.fixture
 def checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finished runs keep what they were resumed from, so that a test can see it."""
+    """Let finished runs keep their checkpoints, so that a test can inspect them."""
     from anaphora.training.callbacks import ValidationCheckpoint
 
     monkeypatch.setattr(ValidationCheckpoint, "forget", as_before)
@@ -212,7 +212,7 @@ def checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def gap(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty development and twenty validation rows in the format of GAP; the one who went first is meant."""
+    """Write sixty development and twenty validation rows in GAP's format, with the first mover as antecedent."""
     folder = tmp_path_factory.mktemp("gap")
     for name, count in (("development", 60), ("validation", 20)):
         rows = ["\t".join(GAP_COLUMNS)]
@@ -230,7 +230,7 @@ def gap(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def labelled(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., Any]) -> Path:
-    """A run that tells whether a text went well."""
+    """Train a text classifier, and return its run directory."""
     from anaphora.training.run import train
 
     folder = tmp_path_factory.mktemp("labelled")
@@ -248,7 +248,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., A
 
 @pytest.fixture(scope="session")
 def plain(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The table without its own splits, which folds are not for."""
+    """Return the table without splits, which do not go together with folds."""
     path = tmp_path_factory.mktemp("plain") / "items.jsonl"
     path.write_text(
         "".join(line.partition(', "split"')[0] + "}\n" for line in table.read_text(encoding="utf-8").splitlines()),
@@ -259,7 +259,7 @@ def plain(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def folds(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any], plain: Path) -> list[Path]:
-    """Two finished runs, one a fold."""
+    """Return two finished runs, one for each fold."""
     from anaphora.training.run import train
 
     directories = []
@@ -272,13 +272,13 @@ def folds(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any], pl
 
 @pytest.fixture
 def own_run(finished: Path, tmp_path: Path) -> Path:
-    """A copy of the finished run to work in."""
+    """Return a copy of the finished run for writing."""
     return Path(shutil.copytree(finished, tmp_path / "own"))
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
-    """(name, arguments) -> what scripts/<name>.py does, in this process."""
+    """Return a function (name, arguments) that runs scripts/<name>.py in this process."""
 
     def run_script(name: str, *arguments: str) -> ScriptResult:
         out, err = io.StringIO(), io.StringIO()

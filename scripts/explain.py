@@ -1,4 +1,4 @@
-"""Walk through attention step by step: python scripts/explain.py example=list.
+"""Explain attention step by step: python scripts/explain.py example=list.
 
 Alternatives to an example: text="..." run=outputs/demo for a sentence, matrices=FILE for your own matrices.
 """

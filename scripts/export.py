@@ -1,4 +1,4 @@
-"""Write a run for transformers, or as a page: python scripts/export.py run=outputs/mine format=page output=try.html."""
+"""Export a run for transformers or as a page: python scripts/export.py run=outputs/mine format=page output=try.html."""
 
 from anaphora.cli import run_command
 

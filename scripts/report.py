@@ -1,4 +1,4 @@
-"""Write the evidence on a run as one offline page: python scripts/report.py run=outputs/demo.
+"""Write a self-contained page on a run: python scripts/report.py run=outputs/demo.
 
 Earlier measurements are read from metrics.json; trained controls are included if scripts/controls.py has been run.
 """

@@ -1,4 +1,4 @@
-"""English sentence beginnings whose next word, the verb, has a number to predict: "the keys to the cabinet" is plural.
+"""English sentence prefixes for predicting the number of the next word, the verb: "the keys to the cabinet" is plural.
 
 The task is that of Linzen et al. 2016, section 2, with generated sentences in place of Wikipedia's. Between subject and
 verb are prepositional phrases and relative clauses. The number of each noun is drawn independently, so that the nearest

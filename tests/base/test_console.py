@@ -21,7 +21,7 @@ def test_stages_are_reported_in_the_language_of_the_interface(monkeypatch: pytes
     shown: list[str] = []
 
     class Status:
-        """Keeps what a terminal would show beside its spinner."""
+        """Stub of a terminal's spinner that records its messages."""
 
         def __init__(self, stage: str) -> None:
             shown.append(stage)
