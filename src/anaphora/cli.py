@@ -244,15 +244,15 @@ def _run_hydra(command: Command) -> None:
     def work(composed: DictConfig) -> Any:
         if is_sweep_job():
             return run_job(command, composed)
-        with user_errors_exit():  # here too, for Hydra prints a preface to what leaves a job as an exception
+        with user_errors_exit():  # here too, since Hydra adds a message to exceptions that a job raises
             return command.run(command.settings(composed))
 
-    work.__module__ = f"anaphora.commands.{command.name}"  # from it Hydra takes the name of the job
+    work.__module__ = f"anaphora.commands.{command.name}"  # Hydra derives the job's name from it
     failures: list[str] = []
     try:
         with user_errors_exit(), sweep_failures(failures):
             hydra_main(version_base="1.3", config_path=str(CONFIGS), config_name=command.name)(work)()
-    finally:  # also where the launcher itself ends with an error, as when a job was killed
+    finally:  # also if the launcher itself fails, for instance after a job was killed
         if failures:
             headline = f"{len(failures)} of the sweep's jobs failed:"
             print(headline, *failures, sep="\n  ", file=sys.stderr)
@@ -304,7 +304,7 @@ def check_processes(name: str) -> None:
     elif {"-m", "--multirun"} & set(sys.argv):
         processes.check_single("a sweep (-m)")
     if processes.count > 1:
-        # Read when torch is loaded, which has not happened yet: DistributedDataParallel warns of what is intended here.
+        # torch reads this when it is imported later; DistributedDataParallel warns of what is intended here.
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
@@ -324,7 +324,7 @@ def run_job(command: Command, composed: DictConfig) -> Any:
             return command.run(command.settings(composed))
     except (UserError, HydraException, OmegaConfBaseException) as error:
         note_failure(error_message(error))
-    except Exception as error:  # such as memory that ran out
+    except Exception as error:  # such as lack of memory
         traceback.print_exc()
         note_failure(one_line(error))
     return math.inf
@@ -341,7 +341,7 @@ def user_errors_exit() -> Iterator[None]:
         yield
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:  # as behind `| head`; what is left in the buffer would be reported at the end
+    except BrokenPipeError:  # as with `| head`; the rest of the buffer would raise another error at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except _user_errors() as error:
@@ -353,7 +353,7 @@ def user_errors_exit() -> Iterator[None]:
         if reason is None:
             raise
         sys.exit(report_error(UserError(reason)))
-    except OSError as error:  # where Hydra writes its record of a sweep; what commands write tells its own
+    except OSError as error:  # when Hydra writes its record of a sweep; commands convert their own errors
         if error.errno not in _OF_THE_DISK:
             raise
         sys.exit(report_error(UserError(f"{error.filename or 'a file'}: {error.strerror}")))

@@ -101,7 +101,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     words, spans, units = text_units(text, run.tokenizer.encode(text), by)
     tokens = measured.tokens[batch.segments >= 0].cpu().numpy()
     closing = len(run.tokenizer.surrounding_tokens()[1])
-    read = np.concatenate((units[: len(tokens) - closing], units[len(units) - closing :]))  # a long text is cut off
+    read = np.concatenate((units[: len(tokens) - closing], units[len(units) - closing :]))  # a long text is truncated
     values = np.zeros(len(words), dtype=np.float32)
     np.add.at(values, read, tokens)
     number = int(measured.answers[0])
@@ -122,7 +122,7 @@ def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list
 
         if example is not None:
             raise UserError("this run labels texts (task.prediction=label): an attribution takes no pronoun")
-        whole = Text(text=text, language=language_of(text), label=prediction.labels[0])  # any label: it is not used
+        whole = Text(text=text, language=language_of(text), label=prediction.labels[0])  # the label is not used
         names = list(prediction.labels)
         data: EncodedSplit = encode_texts(run, [whole], names, cached=False)
     else:

@@ -42,7 +42,7 @@ def plain_list(name: str, value: object) -> list[Any]:
         raise UserError(f"{name} ({repr(value)[:80]}) must be a list")
     try:
         return [_plain(one) for one in value]
-    except (TypeError, RuntimeError):  # an array of no dimension
+    except (TypeError, RuntimeError):  # an array without dimensions
         raise UserError(f"{name} ({repr(value)[:80]}) must be a list") from None
 
 

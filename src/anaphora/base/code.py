@@ -56,7 +56,7 @@ def _read(path: Path) -> tuple[str, tuple[str, ...]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported = tuple(dict.fromkeys(_imports(tree.body)))
     _remove_docstrings(tree)
-    # Line numbers, which comments move, are not among the parts.
+    # Line numbers are not among the parts, since comments change them.
     compiled = compile(tree, path.name, "exec", dont_inherit=True)
     return hashlib.sha256(b"\n".join(_parts(compiled))).hexdigest(), imported
 
@@ -80,7 +80,7 @@ def _parts(compiled: CodeType) -> Iterator[bytes]:
         if isinstance(constant, CodeType):
             yield from _parts(constant)
         elif isinstance(constant, frozenset):
-            yield repr(sorted(map(repr, constant))).encode()  # its own order changes from process to process
+            yield repr(sorted(map(repr, constant))).encode()  # the order differs between processes
         else:
             yield repr(constant).encode()
 

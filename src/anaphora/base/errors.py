@@ -54,7 +54,7 @@ def one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
     first = lines[0] if lines else type(error).__name__
-    if first.endswith(":") and len(lines) > 1:  # Hydra names the file there, and what is wrong with it below
+    if first.endswith(":") and len(lines) > 1:  # Hydra names the file in the first line, and the problem in the next
         first = f"{first.partition(':')[0]}: {lines[1]}"
     return f"{key}: {first}" if key and key not in first else first
 

@@ -28,8 +28,8 @@ from anaphora.base.locale.translation import _
 DRAFT_PREFIX = ".anaphora-draft-"
 """Prefix of the names of draft files and directories."""
 LOCK_FILE = ".lock"
-_LEFTOVER_DEPTH = 2  # folders below a locked one in which its commands write
-_NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+_LEFTOVER_DEPTH = 2  # levels of subfolders in which commands write below a locked folder
+_NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks this flag
 _PROBE_BYTES = 4096  # a full disk may still take an empty file
 
 
@@ -139,7 +139,7 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
         raise UserError(f"{where}: it has half of a character (a lone surrogate, \\ud800 to \\udfff)") from None
     except UserError:
         raise
-    except ValueError as error:  # a whole number of more digits than Python reads
+    except ValueError as error:  # an integer with more digits than Python parses
         raise UserError(f"{where}: the JSON cannot be read ({error})") from None
     return content
 
@@ -232,7 +232,7 @@ def check_writable(path: Path) -> None:
     with _os_errors_as_user_errors(path):
         if path.exists() and not path.is_file():
             raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
-        with tempfile.TemporaryFile(dir=_nearest_folder(path.parent)) as probe:  # without a name, where the system can
+        with tempfile.TemporaryFile(dir=_nearest_folder(path.parent)) as probe:  # without a name if possible
             _probe(probe.fileno())
 
 
@@ -260,7 +260,7 @@ def locked_directory(directory: Path) -> Iterator[None]:
             if os.path.samestat(os.fstat(handle), (directory / LOCK_FILE).stat()):
                 (directory / LOCK_FILE).unlink()
         os.close(handle)
-        with contextlib.suppress(OSError):  # usually it is not empty
+        with contextlib.suppress(OSError):  # the directory is usually not empty
             for folder in fresh:
                 folder.rmdir()
 
@@ -289,7 +289,7 @@ def _locked_file(directory: Path) -> int:
         except FileNotFoundError:
             if directory.exists():
                 raise
-            continue  # another process has removed the empty directory in between
+            continue  # another process has removed the empty directory in the meantime
         try:
             is_held = lock_descriptor(handle, blocking=False)
         except OSError:  # ENOSYS, ENOLCK
@@ -303,7 +303,7 @@ def _locked_file(directory: Path) -> int:
             raise UserError(f"{directory}: another process is writing into this run directory")
         if os.fstat(handle).st_nlink:
             return handle
-        os.close(handle)  # its holder has removed it in between
+        os.close(handle)  # its holder has removed the lock file in the meantime
 
 
 def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
@@ -314,13 +314,13 @@ def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
             draft.mkdir()
             try:
                 handle = os.open(draft, os.O_RDONLY)
-            except FileNotFoundError:  # another process took it for a leftover in between
+            except FileNotFoundError:  # another process has removed it as a leftover
                 continue
         else:
             handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         if _own(handle):
             return draft, handle
-        os.close(handle)  # another process took it for a leftover in between
+        os.close(handle)  # another process has removed it as a leftover
 
 
 def _own(handle: int) -> bool:

@@ -67,7 +67,7 @@ def _answers(address: str, seconds: float, offline: bool, _now: int) -> bool:
     def request() -> None:
         try:
             answer = get_session().head(address, timeout=seconds, follow_redirects=False)
-        except Exception:  # no route, a proxy that refuses, too slow, set to be offline: unrelated classes
+        except Exception:  # no route, a refusing proxy, a timeout or offline mode raise unrelated classes
             return
         answers.append(answer.status_code)
 

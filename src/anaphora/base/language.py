@@ -37,7 +37,7 @@ _BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
 
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
 LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
-CHINESE_SHARE = 0.2  # smallest share of Chinese characters among them in a Chinese text
+CHINESE_SHARE = 0.2  # minimum share of Chinese characters among these in a Chinese text
 
 
 def words_of(text: str) -> Iterator[tuple[int, int]]:

@@ -56,7 +56,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
     advice = f"; {way_out}" if way_out else ""
     try:
         with safe_open(path, framework="numpy") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
             digests = json.loads((file.metadata() or {}).get(_DIGESTS, "{}"))
     except FileNotFoundError:
         raise

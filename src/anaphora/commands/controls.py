@@ -70,7 +70,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
         raise UserError(NO_MAPS)
     with working(_("reading the data")):
         splits = evaluation_splits(run, settings.split)
-    about = measured_on(run, splits)  # before the work, for it reads the weights' file
+    about = measured_on(run, splits)  # before training, since it reads the file of the weights
     by_name = controls.read_to_replace(run.directory, settings.split)
     for number, name in enumerate(settings.controls, start=1):
         say(_("control {number} of {all}: {name}").format(number=number, all=len(settings.controls), name=name))

@@ -309,7 +309,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
         # Runs of one recipe have the same data settings, except for the fold.
         corpora = {getattr(run.config.data, "fold", 0): corpus_of(run) for run in runs}
         training = [corpus.examples("train") for corpus in corpora.values()]
-        # A run's own test split is unseen as well: nothing was learned or chosen on it.
+        # The runs' own test split is unseen too: nothing was trained or chosen on it.
         splits = [corpus.examples(part) for corpus in corpora.values() for part in ("train", "dev")]
         seen = {example.text for split in splits for example in split}
         unseen = [example for example in examples if example.text not in seen]

@@ -38,7 +38,7 @@ _WITHOUT_EFFECT = (
 )
 """Overrides that do not change a run's results, and are left out of the name of a job's run."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
-_LONGEST_NAME = 60  # characters, the digest aside
+_LONGEST_NAME = 60  # characters, without the digest
 _PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path", "data.seen_in")
 """Settings that hold the name or path of a file or folder."""
 _LISTS = ("list[str]", "list[int]", "list[float]")

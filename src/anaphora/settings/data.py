@@ -268,7 +268,7 @@ class BilingualDocuments(CoreferenceCorpus):
 class LitBank(CoreferenceCorpus):
     """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann files, books from Project Gutenberg.
 
-    `seen_in` is a list of books: a .jsonl file with the field `id` or `title`, or a .txt file with one of these per line.
+    `seen_in` is a list of books: a .jsonl file with the field `id` or `title`, or a .txt file with one per line.
     """
 
     kind: str = "litbank"

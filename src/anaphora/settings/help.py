@@ -330,7 +330,7 @@ def _check_option(option: str, following: Sequence[str], keys: Sequence[str], is
 
 def _check_key(key: str, keys: Sequence[str]) -> None:
     group = key
-    while group and group not in keys:  # below a setting that is a dictionary every key is allowed
+    while group and group not in keys:  # a dictionary setting allows any key below it
         group = group.rpartition(".")[0]
     if group in keys and (group == key or not any(other.startswith(f"{group}.") for other in keys)):
         return

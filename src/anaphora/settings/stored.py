@@ -43,7 +43,7 @@ def read(path: Path) -> Config:
     try:
         if not isinstance(composed, DictConfig):
             raise UserError("must hold settings by name")
-        # References are not resolved: a run from elsewhere must not read anything of this machine.
+        # References are not resolved, so that a downloaded run cannot read anything from this machine.
         plain = OmegaConf.to_container(composed, resolve=False)
         assert isinstance(plain, dict)
     except OmegaConfBaseException as error:

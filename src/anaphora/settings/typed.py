@@ -116,7 +116,7 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise UserError(f"{path} ({value!r}) must be a group of settings")
         return construct(typing.cast(type[Any], hint), value, path)
-    if type(value) is hint:  # a plain number or word of the very type
+    if type(value) is hint:  # a number or string of exactly this type
         _check_number(value, path)
         return value
     try:
@@ -128,7 +128,7 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
         checked_value = plain["value"]
     except (OmegaConfBaseException, OverflowError, TypeError):  # OmegaConf 2.4 raises TypeError for {} in place of []
         checked_value = _NOTHING
-    if not _is_of(hint, checked_value):  # OmegaConf takes a list for a word in a list, and a reference for anything
+    if not _is_of(hint, checked_value):  # OmegaConf accepts lists as list entries, and references anywhere
         raise UserError(f"{path} ({value!r}) must be of type {_type_name(hint)}")
     for number in checked_value if isinstance(checked_value, list) else [checked_value]:
         _check_number(number, path)
@@ -162,7 +162,7 @@ def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
             raise UserError(f"{path} ({word!r}) is blank; give it a value or leave it out")
         if "\0" in word or not _is_text(word):
             raise UserError(f"{path} ({word[:80]!r}) contains a character that no text can have")
-        if "${" in word:  # as a value it was escaped; stored, it would refer to another setting
+        if "${" in word:  # it was escaped on the command line, but would be a reference in a stored file
             raise UserError(f"{path} ({word[:80]!r}) must not contain ${{, which begins a reference")
     if isinstance(value, list):
         repeated = next((one for one in words if isinstance(one, str | int) and words.count(one) > 1), None)
@@ -173,7 +173,7 @@ def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
 def _is_text(word: str) -> bool:
     try:
         word.encode("utf-8")
-    except UnicodeEncodeError:  # half of a character, as the command line passes bytes that are not UTF-8
+    except UnicodeEncodeError:  # a lone surrogate, which stands for an argument's bytes that are not UTF-8
         return False
     return True
 

@@ -190,6 +190,6 @@ def source_of(settings: object) -> str:
     for place in (inspect.getmodule(registration.build), registration.build):
         try:
             return inspect.getsource(cast(Any, place))
-        except (OSError, TypeError):  # a notebook is no file, but its cells are kept
+        except (OSError, TypeError):  # a notebook has no source file, but its cells are available
             continue
     raise UserError(f"{registration.option}: the source of its build is not found; write it as a function in a file")

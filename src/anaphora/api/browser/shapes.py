@@ -96,7 +96,7 @@ def _position(run: Run) -> dict[str, Any]:
     if isinstance(position, Sinusoidal | Rotary):
         described["base"] = position.base
     if isinstance(position, T5Relative):
-        # Buckets of the distances to the left as torch computes them; the script derives those to the right.
+        # Buckets of distances to the left, computed by torch; the script derives the buckets to the right.
         module = cast("modules.T5Relative", run.model.encoder.position)
         left = module.bucket(-torch.arange(position.max_distance + 1))
         described |= {"buckets": left.tolist(), "side": position.buckets // 2}

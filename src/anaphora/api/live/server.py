@@ -70,7 +70,7 @@ class LiveApplication:
         request = Request(environ)
         request.max_content_length = MOST_BYTES
         language = request.args.get("language", self.language)
-        with spoken_in(language):  # phrases and errors
+        with spoken_in(language):  # for interface texts and errors
             try:
                 response = self._respond(request, language)
             except UserError as error:
@@ -99,7 +99,7 @@ class LiveApplication:
         if request.method == "GET" and request.path == "/side_by_side":
             return Response(self.two_pages(language), mimetype="text/html")
         if request.method == "GET" and request.path == "/font":
-            return Response(font_files()[400].read_bytes())  # loaded only for a Chinese character
+            return Response(font_files()[400].read_bytes())  # requested only for Chinese characters
         if request.method == "POST" and request.path == "/attention":
             if request.mimetype != "application/json" or not request.headers.get("X-Token"):
                 return _refusal(_("a question is JSON and carries the token in a header"), 400)

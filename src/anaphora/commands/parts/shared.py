@@ -245,7 +245,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
         progress=progress,
         keep_rows=keep_rows,
     )
-    # A named head that is also the one chosen on development counts as chosen.
+    # A named head that equals the head chosen on the development split counts as chosen.
     return replace(headline, head_is_named=headline.head_is_named and requested != chosen_head(run))
 
 
