@@ -231,8 +231,8 @@ class SentenceAttention:
             for index, span in enumerate(self.spans)
             if span[0] < span[1]
         ]
-        with attention_file(path) as file:
-            file.write(rows, [{"item": 0, "text": self.text, "language": language_of(self.text)}])
+        with attention_file(path) as write_rows:
+            write_rows(rows, [{"item": 0, "text": self.text, "language": language_of(self.text)}])
         return path
 
     def page(self, path: str | Path | None = None, language: str = "en") -> AttentionPage:

@@ -172,9 +172,9 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
     progress.begin(total)
     scores = parquet_parts(scores_path, scores_schema(), SCORE_COLUMNS) if scores_path in files else nullcontext()
     written = 0
-    with working(_("extracting")) as show, attention_file(path, about) as file, scores as write_scores:
+    with working(_("extracting")) as show, attention_file(path, about) as write_rows, scores as write_scores:
         for batch in extractor.batches(parts):
-            file.write(batch.rows, batch.items)
+            write_rows(batch.rows, batch.items)
             if write_scores is not None and batch.scores is not None:
                 write_scores(batch.scores)
             written += len(batch.rows)

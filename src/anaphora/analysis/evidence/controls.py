@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -197,13 +196,13 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
     head = choose_head(score_records(capture_run(run, development).records))
     languages = _cells(capture_run(run, measured), head)
     checks = [
-        _Check(f"{language} {kind} cues {_MEASURES[name]}".replace(f" {ALL} cues", " items"), accuracy, cell.chance)
+        (f"{language} {kind} cues {_MEASURES[name]}".replace(f" {ALL} cues", " items"), accuracy, cell.chance)
         for name in EXPECTED[control].measures
         for language, kinds in languages.items()
         for kind, cell in kinds.items()
         if kind in EXPECTED[control].kinds and (accuracy := getattr(cell, name)) is not None
     ]
-    passed = [bool(near_chance(check.accuracy, check.chance)) for check in checks]
+    passed = [bool(near_chance(accuracy, chance)) for _, accuracy, chance in checks]
     return Control(
         run=run.name,
         seed=run.config.seed,
@@ -303,15 +302,8 @@ def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:
     }
 
 
-class _Check(NamedTuple):
-    """Accuracy of a control that should be near chance, with a name for the report."""
-
-    name: str
-    accuracy: float
-    chance: float | None
-
-
-def _observation(checks: Sequence[_Check]) -> str:
+def _observation(checks: Sequence[tuple[str, float, float | None]]) -> str:
+    """Return a sentence with the name, the accuracy and the chance level of each check."""
     if not checks:
         return N_("The items measured hold nothing that this is about.")
     shares = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from anaphora.analysis.evidence.evidence import (
 from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.results.causal import HeadLevel, Knockout, PatternPatching
 from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
+from anaphora.analysis.scores.cells import by_language_and_kind
 from anaphora.analysis.scores.measures.significance import Significance
 from anaphora.analysis.scores.measures.specificity import Specificity
 from anaphora.base.locale.translation import N_
@@ -74,31 +76,33 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
         controlled" unless all of `CONTROLS` are trained; then "supported" if every rule passes, otherwise "not
         supported". A rule that was not measured does not pass.
     """
-    verdicts: Groups[Verdict] = {}
-    for language, kind, cell in claim_groups(evidence.scores):
+
+    def rows(language: str, kind: str) -> list[VerdictRow]:
         causal = in_group(evidence.causal_cells, language, kind)
-        rows = [
-            _knockout(causal.knockout.get(VERDICT_SCOPE) if causal else None),
-            _patching(causal.pattern_patching if causal else None),
-        ]
-        verdicts.setdefault(language, {})[kind] = _verdict(evidence, cell, language, kind, alpha, rows)
-    return verdicts
+        knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
+        return [_knockout(knockout), _patching(causal.pattern_patching if causal else None)]
+
+    return _verdicts(evidence, alpha, rows)
 
 
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """Return the verdict by rules on the chosen head's effects, in place of the rules on its layer's effects."""
-    verdicts: Groups[Verdict] = {}
-    for language, kind, cell in claim_groups(evidence.scores):
+
+    def rows(language: str, kind: str) -> list[VerdictRow]:
         causal = in_group(evidence.causal_cells, language, kind)
         alone = causal.head_level if causal else None
-        rows = [
-            _antecedent_edge(alone),
-            _other_edges(alone),
-            _patching_of_head(alone),
-            _specificity(in_group(evidence.pronoun_specificity, language, kind)),
-        ]
-        verdicts.setdefault(language, {})[kind] = _verdict(evidence, cell, language, kind, alpha, rows)
-    return verdicts
+        specificity = in_group(evidence.pronoun_specificity, language, kind)
+        return [_antecedent_edge(alone), _other_edges(alone), _patching_of_head(alone), _specificity(specificity)]
+
+    return _verdicts(evidence, alpha, rows)
+
+
+def _verdicts(evidence: Evidence, alpha: float, causal_rows: Callable[[str, str], list[VerdictRow]]) -> Groups[Verdict]:
+    """Return the verdicts by language and kind, with the causal rules that a function returns for each of them."""
+    return by_language_and_kind(
+        (language, kind, _verdict(evidence, cell, language, kind, alpha, causal_rows(language, kind)))
+        for language, kind, cell in claim_groups(evidence.scores)
+    )
 
 
 def _verdict(

@@ -7,7 +7,7 @@ down to 1/16,000 keep the eleven significant bits of float16.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -64,28 +64,12 @@ class QueryRow:
         return cls(item, record.example.pronoun, record.spans, record.weights)
 
 
-@dataclass(frozen=True)
-class RowWriter:
-    """Writer of attention rows and their items, one part at a time.
-
-    Attributes:
-        write_table: function that appends a table to the file of rows.
-        write_text: function that appends a string to the file of items.
-    """
-
-    write_table: Any
-    write_text: Any
-
-    def write(self, rows: Sequence[QueryRow], items: Iterable[Mapping[str, Any]]) -> None:
-        """Write the rows as a row group, and the items as one line of JSON each."""
-        for item in items:
-            self.write_text(json.dumps(item, ensure_ascii=False) + "\n")
-        if rows:
-            self.write_table(attention_table(rows))
+WriteRows = Callable[[Sequence[QueryRow], Iterable[Mapping[str, Any]]], None]
+"""Function that writes rows as a row group, and items as one line of JSON each."""
 
 
 @contextmanager
-def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[RowWriter]:
+def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[WriteRows]:
     """Open a file of attention rows and a file of their items, `<stem>_items.jsonl`; both appear when the block ends.
 
     Args:
@@ -103,7 +87,13 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
         atomic_write(items) as draft,
         draft.open("w", encoding="utf-8") as lines,
     ):
-        yield RowWriter(write_table, lines.write)
+
+        def write(rows: Sequence[QueryRow], items: Iterable[Mapping[str, Any]]) -> None:
+            lines.writelines(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+            if rows:
+                write_table(attention_table(rows))
+
+        yield write
 
 
 def items_path(path: Path) -> Path:
@@ -118,10 +108,10 @@ def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None
         UserError: as in `attention_file`.
     """
     numbered = enumerate(records)
-    with attention_file(path) as file:
+    with attention_file(path) as write_rows:
         while part := list(islice(numbered, _PART)):
             rows = [QueryRow.of_record(number, record) for number, record in part]
-            file.write(rows, ({"item": number, **to_record(record.example)} for number, record in part))
+            write_rows(rows, ({"item": number, **to_record(record.example)} for number, record in part))
 
 
 def attention_schema() -> pyarrow.Schema:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,15 +39,8 @@ class Specificity:
     interval: Interval | None
 
 
-class QueryMasses(NamedTuple):
-    """Weight on the antecedent from the pronoun, and largest weight on it from another word; 0 without other words."""
-
-    pronoun: float
-    best_other: float
-
-
-def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> QueryMasses:
-    """Return the weights on the antecedent in one head's map of one item.
+def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> tuple[float, float]:
+    """Return the weight on the antecedent from the pronoun, and the largest from another word; 0 without other words.
 
     A word's row is the mean over its tokens. The antecedent's tokens and special tokens are not used as queries.
 
@@ -66,7 +59,7 @@ def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.fl
         if word >= 0 and token not in gold and token not in pronoun:
             words.setdefault(word, []).append(float(mass[token]))
     others = [sum(of_word) / len(of_word) for of_word in words.values()]
-    return QueryMasses(float(mass[sorted(pronoun)].mean()), max(others, default=0.0))
+    return float(mass[sorted(pronoun)].mean()), max(others, default=0.0)
 
 
 def pronoun_specificity(
