@@ -51,8 +51,7 @@ def layer_correlation_figure(panels: Mapping[str, Mapping[str, Sequence[Correlat
     panel = (style.DOUBLE_COLUMN - left - 0.1 - 2 * room - gap) / 2
     heading = Heading("Which map ranks the tokens as blanking them out does?", None)
     width = left + len(panels) * (panel + room) + (len(panels) - 1) * gap + 0.1
-    sheet = Sheet(max(width, heading.width + 0.3), heading.height + 0.3 + tall + foot)
-    sheet.heading(heading)
+    sheet = Sheet(max(width, heading.width + 0.3), heading.height + 0.3 + tall + foot, heading)
     for number, (title, lines) in enumerate(panels.items()):
         start = left + number * (panel + room + gap)
         axes = sheet.axes(start, foot, panel, tall)

@@ -157,8 +157,7 @@ def draw(quad: Quad, lines: list[Sentence], chosen: Head, language: str, stem: P
     margin, verdicts, heading = 0.15, 0.52, Heading(title, None)
     left_of_verdicts = margin + sum(columns) + 0.25
     width = max(left_of_verdicts + 4 * verdicts, heading.width, scale_width(scale)) + margin
-    sheet = Sheet(width, heading.height + _HEADS + _LINE * len(lines) + 0.62)
-    sheet.heading(heading)
+    sheet = Sheet(width, heading.height + _HEADS + _LINE * len(lines) + 0.62, heading)
 
     middles = [left_of_verdicts + verdicts * (number + 0.5) for number in range(4)]
     top = sheet.height - heading.height

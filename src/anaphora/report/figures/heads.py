@@ -91,8 +91,7 @@ def head_grid_figure(
     tall = max(down, text_width(measure, style.TEXT), 0.9)
     captions_width = max(text_width(text, style.SMALL) for text in captions)
     width = max(left + across + right, heading.width + 0.3, captions_width + 0.3)
-    sheet = Sheet(width, bottom + tall + heading.height)
-    sheet.heading(heading)
+    sheet = Sheet(width, bottom + tall + heading.height, heading)
 
     axes = sheet.axes(left, bottom + tall - down, across, down)
     _draw_grid(axes, values, norm, chosen, rule=1.2, frame=1.8)
@@ -230,8 +229,7 @@ def head_grids_figure(
     bar = max(tall[0], 1.3)
     tall[0] = bar
     height = heading.height + above + sum(names + each + foot for each in tall)
-    sheet = Sheet(max(left + across + right, heading.width + 0.3), height)
-    sheet.heading(heading)
+    sheet = Sheet(max(left + across + right, heading.width + 0.3), height, heading)
     top = height - heading.height - above
     for line, line_height in zip(lines, tall, strict=True):
         start = left
@@ -292,9 +290,8 @@ def alignment_figure(
         raise UserError(f"steps must rise, got {list(steps)}")
     task = None if task_accuracy is None else finite_array(task_accuracy, "task_accuracy", (len(steps),))
 
-    sheet = Sheet(0.8 * style.DOUBLE_COLUMN, 2.9)
     heading = Heading(title, None)
-    sheet.heading(heading)
+    sheet = Sheet(0.8 * style.DOUBLE_COLUMN, 2.9, heading)
     room = text_width(_("layer {layer} head {head}").format(layer="00", head="00"), style.SMALL, bold=True) + 0.2
     others = np.where(np.arange(layers * heads) == layer * heads + head, -np.inf, values[-1].ravel())
     best = divmod(int(others.argmax()), heads)

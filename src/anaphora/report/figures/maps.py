@@ -97,8 +97,7 @@ def heat_map_figure(
     heading = Heading(wrapped_title(title, left + side + right - 0.3), roles)
     width = max(left + side + right, heading.width + 0.3)
     long = max(side, text_width(_("attending word"), style.TEXT), 0.9)
-    sheet = Sheet(width, bottom + long + tall + 0.32 + heading.height)
-    sheet.heading(heading)
+    sheet = Sheet(width, bottom + long + tall + 0.32 + heading.height, heading)
 
     axes = sheet.axes(left, bottom + long - side, side, side)
     norm = Normalize(0, top)
@@ -175,8 +174,7 @@ def pronoun_row_figure(
     heading = Heading(wrapped_title(title, content, min(NARROWEST_TITLE, room - 2 * margin)), strip.roles)
     width = max(content, heading.width)
     height = heading.height + sum(rises) + sum(strip.height(line) for line in lines) + foot
-    sheet = Sheet(width + 2 * margin, height)
-    sheet.heading(heading)
+    sheet = Sheet(width + 2 * margin, height, heading)
 
     alone = {run[0] for run in strip.roles.runs() if len(run) == 1}
     floor = sheet.height - heading.height
@@ -233,8 +231,7 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     content = max(side * inner + (side - 1) * gutter, scale_width(caption))
     heading = Heading(wrapped_title(title, content), strips[0].roles)
     width = max(content, heading.width)
-    sheet = Sheet(width + 2 * margin, heading.height + sum(rows) + foot)
-    sheet.heading(heading)
+    sheet = Sheet(width + 2 * margin, heading.height + sum(rows) + foot, heading)
 
     for place, (cell, strip) in enumerate(zip(cells, strips, strict=True)):
         row, column = divmod(place, side)

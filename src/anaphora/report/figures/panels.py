@@ -158,8 +158,7 @@ def panel_figure(
     head = heading.height + (0.24 + _LEGEND_LINE * (len(legend) - 1) if key else 0.0) + 0.2
     line = _ROW_HEIGHT * _TALL_ROW.get(min(4, max((len(_measured(row)) for row in marks.values()), default=0)), 1.0)
     tall = line * len(rows) + 0.08
-    sheet = Sheet(width, head + tall + 0.5)
-    sheet.heading(heading)
+    sheet = Sheet(width, head + tall + 0.5, heading)
     for number, legend_line in enumerate(legend):
         _draw_legend(sheet, sheet.height - heading.height - 0.08 - _LEGEND_LINE * number, legend_line)
 
@@ -282,8 +281,7 @@ def curve_figure(
     heading = Heading(title, None)
     head = heading.height + 0.24
     width = max(left + each * columns + gap * (columns - 1) + 0.2, heading.width + 0.3, _legend_width(key) + 0.3)
-    sheet = Sheet(width, head + lines * (tall + 0.22 + foot))
-    sheet.heading(heading)
+    sheet = Sheet(width, head + lines * (tall + 0.22 + foot), heading)
     _draw_legend(sheet, sheet.height - heading.height - 0.08, key)
     ends = [end for _, panel_lines in panels for line in panel_lines for end in (*line.values, *line.low, *line.high)]
     low, high = min(0.0, *(end for end in ends if end is not None)), max(top, *(end for end in ends if end is not None))

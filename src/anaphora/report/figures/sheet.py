@@ -101,20 +101,21 @@ class NotebookFigure(Figure):
 
 
 class Sheet:
-    """Figure with positions in inches from its lower left corner."""
+    """Figure with its heading, and with positions in inches from its lower left corner."""
 
-    def __init__(self, width: float, height: float) -> None:
+    def __init__(self, width: float, height: float, heading: Heading) -> None:
         self.width, self.height = width, height
         self.figure = NotebookFigure(figsize=(width, height))
         FigureCanvasAgg(self.figure)
         self.canvas = self.figure.add_axes((0, 0, 1, 1))
         self.canvas.set(xlim=(0, width), ylim=(0, height))
         self.canvas.set_axis_off()
+        self._draw_heading(heading)
 
     def axes(self, left: float, bottom: float, width: float, height: float) -> Axes:
         return self.figure.add_axes((left / self.width, bottom / self.height, width / self.width, height / self.height))
 
-    def heading(self, heading: Heading) -> None:
+    def _draw_heading(self, heading: Heading) -> None:
         line = self.height - 0.1
         lines = []
         for text in drawable_text(heading.title).split("\n") if heading.title else []:

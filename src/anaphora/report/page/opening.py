@@ -14,7 +14,7 @@ from anaphora.report.figures.maps import pronoun_row_figure
 from anaphora.report.figures.style import DOUBLE_COLUMN, PHONE
 from anaphora.report.headline import group_name, headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
-from anaphora.report.page.elements import FigureElement, PageElement, ReportRun, Section, TableElement
+from anaphora.report.page.elements import FigureElement, ReportRun, Section, TableElement
 from anaphora.report.page.explorer import unpack_map
 from anaphora.report.titles import attention_title
 from anaphora.report.wording import (
@@ -39,47 +39,41 @@ def comparison_section(
 
     The explanation says whether the runs have the same recipe.
     """
-    elements: list[PageElement] = []
+    tables = []
     for title, parts in (
         (_("Verdicts on the layer"), [run.evidence.verdict for run in runs]),
         (_("Verdicts on the one head"), [run.evidence.verdict_at_head for run in runs]),
     ):
         verdicts = [{group.label: _(group.cell.verdict) for group in kind_groups(one)} for one in parts]
-        names = list(dict.fromkeys(name for by_group in verdicts for name in by_group))
-        if names:
-            rows = [[name, *(by_group.get(name, NOT_MEASURED) for by_group in verdicts)] for name in names]
-            columns = [_("language, cue"), *(run.name for run in runs)]
-            elements.append(TableElement(title=title, columns=columns, rows=rows, texts=len(runs) + 1))
-    if spreads:
-        measures = short_measure_names()
-        rows = [
-            [group_label(row.language, row.kind), *(format_spread(row.measures[measure]) for measure in measures)]
-            for row in spreads
-        ]
-        elements.append(
-            TableElement(
-                title=_("Median over runs, and in brackets the lowest and the highest, in %"),
-                columns=[_("language, cue"), *measures.values()],
-                rows=rows,
-            )
-        )
-    if divergences:
-        rows = [
-            [f"{row.run} – {row.other}", language_name(row.language), format_number(row.divergence, 2, row.interval)]
-            for row in divergences
-        ]
-        columns = [_("runs"), _("language"), _("bits")]
-        elements.append(
-            TableElement(
-                title=_(
-                    "How far the rows of the chosen heads are apart (Jensen-Shannon): 0 is the same, 1 no word in "
-                    "common"
-                ),
-                columns=columns,
-                rows=rows,
-                texts=2,
-            )
-        )
+        names = dict.fromkeys(name for by_group in verdicts for name in by_group)
+        rows = [[name, *(by_group.get(name, NOT_MEASURED) for by_group in verdicts)] for name in names]
+        columns = [_("language, cue"), *(run.name for run in runs)]
+        tables.append(TableElement(title=title, columns=columns, rows=rows, texts=len(runs) + 1))
+    measures = short_measure_names()
+    tables += [
+        TableElement(
+            title=_("Median over runs, and in brackets the lowest and the highest, in %"),
+            columns=[_("language, cue"), *measures.values()],
+            rows=[
+                [group_label(row.language, row.kind), *(format_spread(row.measures[measure]) for measure in measures)]
+                for row in spreads
+            ],
+        ),
+        TableElement(
+            title=_(
+                "How far the rows of the chosen heads are apart (Jensen-Shannon): 0 is the same, 1 no word in common"
+            ),
+            columns=[_("runs"), _("language"), _("bits")],
+            rows=[
+                [
+                    *(f"{row.run} – {row.other}", language_name(row.language)),
+                    format_number(row.divergence, 2, row.interval),
+                ]
+                for row in divergences
+            ],
+            texts=2,
+        ),
+    ]
     recipes = [run.recipe for run in runs]
     is_one = recipes[0] is not None and all(recipe == recipes[0] for recipe in recipes)
     difference = (
@@ -96,7 +90,7 @@ def comparison_section(
         explanation=_(
             "{difference} Their heads are not aligned, so scores are put together here and head numbers never are."
         ).format(difference=difference),
-        elements=elements,
+        elements=[table for table in tables if table.rows],
     )
 
 

@@ -233,8 +233,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     head = heading.height + 0.2 * len(keys) + 0.28
     width = max(left + panel_width * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
     widest = max(sum(text_width(legend[name], style.SMALL) + 0.5 for name in line) for line in keys)
-    sheet = Sheet(max(width, widest + 0.3), head + tall + foot)
-    sheet.heading(heading)
+    sheet = Sheet(max(width, widest + 0.3), head + tall + foot, heading)
     for number, line_names in enumerate(keys):
         line_legend = {name: legend[name] for name in line_names}
         _draw_line_legend(sheet, sheet.height - heading.height - 0.06 - 0.2 * number, line_legend, forms)
