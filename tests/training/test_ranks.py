@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.run import Config
-from anaphora.training.ranks import name_meeting_point
+from anaphora.training.ranks import set_rendezvous_address
 from anaphora.training.run import train
 
 Tiny = Callable[..., Config]
@@ -104,5 +104,5 @@ def test_the_processes_of_a_job_step_meet_at_its_first_host_and_a_port_of_its_ow
     for name in ("MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.setenv(name, "")  # so that it is put back afterwards
         monkeypatch.delenv(name)
-    name_meeting_point()
+    set_rendezvous_address()
     assert (os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]) == ("node07", "18458")

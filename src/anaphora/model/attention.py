@@ -24,15 +24,16 @@ def attend(
     """Compute softmax(query @ key.T / sqrt(D) + bias) @ value, Vaswani et al. 2017, section 3.2.1.
 
     Args:
-        query: (B, H, Q, D).
-        key: (B, H, T, D).
-        value: (B, H, T, V) for any V.
-        bias: broadcastable to (B, H, Q, T); -inf forbids a pair. None adds no bias, in half the time of zeros.
+        query: queries, (B, H, Q, D).
+        key: keys, (B, H, T, D).
+        value: values, (B, H, T, V) for any V.
+        bias: bias of the scores, broadcastable to (B, H, Q, T); -inf forbids a pair. None adds no bias, in half the
+            time that zeros take.
         dropout: share of the weights set to zero, from 0 to 1; pass 0 in evaluation.
         scale: factor of the scores, by default 1 / sqrt(D).
 
     Returns:
-        (B, H, Q, V). A query that may attend to nothing gets zeros, not NaN.
+        Mixed values, (B, H, Q, V). A query that may attend to nothing gets zeros, not NaN.
     """
     if bias is not None:
         bias = bias.to(query.dtype)
@@ -63,13 +64,13 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | N
     """Return the attention weights of `attend` before dropout: softmax(query @ key.T / sqrt(D) + bias).
 
     Args:
-        query: (B, H, Q, D).
-        key: (B, H, T, D).
-        bias: broadcastable to (B, H, Q, T); -inf forbids a pair.
-        scale: as in `attend`.
+        query: queries, (B, H, Q, D).
+        key: keys, (B, H, T, D).
+        bias: bias of the scores, broadcastable to (B, H, Q, T); -inf forbids a pair.
+        scale: factor of the scores, by default 1 / sqrt(D).
 
     Returns:
-        (B, H, Q, T), rows summing to 1; a query that may attend to nothing gets zeros.
+        Weights, (B, H, Q, T), whose rows sum to 1; a query that may attend to nothing gets zeros.
     """
     return masked_softmax(attention_scores(query, key, bias, scale))
 
@@ -116,8 +117,8 @@ class Attention(Mixer):
     Subclasses change the projections or the bias.
 
     Args:
-        width: W.
-        heads: H, a divisor of W.
+        width: number of features W.
+        heads: number of heads H, a divisor of W.
         dropout: share of the attention weights set to zero in training, from 0 to 1.
         head_dropout: share of the heads set to zero in training, from 0 to 1 (Zhou et al. 2020).
         scale: factor of the scores; None for 1 / sqrt(D).
@@ -168,7 +169,7 @@ class Attention(Mixer):
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
         length = query.shape[2]
         row = needed // length
-        within, most = _places_within_rows(row)
+        within, most = _indices_within_rows(row)
         if self.edits or 2 * most > length:
             return super().mix_at(query, key, value, context, needed)
         tokens = _tokens_by_row((row, needed % length), within, most, len(query))
@@ -197,11 +198,11 @@ class Attention(Mixer):
         """Return the attention weights of selected queries after all edits.
 
         Args:
-            query, key: (B, H, T, D), as returned by `project`.
-            queries: row index and token index of each query, two of (Q,).
+            query, key: queries and keys, (B, H, T, D), as returned by `project`.
+            queries: row index and token index of each selected query, two of (Q,).
 
         Returns:
-            (Q, H, T).
+            Weights, (Q, H, T).
         """
         row, token = queries
         if self.edits:
@@ -232,19 +233,19 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
     """Return the attention weights of selected queries.
 
     Args:
-        query, key: (B, H, T, D).
+        query, key: queries and keys, (B, H, T, D).
         bias: bias of the scores, broadcastable to (B, H, T, T).
-        queries: row index and token index of each query, two of (Q,).
+        queries: row index and token index of each selected query, two of (Q,).
         scale: factor of the scores; None for 1 / sqrt(D).
 
     Returns:
-        (Q, H, T).
+        Weights, (Q, H, T).
     """
     row, token = queries
     # Queries are grouped by row and share the keys of their row: a copy of the keys for each query took
     # longer than everything except the projections.
     order = row.argsort(stable=True)
-    within, most = _places_within_rows(row[order])
+    within, most = _indices_within_rows(row[order])
     tokens = _tokens_by_row((row[order], token[order]), within, most, len(query))
     rows = torch.arange(len(query), device=row.device)[:, None]
     bias = bias.expand(len(query), -1, query.shape[2], -1)[rows, :, tokens].transpose(1, 2)  # (B, H or 1, most, T)
@@ -253,8 +254,8 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
     return weights[row, :, torch.empty_like(within).index_copy(0, order, within)]
 
 
-def _places_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Return each query's index within its row, (Q,), and the largest number of queries in a row; `row` is sorted."""
+def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
+    """Return the index of each query within its row, (Q,), and the most queries of any row; `row` must be sorted."""
     within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
     return within, int(within.max()) + 1 if len(row) else 0
 

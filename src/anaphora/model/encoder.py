@@ -103,7 +103,7 @@ class Encoder(nn.Module):
                 last block is computed for these tokens only; the other states are zeros.
 
         Returns:
-            (B, T, W).
+            Hidden states, (B, T, W).
         """
         for layer in self.passes(tokens):  # one at a time, so that each layer's output is freed
             last = layer

@@ -150,7 +150,7 @@ class LayerPass:
             needed: (P,) sorted, distinct flat positions, row * T + token; only their output is computed.
 
         Returns:
-            (B, T, W), or (P, W) if `needed` is given.
+            States, (B, T, W), or (P, W) if `needed` is given.
         """
         if needed is None:
             return self.block.complete(self.hidden, self.mixed)

@@ -34,12 +34,12 @@ def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Compute the linear map vectors @ weight.T + bias.
 
     Args:
-        vectors: (..., K).
-        weight: (M, K).
-        bias: (M,), or None.
+        vectors: input vectors, (..., K).
+        weight: weight matrix, (M, K).
+        bias: bias, (M,); None for no bias.
 
     Returns:
-        (..., M).
+        Output vectors, (..., M).
     """
     rows = vectors.numel() // vectors.shape[-1] if vectors.numel() else 0
     if rows < _LEAST_ROWS or not (_is_plain(vectors) and _is_plain(weight) and has_faster_kernel()):

@@ -161,12 +161,12 @@ class Recurrent(Mixer):
 
 
 class Gru(Recurrent):
-    """Gated recurrent units, Cho et al. 2014."""
+    """Bidirectional gated recurrent unit (GRU), Cho et al. 2014."""
 
     network_class = nn.GRU
 
 
 class Lstm(Recurrent):
-    """Long short-term memory, Hochreiter and Schmidhuber 1997."""
+    """Bidirectional long short-term memory (LSTM), Hochreiter and Schmidhuber 1997."""
 
     network_class = nn.LSTM

@@ -21,7 +21,7 @@ from anaphora.base.special_tokens import CLS, NONE
 
 @dataclass(frozen=True)
 class EncoderOutput:
-    """The encoder's output for a batch.
+    """Output of the encoder for a batch.
 
     Attributes:
         hidden: (R * T, W) hidden states; zeros at tokens that neither the prediction head nor the output layer needs.
@@ -64,7 +64,7 @@ def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
         batch: batch of the rows.
 
     Returns:
-        (N, H, M).
+        Attention masses, (N, H, M).
     """
     items, most = batch.present.shape
     per_item = group_mean(rows, batch.query_items, items)  # (N, H, T)
@@ -116,7 +116,7 @@ class PredictionHead(nn.Module):
         """Return the loss of each item, (N,): -log of the total probability of its right answers.
 
         Args:
-            scores: (N, M + 1), as returned by `scores`.
+            scores: (N, M + 1) scores, as returned by `scores`.
             batch: batch of the items.
         """
         return scores.logsumexp(dim=1) - scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
@@ -128,7 +128,7 @@ class PredictionHead(nn.Module):
 
 
 class Word(PredictionHead):
-    """Prediction of the antecedent's word from the query's vector, over the whole vocabulary.
+    """Head that predicts the antecedent's word from the query's vector, over the whole vocabulary.
 
     The score of a candidate is the mean log-probability of its tokens.
     """
@@ -156,7 +156,7 @@ class Word(PredictionHead):
 
 
 class Slot(PredictionHead):
-    """Prediction of the antecedent's slot from the query's vector; slot embeddings in the input mark the candidates."""
+    """Head that predicts the antecedent's slot from the query's vector; input slot embeddings mark candidates."""
 
     def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -176,7 +176,7 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """Prediction from one attention row: scores are the log mass on each candidate, or on [CLS] for "none of them"."""
+    """Head whose scores are the log masses of one attention row on the candidates, and on [CLS] for "none of them"."""
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -204,7 +204,7 @@ class Pointer(PredictionHead):
 
 
 class Bilinear(PredictionHead):
-    """Prediction from bilinear scores, query @ A @ candidate; "none of them" is a trained candidate vector."""
+    """Head with bilinear scores, query @ A @ candidate; "none of them" is a trained candidate vector."""
 
     def __init__(self, width: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -221,7 +221,7 @@ class Bilinear(PredictionHead):
 
 
 class Pair(PredictionHead):
-    """Prediction by a network on [p; c; p * c], where p is the pronoun's vector and c the candidate's.
+    """Head that scores [p; c; p * c] with a network, where p is the pronoun's vector and c the candidate's.
 
     The network has one hidden layer, after the pairwise scorer of Lee et al. 2017, section 4. "None of them" is a
     trained candidate vector. If `heads` is above 0, the log attention masses of all heads on the candidate are a
@@ -260,7 +260,7 @@ class Pair(PredictionHead):
 
 
 class Label(PredictionHead):
-    """Prediction of a text's label from the mean of its hidden states or the first one; labels are the candidates."""
+    """Head that predicts a text's label from its mean or first hidden state; labels take the place of candidates."""
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:
         super().__init__()

@@ -175,7 +175,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.finish()
 
     def finish(self, *, diverged: bool = False) -> None:
-        """Write the record of the training, and whether the loss diverged; only rank 0 writes."""
+        """Write the training record, with a note if the loss diverged; only rank 0 writes."""
         if not self._writes:
             return
         record = {
@@ -202,7 +202,7 @@ class ValidationCheckpoint(lightning.Callback):
             self.layout.best_weights.replace(self.layout.weights)
             self.forget()
 
-    def keep_what_there_is(self) -> str:
+    def keep_diverged_weights(self) -> str:
         """Keep the best weights of a training that diverged, and return a clause for the error message.
 
         No weights are kept before the first validation loss, or with `validation.keep=last`.

@@ -161,7 +161,7 @@ class TrainingDataModule(lightning.LightningDataModule):
 
 
 class _StepBatches:
-    """Batches of a range of steps, which can be iterated repeatedly; with several ranks, the share of one rank."""
+    """Iterable of the batches of a range of steps; with several ranks, of the shares of one rank."""
 
     def __init__(self, batches: TrainingBatches, first: int, last: int, rank: int, ranks: int) -> None:
         self.batches, self.first, self.last = batches, first, last
@@ -176,7 +176,7 @@ class _StepBatches:
 
 
 class _ValidationBatches:
-    """Validation batches; Lightning would treat a plain list as a list of loaders."""
+    """Iterable of validation batches, since Lightning would treat a plain list as a list of loaders."""
 
     def __init__(self, batches: list[Batch]) -> None:
         self.batches = batches

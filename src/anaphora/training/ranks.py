@@ -40,7 +40,7 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
     if device.type == "mps":
         raise UserError(f"trainer.device (mps) trains in a single process, but {processes.launcher} started several")
     if processes.launcher == "srun":
-        name_meeting_point()
+        set_rendezvous_address()
     if device.type == "cuda":
         torch.cuda.set_device(local_device(processes, device))
     distributed.init_process_group("gloo", rank=processes.rank, world_size=processes.count)
@@ -49,8 +49,8 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
     distributed.destroy_process_group()
 
 
-def name_meeting_point() -> None:
-    """Set the address at which the ranks of a Slurm job step meet: its first machine, with a port derived from its ids.
+def set_rendezvous_address() -> None:
+    """Set the rendezvous address of the ranks of a Slurm job step: its first machine, and a port derived from its ids.
 
     `MASTER_ADDR` and `MASTER_PORT` are kept if they are set.
     """

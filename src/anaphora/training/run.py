@@ -293,7 +293,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     except OSError as error:  # a full disk, which also affects loggers
         raise UserError(f"{layout.directory}: cannot be written ({error.strerror or error})") from None
     except DivergedError as error:
-        raise UserError(f"{error}; {history.keep_what_there_is()}") from None
+        raise UserError(f"{error}; {history.keep_diverged_weights()}") from None
     except SystemExit:
         # Lightning turns an interrupt into an exit.
         raise KeyboardInterrupt from None

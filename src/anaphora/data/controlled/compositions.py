@@ -1,4 +1,4 @@
-"""Content of compositions (composition.toml) and short texts (short_text.toml), read and checked.
+"""Content of compositions (composition.toml) and short texts (short_text.toml).
 
 The class of a predicate determines which states pick its agent and which its patient. Each state picks the agent of
 some classes and the patient of others, so that the answer depends on predicate, state and voice together, and no two of

@@ -31,7 +31,7 @@ SETS_BESIDE_COMPOSITIONS = 0.25  # share of set cues in the training items if th
 THIRD = "third"  # stratum of compositions whose pronoun refers to a third person
 THIRD_SHARE = 0.1  # share of this stratum in the training items of compositions
 L1_SHARE = 0.2  # share of level L1 (pairs in one voice) in the training items of compositions and of short texts
-SHORT_TEXT_SHARE = 0.5  # number of short texts in training, as a share of the training items, which they add to
+SHORT_TEXT_SHARE = 0.5  # number of additional short texts in training, as a share of the training items
 EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and test, used in turn
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
 """Relative numbers of training items of the types of a kind; any other type has 1. The listed types take longest to
@@ -68,7 +68,7 @@ def in_drawn_order(groups: Mapping[str, Sequence[Sequence[Example]]], seed: int)
 
 
 def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Generate the corpus; return the examples by split and the report, whose rows are the examples.
+    """Generate the corpus; return the examples by split and the report, with a row per example.
 
     Raises:
         UserError: the content is invalid, or too small for the number of items.
@@ -103,8 +103,9 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
 
     Args:
         language: "en" or "zh".
-        types: cue types of the corpus. Binding, compositions and short texts count only if listed. With compositions or
-            short texts, the other types also count only if listed, and the syllables of invented names are words.
+        types: cue types of the corpus. Binding, compositions and short texts are included only if listed. With
+            compositions or short texts, other types are also included only if listed, and the syllables of invented
+            names are included.
         content: folder of the TOML files.
 
     Raises:
@@ -245,7 +246,7 @@ def _level_of(stratum: str) -> str:
 
 
 def _text_draw(octads: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> Draw:
-    """Return a function that draws octads in short texts, which are drawn as the sentences in `_octad_draw`."""
+    """Return a function that draws octads in short texts, in the same way as `_octad_draw` in sentences."""
     plans = _plans_of(split, text_plans(lines, split, chance))
     return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
 

@@ -1,4 +1,4 @@
-"""Words of the controlled corpus in one language: its lexicon.toml, read and checked, and the pronouns."""
+"""Words of the controlled corpus in one language, loaded from its lexicon.toml, and the pronouns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": R
 
 @dataclass(frozen=True, eq=False)  # a noun is listed once, and draws look it up often
 class Noun:
-    """Countable noun: its singular and plural, and their determiners, whose tokens are separated by blanks."""
+    """Countable noun with singular, plural and their determiners, each as tokens separated by blanks."""
 
     kind: str  # one of `SELECTION_CLASSES` or `AGREEMENT_CLASSES`
     singular: str
@@ -84,7 +84,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
-    """Return the texts of an entry.
+    """Check and return the texts of an entry.
 
     Args:
         path: file of the entry, for error messages.
@@ -176,10 +176,10 @@ def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
 
 
 def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
-    """Return the tables of a TOML file that are written [[entry]].
+    """Return the tables of a TOML array of tables, written [[entry]].
 
     Raises:
-        UserError: there is none, or the entry is not written in this way.
+        UserError: the array is missing or empty, or the entry is written in another way.
     """
     entries = table.get(entry)
     if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):

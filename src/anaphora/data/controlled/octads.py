@@ -1,8 +1,8 @@
 """Octads: the eight cells of one predicate with two states, in two voices and two orders of the names.
 
 One state picks the predicate's agent, the other its patient. The level of a predicate and a state says in which voices
-they occur together in training: L0 in both, L1 in one (the other is tested), L2 in neither, although each occurs with
-others.
+they occur together in training: L0 in both, L1 in one (the other is tested), L2 in neither, although both occur in
+other pairs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FULL_STOP = {"en": ".", "zh": "。"}
 _BY_ORDER = ("{first}", "{second}")
 """Slots of a short text for the people whom its event names first and second."""
 LEAD_WEIGHT = 0.5
-"""Cost of one more use of a state for agents than for patients, in uses of its pair with the predicate."""
+"""Cost per excess use of a state for agents over patients, relative to one use of its pair with the predicate."""
 DISTRACTOR_SHARE = 0.15
 """Share of the sentences with a third person at each of `DISTRACTOR_POSITIONS`; the others have no third person."""
 
@@ -162,7 +162,7 @@ def plan(
         parts: alternatives for each part.
         places: indices of line and text for each part.
         distractor: position of the third person, or "none".
-        split: the split, which the plan's name contains.
+        split: split, which is part of the plan's name.
     """
     text = {name: parts[name][line][number] for name, (line, number) in places.items()}
     own = text.get(distractor, "")
@@ -255,7 +255,7 @@ class _Cell:
     event_names: Sequence[tuple[int, int]] | None
 
     def example(self, order: int) -> Example:
-        """Build the cell of an order of the names, 0 or 1."""
+        """Build the example of one order of the names, 0 or 1."""
         scene = self.scene
         first, second = scene.names[order], scene.names[1 - order]
         agent, patient = (first, second) if self.voice == "agent_first" else (second, first)
@@ -350,7 +350,7 @@ class OctadGenerator:
         third = lines[line][number]
         factors = {
             "template": f"{place.language}/{COMPOSITION}/{place.split}/{_numbered('third', (line, number))}",
-            "distractor": "none",  # of the three any may be meant
+            "distractor": "none",  # any of the three people may be the antecedent
             "cue": third,
         }
         of_voice = [

@@ -135,7 +135,7 @@ class QuadGenerator:
     def role_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad of a role type: two readings by two orders of the names."""
+        """Build a quad of a role type, with two readings and two orders of the names."""
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
         others = self.holdout.distractors(content.type, gender, place.split) if template.has_distractor else []
@@ -218,7 +218,7 @@ class QuadGenerator:
         return entities
 
     def _numbers(self, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Draw (class, number) pairs with different pronouns, of which at least one is singular and one plural."""
+        """Draw (class, number) pairs with different pronouns, at least one of them singular and one plural."""
         if self.lexicon.language == "en":
             count = 2 if explicit else _sample_size(2, 4, chance)
             return [chance.choice(_PLURAL), *chance.sample(_SINGULAR, count - 1)]
@@ -275,7 +275,7 @@ def _cue_words(scenario: Scenario, reading: Mapping[str, str]) -> str:
 
 
 def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
-    """Rename the slots of candidates to {0}, {1}, ..., and those of pronouns to {p0}, {p1}."""
+    """Rename the slots of candidates to {0}, {1}, ..., and the slots of pronouns to {p0}, {p1}."""
     names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}"}
     result: list[str] = []
     for token in tokens:

@@ -1,4 +1,4 @@
-"""Sentences of the controlled corpus as text, with the places of their candidates and pronouns."""
+"""Rendering of the sentences of the controlled corpus as text, with the spans of candidates and pronouns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WITHOUT_BLANK = ",;:.?!'"
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """Filling of a candidate's slot: the head, which is the candidate's span, and the determiner before it."""
+    """Noun phrase for a candidate's slot: the head, which becomes the candidate's span, and its determiner."""
 
     head: str
     determiner: str = ""
@@ -75,7 +75,7 @@ class Sentence:
         self._in_order = tuple(dict.fromkeys(gap.number for gap in self._gaps if not gap.is_pronoun))
 
     def render(self, mentions: Sequence[NounPhrase], pronouns: Sequence[str]) -> RenderedSentence:
-        """Render the sentence with `mentions[0]` for {0} and `pronouns[0]` for {p0}, none of which is punctuation."""
+        """Render the sentence with `mentions[0]` for {0}, `pronouns[0]` for {p0}, ...; none may be punctuation."""
         text, count = "", 0
         slots: list[list[Span]] = [[] for _ in mentions]
         slot_words: list[list[int]] = [[] for _ in mentions]

@@ -115,7 +115,7 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Invent names, one for each pair of different syllables; half of the English ones have a third syllable."""
+    """Invent a name for each pair of different syllables; half of the English names have a third syllable."""
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
     known = {name.lower() for names in lexicon.names.values() for name in names}
@@ -138,8 +138,8 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
     """Return the four held-out groups and the shared group of nouns, from five cosets.
 
-    Nouns move from the ends of the first four cosets to the shared group if its share is larger, and back if smaller,
-    so that each held-out group contains the one for any larger share.
+    If the shared group must grow, nouns move to it from the ends of the first four cosets; if it must shrink, nouns
+    move back. A held-out group thus contains the held-out group for any larger share.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))

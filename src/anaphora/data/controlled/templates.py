@@ -1,4 +1,4 @@
-"""Templates and scenarios of the controlled corpus: read from <type>.toml, checked and filled."""
+"""Templates and scenarios of the controlled corpus: loading from <type>.toml, checks, and filling of slots."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COMMA = {"en": ",", "zh": "，"}
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """Sentence, or several, with slots such as {A}, as tokens."""
+    """One or more sentences as tokens, with slots such as {A}."""
 
     name: str  # language/type/index in the file, from 0
     split: str
@@ -262,7 +262,7 @@ def _slots(tokens: Sequence[str]) -> list[re.Match[str]]:
 
 
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Fill the slots of tokens that have a value, which may contain further slots.
+    """Fill the slots that have a value; values may contain further slots.
 
     The value of {form}, a pronoun, becomes the slot of its form.
     """
@@ -296,7 +296,7 @@ def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -
 
 
 def _tidy(tokens: Sequence[str]) -> list[str]:
-    """Keep one mark of adjacent ones, a stop rather than a colon or semicolon, and that rather than a comma.
+    """Keep the strongest of adjacent punctuation marks: a stop, else a colon or semicolon, else a comma.
 
     Marks at the beginning are removed.
     """

@@ -63,7 +63,7 @@ class Document:
         factors: factors of all its examples, such as corpus and genre.
         language: language of the words, "en" or "zh".
         group: key shared by documents that must stay in one split; "" for a document on its own.
-        placeholders: indices of words that stand for a word that was left out.
+        placeholders: indices of words that are placeholders for removed words.
     """
 
     name: str
@@ -108,8 +108,8 @@ def read_documents(
     Args:
         settings: length of the passages, shares and seed.
         files: files to read, in order.
-        official: split of each file that has an official one; the mentions of other files are dropped. If empty, the
-            examples of all files are divided by the shares.
+        official: official splits by file; the mentions of other files are dropped. If empty, the examples of all files
+            are divided by the shares.
         documents: function that returns the documents of a file, each with its lost mentions.
     """
     dropped: Lost = []
@@ -162,8 +162,8 @@ def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
 def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -> list[Example]:
     """Return an example for each mention with an antecedent in its passage; append the other mentions to `dropped`.
 
-    A mention inside the queried one is not a candidate ("his" in "his wife"). Of mentions with the same head word only
-    the shortest is used: "Anna", not "Anna and Berta" if the head word of both is "Anna".
+    A mention inside the queried mention is not a candidate ("his" in "his wife"). If several mentions have the same
+    head word, only the shortest is used: "Anna", not "Anna and Berta" if "Anna" is the head word of both.
 
     Args:
         document: the document.
@@ -206,7 +206,7 @@ def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, 
 def _passages_with_mentions(
     document: Document, most: int, dropped: list[tuple[str, str]]
 ) -> Iterator[tuple[_Passage, list[Mention]]]:
-    """Yield each passage without placeholders and its mentions, ordered by head; append the others to `dropped`."""
+    """Yield each passage without placeholders and its mentions, ordered by head; append all others to `dropped`."""
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}
     dropped += [(_location(document, each), SHARED_HEAD_WORD) for each in shortest_last if kept[each.head] is not each]
@@ -230,7 +230,7 @@ def _is_within(one: Mention, other: Mention) -> bool:
 
 
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
-    """Return the character spans of the whole mentions of an example: the pronoun's, and those of each candidate.
+    """Return the character spans of the whole mentions of an example: of the pronoun, and of each candidate.
 
     These are the example's own spans if it has no factor `extent`, that is, if its spans are not head words.
     """

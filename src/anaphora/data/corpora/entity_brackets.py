@@ -53,7 +53,7 @@ class Bracket:
         return self.parts[place if self.opens or len(self.parts) > 1 else 0]
 
     def has_part(self, place: int) -> bool:
-        """Return whether the bracket has an entity if the entity is the part at index `place`."""
+        """Return whether the part at index `place` exists; a single part of a closing bracket is always the entity."""
         return place < len(self.parts) or (not self.opens and len(self.parts) == 1)
 
 
@@ -76,7 +76,7 @@ class BracketFields:
     entity: int
 
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
-        """Return the number of the head's row within the mention, from 1, as the bracket gives it.
+        """Return the row number of the head within the mention, from 1, as given in the bracket.
 
         Args:
             bracket: opening bracket of the mention.

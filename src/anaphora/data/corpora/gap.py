@@ -80,7 +80,7 @@ def _is_true(row: Row, field: str) -> bool:
 
 
 def _mentions(first: str, second: str, text: str, pronoun: Span, marked: list[Span]) -> tuple[tuple[Span, ...], ...]:
-    """Return the mentions of both names: the marked ones and, if the names differ, all other occurrences.
+    """Return the mentions of both names: the marked spans and, if the names differ, all other occurrences.
 
     Occurrences inside the pronoun or another mention are left out; the longer name is searched first.
     """

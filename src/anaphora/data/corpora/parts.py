@@ -103,8 +103,8 @@ def train_and_test_rows(
         rows: function that yields the (file and line, row) pairs of a file.
 
     Returns:
-        Two sequences of (location, row), the second None if there is no test part. Files are read, and their errors
-        raised, during iteration.
+        Two iterables of (location, row), the second None if there is no test part. Files are read lazily, so that their
+        errors are raised during iteration.
 
     Raises:
         UserError: the data set cannot be loaded, or the file, the folder or its training file is missing.

@@ -107,7 +107,7 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
 
     Args:
         record: attention record of the sentence.
-        maps: (L, H, T, T) maps over its tokens, attending token first.
+        maps: (L, H, T, T) maps over the sentence's tokens, attending token first.
         step: training step, for the title.
     """
     row = word_weights(record)
