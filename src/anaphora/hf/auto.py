@@ -82,8 +82,8 @@ class AnaphoraModel(PreTrainedModel):
 
         Args:
             input_ids: token ids, (B, T).
-            attention_mask: (B, T), 0 at padding; None means no padding.
-            pronoun_mask: (B, T), 1 at the pronoun's tokens; needed only by runs with `model.second_sequence`.
+            attention_mask: mask, (B, T), 0 at padding; None means no padding.
+            pronoun_mask: mask, (B, T), 1 at the pronoun's tokens; needed only by runs with `model.second_sequence`.
             output_attentions: whether to return the attention weights of each layer, (B, H, T, T), before dropout. None
                 takes the value in the configuration, as for the next two.
             output_hidden_states: whether to return the input of each layer and the final states, (B, T, W) each.

@@ -33,7 +33,7 @@ class EditableModel:
 
     Attributes:
         part: model without its output layer.
-        reading: how its attention maps are read.
+        reading: method by which its attention maps are read.
         points: edit point of each layer with attention.
         padded: function from tokenized texts to the model's inputs, padded to (B, T) each.
     """
@@ -54,7 +54,7 @@ class EditableModel:
         In eager mode, each text is processed separately, because padding may change which tokens a model selects.
 
         Args:
-            tokens: B tokenized texts; edits see them padded on the right to T tokens.
+            tokens: B tokenized texts; edits get tensors of texts padded on the right to T tokens.
             interventions: edits by the model's own layer index; layers without attention are skipped.
             model: the same model with an output layer; None runs `part` alone.
 

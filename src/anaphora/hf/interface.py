@@ -24,7 +24,7 @@ NAME = "anaphora"
 
 
 class PassEnded(BaseException):
-    """Signal that all requested weights are recorded and the rest of the forward pass can be skipped."""
+    """Exception that ends a forward pass as soon as all requested weights are recorded."""
 
 
 class AttentionTap:

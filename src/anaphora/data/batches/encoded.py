@@ -65,7 +65,7 @@ class RaggedArray:
 
 
 class EncodedSplit:
-    """Split as flat arrays: the tokens of every item, and the positions of its pronoun and candidates.
+    """Items of a split as flat arrays: tokens of each item, and positions of its pronoun and candidates.
 
     Args:
         examples: items of the split.
@@ -76,7 +76,7 @@ class EncodedSplit:
         ids, words: token ids and word indices of each item.
         queries: positions of the pronoun's tokens in each item.
         candidates, names: positions of candidate tokens in each item, and the candidate index of each of these tokens.
-        present, gold: (N, M) whether a candidate exists, and whether it is an antecedent.
+        present, gold: (N, M) masks of the candidates that exist, and of the antecedents.
 
     Raises:
         UserError: no token covers the pronoun of an item.

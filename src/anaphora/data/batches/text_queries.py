@@ -17,7 +17,7 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 @dataclass(frozen=True)
 class QueriedChunk:
-    """A chunk of a text with its query words.
+    """Chunk of a text with its query words.
 
     Attributes:
         text: index of the text.

@@ -27,7 +27,7 @@ _SEGMENTS_PER_CALL = 20_000  # the backend needs a kilobyte for each
 
 
 class EncodedTexts(EncodedSplit):
-    """Split of N chunks of texts as flat arrays.
+    """N chunks of the texts of a split as flat arrays.
 
     In classification the labels take the place of the candidates: `present` is true for all labels, `gold` for the
     label of the text, and `texts` has the text of each chunk.

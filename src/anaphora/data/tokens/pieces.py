@@ -44,7 +44,7 @@ class BlankPieces:
 
 
 class PieceCheck:
-    """Check that tokens match the characters at their offsets, for tokenizers that report wrong offsets.
+    """Checker of token offsets, for tokenizers that report wrong ones: a token must match the characters in its span.
 
     A BPE vocabulary without an unknown token drops the characters and bytes that it does not know. The `tokenizers`
     library then reports wrong offsets for the other tokens of the same word.

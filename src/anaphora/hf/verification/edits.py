@@ -88,7 +88,7 @@ def edit_points(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tup
     Args:
         model: text part of the model.
         reading: method by which its maps are read.
-        ids: (2, T), two texts of ordinary tokens; no dimension of the model's parameters equals T.
+        ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.
 
     Raises:
         UserError: a block cannot be edited; the message gives the reason.

@@ -72,7 +72,7 @@ def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
 
     Args:
         model: model whose module paths name the mixtures.
-        tokens: T, which must differ from every dimension of the model's parameters.
+        tokens: number of tokens T, which must differ from every dimension of the model's parameters.
     """
     with running_modules(model) as running:
         operations = _Operations(model, tokens, running)

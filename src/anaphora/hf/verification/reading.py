@@ -126,7 +126,7 @@ def check_maps(
         kept: one tensor per layer: whole maps, (B, H, T, T), or the rows of some tokens, (Q, H, T).
         reading: method by which the tensors were read.
         model: name and family of the model, for messages.
-        real: (B, T), False at padding.
+        real: (B, T) mask, False at padding.
         queries: batch rows and token indices of single rows, two of (Q,); None for whole maps.
         head: only head that was read; None for all heads.
 
@@ -146,12 +146,12 @@ def check_rows(rows: Tensor, visible: Tensor, layer: int, has_sink: bool, model:
     """Check that rows are attention weights.
 
     Args:
-        rows: (R, H, T).
-        visible: (R, T), True at the tokens to which a row may attend.
+        rows: (R, H, T) rows to check.
+        visible: (R, T) mask, True at the tokens to which a row may attend.
         layer: the model's own index of the layer.
         has_sink: whether an attention sink may take a share of each row.
         model: name and family of the model, for messages.
-        first_head: index in the layer of the first head in `rows`.
+        first_head: index of the first head of `rows` in its layer.
 
     Raises:
         UserError: a weight is negative or NaN, a token that is not visible has weight, or a row does not sum to 1; the
