@@ -64,9 +64,7 @@ class Corpus:
         Raises:
             UserError: there is no such split, or the corpus has texts without pronoun questions.
         """
-        table = self._table(split)
-        if "pronoun" not in table.column_names:
-            raise UserError("this corpus holds texts without pronoun questions")
+        table = self._pronoun_table(split)
         if numbers is not None:
             return decoded(rows_of(table, numbers))
         starts = range(0, len(table), _DECODED_AT_ONCE)
@@ -81,7 +79,9 @@ class Corpus:
         """
         table = self._table(split)
         if "pronoun" in table.column_names:
-            raise UserError("this corpus holds pronoun questions, and no plain or labelled texts")
+            raise UserError(
+                "this corpus holds pronoun questions, and no plain or labelled texts: read them with Corpus.examples"
+            )
         columns = (table if numbers is None else rows_of(table, numbers)).to_pydict()
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
@@ -89,11 +89,11 @@ class Corpus:
         """Return the text and the start of the pronoun of each example of a split, or of those with the given indices.
 
         Raises:
-            UserError: there is no such split.
+            UserError: there is no such split, or the corpus has texts without pronoun questions.
         """
         from pyarrow import compute
 
-        table = self._table(split).select(["text", "pronoun"])
+        table = self._pronoun_table(split).select(["text", "pronoun"])
         chosen = table if numbers is None else rows_of(table, numbers)
         starts = compute.list_element(chosen.column("pronoun"), 0)
         return list(zip(chosen.column("text").to_pylist(), starts.to_pylist(), strict=True))
@@ -160,6 +160,12 @@ class Corpus:
         if split not in self.splits:
             raise UserError(f"split ({split!r}) must be one of {', '.join(self.splits)}")
         return self.splits[split].data.table
+
+    def _pronoun_table(self, split: str) -> pyarrow.Table:
+        table = self._table(split)
+        if "pronoun" not in table.column_names:
+            raise UserError("this corpus holds texts without pronoun questions: read them with Corpus.texts")
+        return table
 
 
 def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
