@@ -213,6 +213,19 @@ def test_models_with_something_done_to_them_stand_beside_the_same_as_trained() -
     assert nothing_is_cut(figure)
 
 
+def test_every_intervention_is_drawn_and_told_apart_however_many_there_are() -> None:
+    one = record("base", 0, 0.9, 0.5)
+    changes = [f"part {number} permuted" for number in range(14)]
+    for number, change in enumerate(changes):
+        one.groups["en"][f"{change}, set"] = {"task_accuracy": number / 20}
+    figure = draw_study_figures(summarise(plan(seeds=[0]), cells()[:1], [one]))["changes"]
+    marks = [line for line in figure.axes[1].lines if line.get_marker() != "None"]
+    assert {line.get_xdata()[0] for line in marks} == {0.9, *(number / 20 for number in range(14))}  # type: ignore[index]
+    assert len({(line.get_color(), line.get_marker()) for line in marks}) == 15
+    assert set(map(items_label, changes)) <= {text.get_text() for text in figure.axes[0].texts}
+    assert nothing_is_cut(figure)
+
+
 @pytest.mark.parametrize("spoken", ["en", "zh"])
 def test_a_legend_that_is_wider_than_the_page_goes_on_in_the_next_line(spoken: str) -> None:
     changes = ("candidates knocked out", "all knocked out", "pronoun knocked out", "query permuted", "value permuted")

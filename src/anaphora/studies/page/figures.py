@@ -47,7 +47,7 @@ _INTERVENTION_STYLES = (
     (style.OTHER, "P"),
     (style.INK, "X"),
 )
-"""Colour and marker of each intervention in `interventions_figure`."""
+"""Colour and marker of the first interventions in `interventions_figure`; see `_intervention_style`."""
 _LINE_STYLES = (
     (style.ANTECEDENT, "-", "o"),
     (style.DISTRACTOR, (0, (5, 2)), "D"),
@@ -143,14 +143,14 @@ def interventions_of(study: Study) -> list[str]:
 def interventions_figure(study: Study) -> Figure | None:
     """Draw task accuracy of every cell as trained and under each intervention, with a panel per language.
 
-    None if the study has no interventions; interventions after the sixth are left out.
+    None if the study has no interventions.
     """
     changes = interventions_of(study)
     if not changes:
         return None
     names = names_of(study)
     forms = {"": (_("as trained"), style.INK, "o")}
-    forms |= {name: (items_label(name), *form) for name, form in zip(changes, _INTERVENTION_STYLES, strict=False)}
+    forms |= {name: (items_label(name), *_intervention_style(number)) for number, name in enumerate(changes)}
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
     for cell in _measured_cells(study):
@@ -171,6 +171,12 @@ def interventions_figure(study: Study) -> Figure | None:
         rows, panels, marks, _("task accuracy (%)"), (0.0, 1.0), points=True, key=list(forms.values()),
         note=_("Median and range over seeds."),
     )  # fmt: skip
+
+
+def _intervention_style(number: int) -> tuple[str, str]:
+    """Return colour and marker of an intervention: from the seventh on, each colour with the marker of another one."""
+    turn, place = divmod(number, len(_INTERVENTION_STYLES))
+    return _INTERVENTION_STYLES[place][0], _INTERVENTION_STYLES[(place + turn) % len(_INTERVENTION_STYLES)][1]
 
 
 def numeric_axes(study: Study) -> dict[str, list[str]]:
