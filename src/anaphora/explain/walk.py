@@ -91,9 +91,13 @@ class Step:
         """Return the first matrix with the given name.
 
         Raises:
-            StopIteration: the step has no such matrix.
+            UserError: the step has no such matrix.
         """
-        return next(part for part in self.parts if isinstance(part, Matrix) and part.name == name)
+        matrices = [part for part in self.parts if isinstance(part, Matrix)]
+        for matrix in matrices:
+            if matrix.name == name:
+                return matrix
+        raise UserError(f"matrix ({name!r}) must be one of {', '.join(matrix.name for matrix in matrices)}")
 
     def plain(self) -> dict[str, Any]:
         """Return the step as a dictionary of JSON types."""
