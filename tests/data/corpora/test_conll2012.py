@@ -77,6 +77,16 @@ def test_chinese_words_are_joined_and_the_last_noun_is_the_head(tmp_path: Path) 
         conll2012.read(settings(path))
 
 
+@pytest.mark.parametrize(("tag", "form"), [("NN", "nominal"), ("NR", "proper"), ("NT", "nominal")])
+@pytest.mark.parametrize("short", ["", "-SHORT"])
+def test_a_chinese_abbreviation_is_a_head_as_the_whole_word_is(tag: str, form: str, short: str, tmp_path: Path) -> None:
+    path = tmp_path / "mill_conll"
+    first = f"安娜 NR (1) | 看见 VV - | 俄 {tag}{short} (2 | 等 ETC 2) | 。 PU -"
+    path.write_text(document((first, f"这 DT (2 | 里 {tag}{short} 2) | 好 VA - | 。 PU -")), encoding="utf-8")
+    (place,) = everything(conll2012.read(settings(path, "zh"))[0])
+    assert (words(place), right(place), place.factors["form"]) == ([["安娜"], ["俄"]], ["俄"], form)
+
+
 def test_parts_of_a_document_share_no_entity_and_one_split(tmp_path: Path) -> None:
     path = tmp_path / "all.conll"
     names = [f"nw/mill/00/mill_{number}" for number in range(6)]

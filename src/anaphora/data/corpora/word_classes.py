@@ -25,12 +25,12 @@ WITHOUT_WORDS = N_("its words are left out, and [WORD] or _ stands in their plac
 """Reason for dropping a text with placeholders."""
 
 _PRONOUN_TAG_NAMES = "PRP PRP$ PN PRON"
-_PROPER_NOUN_TAG_NAMES = "NNP NNPS NR PROPN"
-_NOUN_TAG_NAMES = f"NN NT NOUN NR PROPN {_PRONOUN_TAG_NAMES}"
+_PROPER_NOUN_TAG_NAMES = "NNP NNPS NR NR-SHORT PROPN"
+_NOUN_TAG_NAMES = f"NN NN-SHORT NT NT-SHORT NOUN NR NR-SHORT PROPN {_PRONOUN_TAG_NAMES}"
 _LEXICAL_TAG_NAMES = f"""
     {_PRONOUN_TAG_NAMES} {_PROPER_NOUN_TAG_NAMES}
     CC CD DT EX IN JJ JJR JJS MD NN NNS PDT POS RB RBR RBS RP TO UH VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB AFX
-    AD AS BA CS DEC DEG DER DEV ETC IJ INF LB LC M MSP NN-SHORT NR-SHORT NT NT-SHORT OD ON P SB SP VA VC VE VV
+    AD AS BA CS DEC DEG DER DEV ETC IJ INF LB LC M MSP NN-SHORT NT NT-SHORT OD ON P SB SP VA VC VE VV
     ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART SCONJ VERB
 """
 _OTHER_TAG_NAMES = "FW LS SYM HYPH NFP ADD GW PU URL NOI PUNCT X , . : `` '' $ # -LRB- -RRB-"
@@ -84,7 +84,7 @@ def word_form(word: str, tags: Sequence[str], language: str) -> str:
 
 
 def is_noun(tags: Sequence[str]) -> bool:
-    """Return whether any tag of a Chinese word is that of a noun, name or pronoun; -SHORT tags do not count."""
+    """Return whether any tag of a Chinese word is that of a noun, name or pronoun, also of an abbreviation (-SHORT)."""
     return not _NOUN_TAGS.isdisjoint(tags)
 
 
