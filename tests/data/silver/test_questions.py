@@ -66,6 +66,15 @@ def test_pages_about_people_teach_given_names_and_their_gender() -> None:
     assert names.families == ("Dahl", "Holm", "Berg", "Lund", "Foss", "Krog")
 
 
+def test_a_page_may_begin_with_a_longer_form_of_the_name_in_its_title() -> None:
+    text = "Maximilian Foss (born 1950) was a singer. " + _LIVES["Olaf Berg"]
+    names = NameLexicon([*lives(), page("Max Foss", text)])
+    assert names.genders["Max"] == "male" and "Foss" in names.families
+    subject = names.subject(page("Max Foss", text))
+    assert subject is not None and subject.given == "Max"
+    assert names.subject(page("Max Foss", f"Later, {text}")) is None
+
+
 @pytest.mark.parametrize(
     ("text", "gender"),
     [

@@ -185,7 +185,8 @@ class NameLexicon:
 def _person_page(document: Text) -> tuple[str, str] | None:
     """Return (given name, family name) of a page about a person; None for other pages.
 
-    The title must look like a person's name, and the text must begin with its first word.
+    The title must look like a person's name, and the text must begin with its first word, or with a longer form of this
+    given name, as "Maximilian Dahl" for "Max Dahl".
     """
     page = _PERSON_PAGE.fullmatch(document.title)
     if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
