@@ -63,7 +63,7 @@ def is_inside_word(text: str, place: int) -> bool:
     the word boundaries are unknown. An offset between a letter and its combining mark is inside the word, except after
     a Chinese character.
     """
-    if not 0 < place < len(text):
+    if not 0 < place < len(text) or CHINESE_CHARACTER.match(text[place - 1]):
         return False
     if text[place - 1 : place + 1].isascii():
         before, after = text[place - 1], text[place]

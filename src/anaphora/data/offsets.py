@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import accumulate
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import is_inside_word
+from anaphora.base.language import cuts_word, is_inside_word
 
 _Span = tuple[int, int]
 _CONTEXT = 40  # characters of the text in a message
@@ -45,7 +45,8 @@ def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Col
 
 def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
     """Return the starts of the spans that cut a word, in ascending order."""
-    return sorted({start for start, end in spans if _problem(text, (start, end), ()) == _CUTS})
+    cut = [span for span in spans if cuts_word(text, span)]
+    return sorted({span[0] for span in cut if _problem(text, span, ()) == _CUTS})
 
 
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:

@@ -338,7 +338,12 @@ def _write(
 
     with atomic_directory(directory) as draft:
         # An empty dataset can be stored but not loaded again; `_open` puts it back.
-        stored = {name: Dataset(table_of(splits[name], features)) for name in SPLITS if splits[name]}
+        # Without a fingerprint, the library would pickle all rows to compute one.
+        stored = {
+            name: Dataset(table_of(splits[name], features), fingerprint=f"{directory.name}-{name}")
+            for name in SPLITS
+            if splits[name]
+        }
         with _without_progress_bars():
             DatasetDict(stored).save_to_disk(draft)
         about = {"rows": report.rows, "dropped": list(map(list, report.dropped)), "words": list(words)}

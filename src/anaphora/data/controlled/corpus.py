@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.data.controlled import compositions, splits, templates
@@ -20,8 +20,12 @@ from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
+from anaphora.data.records import GroupRows
 from anaphora.settings.cue_types import BINDING, COMPOSITION, ROLE_CUE_TYPES, SET_CUE_TYPES, SHORT_TEXT, role_cue_types
 from anaphora.settings.data import SPLITS, ControlledCorpus
+
+if TYPE_CHECKING:
+    import pyarrow
 
 CATAPHORA_SHARE = 0.1  # share of cataphora in the training items of a type with cataphoric templates
 INVENTED_SHARE = 0.08  # share of invented names in the training items of a role type
@@ -53,28 +57,43 @@ def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict
         UserError: the content is invalid, or too small for the number of items.
     """
     groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
-    for language in settings.languages:
-        for split, group in generate_language(settings, quad_generator(settings, language, content), content, set()):
-            groups[split].append(group)
+    for split, group in _generated_groups(settings, content):
+        groups[split].append(group)
     return in_drawn_order(groups, settings.seed)
+
+
+def _generated_groups(settings: ControlledCorpus, content: Path) -> Iterator[tuple[str, list[Example]]]:
+    for language in settings.languages:
+        yield from generate_language(settings, quad_generator(settings, language, content), content, set())
 
 
 def in_drawn_order(groups: Mapping[str, Sequence[Sequence[Example]]], seed: int) -> dict[str, list[Example]]:
     """Return the examples of each split, with the groups in a random order that depends on the seed."""
-    shuffled = {split: list(of_split) for split, of_split in groups.items()}
-    for split, of_split in shuffled.items():
-        splits.generator(seed, "order", split).shuffle(of_split)
-    return {split: [example for group in of_split for example in group] for split, of_split in shuffled.items()}
+    return {
+        split: [example for number in _drawn_order(len(of_split), seed, split) for example in of_split[number]]
+        for split, of_split in groups.items()
+    }
 
 
-def read(settings: ControlledCorpus) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Generate the corpus; return the examples by split and the report, with a row per example.
+def _drawn_order(groups: int, seed: int, split: str) -> list[int]:
+    order = list(range(groups))
+    splits.generator(seed, "order", split).shuffle(order)
+    return order
+
+
+def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
+    """Generate the corpus; return the examples' rows by split and the report, with a row per example.
 
     Raises:
         UserError: the content is invalid, or too small for the number of items.
     """
-    examples = generate(settings)
-    return examples, ReadingReport(rows=sum(map(len, examples.values())))
+    rows = {split: GroupRows() for split in SPLITS}
+    for split, group in _generated_groups(settings, CONTENT_FOLDER):
+        rows[split].append(group)
+    tables = {
+        split: of_split.table(_drawn_order(len(of_split), settings.seed, split)) for split, of_split in rows.items()
+    }
+    return tables, ReadingReport(rows=sum(map(len, tables.values())))
 
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:

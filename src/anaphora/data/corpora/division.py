@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
@@ -22,9 +22,12 @@ from anaphora.data.text import Text
 from anaphora.settings.data import SPLITS, Data, ExternalCorpus
 from anaphora.settings.variants import REGISTERED
 
+if TYPE_CHECKING:
+    import pyarrow
+
 Item = TypeVar("Item", Example, Text)
-Splits = Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]]
-"""Items of a corpus by split."""
+Splits: TypeAlias = "Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]] | Mapping[str, pyarrow.Table]"
+"""Items of a corpus by split, or their rows if they have been converted already."""
 
 
 @dataclass(frozen=True)
