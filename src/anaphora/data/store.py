@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _DECODED_AT_ONCE = 16_384
-"""Rows converted to Python objects at a time, which limits memory."""
+"""Number of rows converted to Python objects at a time, to limit memory."""
 _ABOUT = "about.json"
 _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str: str}}
 

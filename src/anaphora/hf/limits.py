@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _MOST_TOKENS = 100_000
-"""Larger limits count as no limit: a tokenizer without a limit reports a far larger value."""
+"""Limits above this number count as no limit, since a tokenizer without a limit reports a far larger number."""
 _PROBE = 4
 """Number of tokens in the text that shows which embedding lookups are positions."""
 

@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"(^|\.)\d+\.")
 _BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|version)$")
 """Pattern of the end of a tensor's name if the tensor is computed, not learned; old files store such tensors."""
 _READ_WITH_TOKENS = re.compile(r"(embed|wpe|wte|pos_|position|alibi|rel_|relative|rotary)|^ln_|norm$", re.IGNORECASE)
-"""Pattern of embeddings and normalisations outside the layers, which a file may have and the model class may lack."""
+"""Pattern of the names of embeddings and normalisations outside the layers, which a model class may lack."""
 _ACTS_ON_ATTENTION = re.compile(
     r"position_embedding_type|(use_)?alibi|rotary|(use_)?rotary_\w+|rope_(scaling|parameters)|is_causal"
     r"|use_bidirectional_attention|sliding_window|(use_)?qk_(layer)?norm|attn_logit_softcapping|relative_attention"

@@ -1,1 +1,1 @@
-"""The model: from token ids to hidden states and answers, independent of the data source."""
+"""Model from token ids to hidden states and answers, independent of the data source."""

@@ -1,4 +1,4 @@
-"""The encoder: token ids -> hidden states, independent of the task."""
+"""Encoder from token ids to hidden states, independent of the task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The common interface of attention and recurrent networks, the edits and masks of attention, and recurrent networks.
+"""Common interface of attention and recurrent networks, edits and masks of attention, and recurrent networks.
 
 B batch, T tokens, H heads, D features per head, W width.
 """

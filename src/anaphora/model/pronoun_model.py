@@ -1,4 +1,4 @@
-"""The whole model: an encoder, a prediction head and a vocabulary output."""
+"""Complete model: an encoder, a prediction head and a vocabulary output."""
 
 from __future__ import annotations
 

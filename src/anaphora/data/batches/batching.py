@@ -278,7 +278,7 @@ def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple
     """
     ids, words = batch.ids.flatten().numpy(), batch.words.flatten().numpy()
     begins = np.ones(len(words), dtype=np.bool_)
-    begins[1:] = words[1:] != words[:-1]  # [CLS], which is no word, stands between two sentences
+    begins[1:] = words[1:] != words[:-1]  # [CLS], which is no word, separates two sentences
     word_of = begins.cumsum() - 1
     free = np.ones(int(begins.sum()), dtype=np.bool_)
     free[word_of[(ids < len(SPECIAL_TOKENS)) | (words < 0)]] = False

@@ -20,7 +20,7 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 Indices = NDArray[np.int64]
 _ENCODED_AT_ONCE = 2048
-"""Texts tokenized at a time, since tokens as Python objects are a hundred times as large as arrays."""
+"""Number of texts tokenized at a time, since tokens as Python objects are a hundred times as large as arrays."""
 
 
 class RaggedArray:

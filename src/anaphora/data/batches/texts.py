@@ -179,7 +179,7 @@ def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[in
     """
     first = 0
     while total - first > longest:
-        # The last word that begins in the chunk stands whole in the next one, unless it fills a chunk alone.
+        # The last word that begins in a chunk is moved to the next chunk, unless it fills a whole chunk.
         begin = int(starts[np.searchsorted(starts, first + longest, side="right") - 1])
         last = begin if begin > first else first + longest
         yield first, last

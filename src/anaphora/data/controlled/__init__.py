@@ -1,1 +1,1 @@
-"""The built-in corpus in English and Chinese: lexicon, templates, blocks, splits."""
+"""Built-in corpus in English and Chinese: lexicon, templates, quads, octads and splits."""

@@ -25,7 +25,7 @@ PARTICIPANTS = ("agent", "patient")
 DISTRACTOR_POSITIONS = ("before", "inside", "between", "after")
 _PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS, "third")
 _LEAST_CLASSES = 2
-"""Least number of classes in which a state picks each participant; otherwise the state alone would be a cue."""
+"""Minimum number of classes in which a state picks each participant; with fewer, the state alone would be a cue."""
 _ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 

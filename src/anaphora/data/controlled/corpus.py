@@ -38,12 +38,12 @@ L1_SHARE = 0.2  # share of level L1 (pairs in one voice) in the training items o
 SHORT_TEXT_SHARE = 0.5  # number of additional short texts in training, as a share of the training items
 EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and test, used in turn
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
-"""Relative numbers of training items of the types of a kind; any other type has 1. The listed types take longest to
-learn, since they need whole classes of nouns, or have verbs whose reading a later word reverses. In dev and test, all
-types have the same number of items."""
+"""Relative numbers of training items of the types of a kind, 1 for any other type. The listed types are the slowest to
+learn, since they need whole classes of nouns, or have verbs whose reading is reversed by a later word. In dev and test,
+all types have the same number of items."""
 _MAX_DRAWS = 200  # number of draws in a row without a new sentence after which the content counts as exhausted
 _SEEDS = {"distractor_only": "filler_only"}
-"""Older name of a stratum, which is still part of its seed, so that the corpus stays as published."""
+"""Former name of a stratum, which is still part of the stratum's seed, so that the corpus stays as published."""
 
 
 def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict[str, list[Example]]:

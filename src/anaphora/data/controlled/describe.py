@@ -1,4 +1,4 @@
-"""Table of the contents of a corpus."""
+"""Counts of the items of a corpus, in a table."""
 
 from __future__ import annotations
 

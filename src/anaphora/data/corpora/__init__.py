@@ -1,1 +1,1 @@
-"""Readers of public corpora, one each, and of a user's own table."""
+"""Readers of public corpora and of a user's own tables."""

@@ -1,4 +1,4 @@
-"""CLUEWSC2020 (Xu et al. 2020): Chinese rows of (pronoun, candidate, true or false) -> one Example per pronoun.
+"""Reader of CLUEWSC2020 (Xu et al. 2020): Chinese rows of (pronoun, candidate, true or false).
 
 All rows about the same pronoun of a text become one example. Candidates with the same words and the same label are
 mentions of one entity. If all rows of a pronoun are "false", the example has no antecedent; a single "true" row is kept

@@ -1,4 +1,4 @@
-"""JSON lines with `clusters`, the format that neural coreference systems read and write -> Examples.
+"""Reader of JSON lines with `clusters`, the format that neural coreference systems read and write.
 
 A line is a document: its words in `sentences` (a list of lists), or in `cased_words` or `tokens` (one list, possibly
 with a sentence number for each word in `sent_id`), and clusters of [start, end] word spans. The end differs by system:

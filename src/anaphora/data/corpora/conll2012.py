@@ -1,4 +1,4 @@
-"""CoNLL-2012 (Pradhan et al. 2012): OntoNotes' coreference, columns separated by blanks or tabs -> Examples.
+"""Reader of CoNLL-2012 (Pradhan et al. 2012): coreference of OntoNotes in columns separated by blanks or tabs.
 
 Each part of a document is enclosed by `#begin document (name); part 000` and `#end document`, and has its own entity
 numbers. The columns are document, part, word number, word, part of speech, parse and more. The last column has the

@@ -1,4 +1,4 @@
-"""CoNLL-U with coreference in MISC, the format of CorefUD and OntoGUM: `Entity=` brackets -> Documents.
+"""Reader of CoNLL-U with coreference as `Entity=` brackets in MISC, the format of CorefUD and OntoGUM.
 
 `(e12-person-1-` opens a mention of entity e12 before the word, `e12)` closes one after it, and `(e3-person-1-)` does
 both; a cell may hold several brackets. `entity_brackets` decides what each part of a bracket is.

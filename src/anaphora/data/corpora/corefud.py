@@ -1,4 +1,4 @@
-"""CorefUD (Nedoluzhko et al. 2022) and OntoGUM (Zhu et al. 2021): CoNLL-U with `Entity=` brackets -> Examples."""
+"""Reader of CorefUD (Nedoluzhko et al. 2022) and OntoGUM (Zhu et al. 2021): CoNLL-U with `Entity=` brackets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definite Pronoun Resolution (Rahman and Ng 2012): four-line blocks -> Examples.
+"""Reader of Definite Pronoun Resolution (Rahman and Ng 2012), in four-line blocks.
 
 Blocks are separated by blank lines. The lines of a block are the sentence, the pronoun, the candidates, separated by
 commas, and the correct candidate. PDP-60 and a common copy of WSC273 have the same format (`wsc273`).

@@ -1,4 +1,4 @@
-"""GAP (Webster et al. 2018): a pronoun and two names, of which one, or neither, is the antecedent -> Examples.
+"""Reader of GAP (Webster et al. 2018): a pronoun and two names, of which one, or neither, is the antecedent.
 
 The column URL is ignored, since a name in the page's address gives the answer away.
 """

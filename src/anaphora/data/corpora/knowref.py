@@ -1,4 +1,4 @@
-"""KnowRef (Emami et al. 2019): sentences with a bracketed pronoun and two names of one gender -> Examples.
+"""Reader of KnowRef (Emami et al. 2019): sentences with a bracketed pronoun and two names of one gender.
 
 The answer is `correct_candidate`. `correct_candidate_idx` is ignored: the authors call it a guess, and it often names
 the other candidate.

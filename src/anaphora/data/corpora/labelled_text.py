@@ -1,4 +1,4 @@
-"""SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub -> Texts with one label each.
+"""Reader of texts with labels: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub.
 
 Rows without a label or text, and texts with placeholders for words, are dropped. So are dev texts that are also in
 test, and training texts that are repeated or also in dev or test: ChnSentiCorp has a quarter of its dev texts in train.

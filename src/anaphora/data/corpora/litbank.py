@@ -1,4 +1,4 @@
-"""LitBank (Bamman et al. 2020): coreference in English novels, <id>_<title>_brat.txt and .ann -> Examples.
+"""Reader of LitBank (Bamman et al. 2020): coreference in English novels, <id>_<title>_brat.txt and .ann.
 
 The text has one sentence per line, with blanks between words. Rows of .ann, separated by tabs, are MENTION, id, first
 sentence, first word, last sentence, last word (counted from 0, inclusive), words, entity type, and PRON, PROP or NOM;

@@ -1,4 +1,4 @@
-"""Mandarinograd (Bernard and Han 2020): Chinese Winograd schemas, segmented and without spans -> Examples.
+"""Reader of Mandarinograd (Bernard and Han 2020): Chinese Winograd schemas, segmented and without spans.
 
 The file is a tab-separated table with the Mandarin columns of the Parallel Winograd Schemata: orig_id (shared by the
 two rows of a schema), sentence_man (words separated by blanks), snippet_man (the question), answer1_man, answer2_man

@@ -1,4 +1,4 @@
-"""Plain text -> Texts with one paragraph per line: .txt, .jsonl and wikitext, also gzipped, or the hub.
+"""Reader of plain text, with one paragraph per line: .txt, .jsonl and wikitext, also gzipped, or the hub.
 
 In a .txt file, each paragraph between blank lines is a Text. In .jsonl and on the hub, each row is a Text, with `text`
 and an optional `title`. In wikitext (Merity et al. 2017), each article is a Text: titles are written as " = Title = "

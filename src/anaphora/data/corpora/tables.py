@@ -1,4 +1,4 @@
-"""Tables of a user's own examples, in .jsonl, .csv or .parquet -> Examples.
+"""Reader of a user's own examples in a table, .jsonl, .csv or .parquet.
 
 The columns are text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of these for
 entities with several mentions) and antecedents (indices of candidates, from 0); optional are group, minimal_pair,

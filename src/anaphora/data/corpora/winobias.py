@@ -1,4 +1,4 @@
-"""WinoBias (Zhao et al. 2018): sentences about two occupations, pro- and anti-stereotypical -> Examples.
+"""Reader of WinoBias (Zhao et al. 2018): sentences about two occupations, pro- and anti-stereotypical.
 
 A line is "27 [The developer] visited the hairdresser because [he] needed to cut [his] hair.": brackets mark the
 antecedent and its pronouns, of which the first is the queried one. The other occupation is not marked and is found with

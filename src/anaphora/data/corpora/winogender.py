@@ -1,4 +1,4 @@
-"""Winogender (Rudinger et al. 2018): an occupation, a participant and a pronoun of each of three genders -> Examples.
+"""Reader of Winogender (Rudinger et al. 2018): an occupation, a participant and a pronoun of one of three genders.
 
 Two files of the authors' repository are needed. all_sentences.tsv has the columns `sentence` and `sentid`, which is
 occupation.participant.answer.gender.txt (answer 0 is the occupation, 1 the participant, who may be "someone").

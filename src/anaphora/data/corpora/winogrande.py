@@ -1,4 +1,4 @@
-"""WinoGrande (Sakaguchi et al. 2020): sentences with a blank and two options, in minimal pairs -> Examples.
+"""Reader of WinoGrande (Sakaguchi et al. 2020): sentences with a blank and two options, in minimal pairs.
 
 The blank "_" is the pronoun of the example, although it stands for a noun phrase.
 """

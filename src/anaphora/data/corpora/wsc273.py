@@ -1,4 +1,4 @@
-"""Winograd Schema Challenge (Levesque et al. 2012), the first 273 schemas, and PDP-60 -> Examples.
+"""Reader of the Winograd Schema Challenge (Levesque et al. 2012), its first 273 schemas, and of PDP-60.
 
 Two formats of the Winograd Schema Challenge are supported. The authors' WSCollection.xml has for each schema the text
 (txt1, pron, txt2), answers and correctAnswer (A, B, ...); of its 285 schemas, published results use the first 273. The

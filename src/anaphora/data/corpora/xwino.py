@@ -1,4 +1,4 @@
-"""XWINO (Tikhonov and Ryabinin 2021), English and Chinese: sentences with token spans -> Examples.
+"""Reader of XWINO (Tikhonov and Ryabinin 2021), English and Chinese: sentences with token spans.
 
 A file has no header and seven columns, separated by tabs: language, source, English reference, sentence, tokens (JSON),
 pronoun [text, [start, end), tokens] and two candidates [text, [start, end), tokens, is correct]. Spans count tokens

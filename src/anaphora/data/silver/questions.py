@@ -1,4 +1,4 @@
-"""Silver-standard items for pre-training: plain English text -> Examples with antecedents found by rules, unchecked.
+"""Silver-standard items for pre-training: English text with antecedents that are found by rules, unchecked.
 
 The formats of plain text, and the paragraphs that are dropped, are those of `corpora.plain_text`. Both rules modify the
 text:

@@ -30,7 +30,7 @@ _VERSIONS = 64
 _WHOLE = 0.5
 """Share of the training tokens whose words are never split: the most frequent ones, function words and pronouns."""
 _LAST_CHOICE = -1e6
-"""Score of a missing word, so low that any other segmentation is preferred."""
+"""Score of a removed word, so low that any other segmentation is preferred."""
 
 
 def word_vocabulary(

@@ -1,7 +1,7 @@
 """Small images of a sentence for TensorBoard: the pronoun's attention rows and the maps of all heads.
 
-They are drawn with Pillow in milliseconds, because matplotlib would take half a second of training for each. The colour
-scale is fixed, so that steps can be compared. Captions are in the language of the sentence.
+Pillow draws them in milliseconds, whereas matplotlib would take half a second of training for each. The colour scale is
+fixed, so that steps can be compared. Captions are in the language of the sentence.
 
 L layers, H heads, W words.
 """
