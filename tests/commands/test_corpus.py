@@ -108,6 +108,10 @@ def test_files_that_the_command_has_not_written_are_not_overwritten(
     refused = script("corpus", *given, f"output={tmp_path}")
     assert refused.status == 2 and "holds another README.md, which would be overwritten" in refused.err
     assert not (tmp_path / "counts.csv").exists()
+    (tmp_path / "README.md").unlink()
+    (tmp_path / "counts.csv").write_text("mine\n")
+    refused = script("corpus", *given, f"output={tmp_path}")
+    assert refused.status == 2 and "holds another counts.csv, which would be overwritten" in refused.err
     described(DPR, "data.test_share=0.4")
     described(DPR, "data.test_share=1", "data.dev_share=0")
     assert sorted(path.name for path in (tmp_path / "out").glob("*.parquet")) == ["test.parquet"]

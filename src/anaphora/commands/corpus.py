@@ -40,6 +40,9 @@ FEWEST_TRAINING_ITEMS = 1000
 """Number of training items below which a randomly initialised encoder learns nothing (docs/own_data.md)."""
 
 
+_COUNTS, _SHORTCUTS = "counts.csv", "shortcuts.csv"
+
+
 @dataclass(kw_only=True)
 class CorpusDescription:
     """Settings of `anaphora corpus`."""
@@ -132,9 +135,9 @@ def _describe(settings: CorpusDescription) -> None:
         )
     if not splits["train"]:
         print_phrase(N_("no training split: there are no learned shortcuts (data.test_share, data.dev_share)"))
-    if settings.output:
-        write_csv(Path(settings.output) / "shortcuts.csv", rows)
     _write_corpus(corpus, settings, counts)
+    if settings.output:
+        write_csv(Path(settings.output) / _SHORTCUTS, rows)
 
 
 def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
@@ -240,7 +243,7 @@ def _check_folder(output: str) -> None:
     from anaphora.report.cards import CARD, is_corpus_card
 
     folder = Path(output)
-    names = (CARD, *(f"{split}.parquet" for split in SPLITS))
+    names = (CARD, _COUNTS, _SHORTCUTS, *(f"{split}.parquet" for split in SPLITS))
     there = [name for name in names if (folder / name).exists()]
     if there and not (CARD in there and is_corpus_card((folder / CARD).read_text(encoding="utf-8", errors="replace"))):
         raise UserError(f"output ({output}) holds another {there[0]}, which would be overwritten; name another folder")
@@ -255,11 +258,11 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
     if settings.output is None:
         return
     folder, columns = Path(settings.output), item_columns(settings.data)
-    write_csv(folder / "counts.csv", counts)
     chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
     card = corpus_card(chosen, _terms(settings.data), corpus.filled_splits, columns, counts)
-    # Before the items: the card marks the folder as this command's own, even if writing the items is interrupted.
+    # Before all else: the card marks the folder as this command's own, even if writing the rest is interrupted.
     write_text(folder / CARD, card)
+    write_csv(folder / _COUNTS, counts)
     for split in SPLITS:
         (folder / f"{split}.parquet").unlink(missing_ok=True)
     corpus.write_items(folder, columns)
