@@ -75,6 +75,9 @@ def test_fine_tuned_runs_are_reported_one_by_one_and_together(
     )
     assert "gives no answers" in script("gap", f"runs=[{weights}]", f"data.path={gap}").err
     assert "give either runs=" in script("gap", f"data.path={gap}").err
+    shutil.copytree(runs[0], tmp_path / "again" / "seed0")
+    alike = script("gap", f"runs=[{runs[0]},{tmp_path / 'again' / 'seed0'}]", f"data.path={gap}")
+    assert alike.status == 2 and "two are called seed0; rename one of the run directories" in alike.err
 
 
 def test_asked_both_ways_an_answer_does_not_hang_on_who_bears_which_name(

@@ -83,11 +83,11 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     """Score name decisions, print the table, and write it as CSV if `output` is set.
 
     Raises:
-        UserError: the items do not have two names and a gender each, a run does not answer pronoun questions, or it may
-            have been trained on the items.
+        UserError: the items do not have two names and a gender each, two runs have the same name, a run does not answer
+            pronoun questions, or it may have been trained on the items.
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
-    from anaphora.commands.parts.shared import TableFile, load_runs
+    from anaphora.commands.parts.shared import TableFile, check_names_differ, load_runs
     from anaphora.commands.parts.tables import print_decisions
     from anaphora.data.store import load as load_corpus
     from anaphora.report.wording import label, split_names
@@ -95,6 +95,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
     table = TableFile.checked(settings.output)
     runs = load_runs(settings.runs, settings.trainer)
+    check_names_differ(runs)
     for run in runs:
         _require_pronoun_head(run)
     evaluation: GapEvaluation | None = None

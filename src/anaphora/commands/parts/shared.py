@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -217,6 +218,18 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
         UserError: a pattern matches no run, a run is named twice, or a run cannot be loaded.
     """
     return [load(directory, device) for directory in run_directories(names)]
+
+
+def check_names_differ(runs: Sequence[Run]) -> None:
+    """Check that no two runs have the same name, for results that are listed by name.
+
+    Raises:
+        UserError: two runs have the same name.
+    """
+    for name, count in Counter(run.name for run in runs).items():
+        if count > 1:
+            listed = ", ".join(str(run.directory) for run in runs)
+            raise UserError(f"runs ([{listed}]): two are called {name}; rename one of the run directories")
 
 
 def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
