@@ -106,6 +106,10 @@ def test_a_wrong_corpus_is_refused_before_anything_is_read(script: Callable[...,
     done = script("report", "runs=[outputs/none]", "corpora=[dprr:file]")
     assert done.status == 2 and "corpora (dprr:file).kind ('dprr') must be one of" in done.err
     assert len(done.err.splitlines()) == 1
+    for given in (["corpora=[dpr:a,dpr:b]"], ["data=dpr", "data.path=a", "corpora=[dpr:b]"]):
+        done = script("report", "runs=[outputs/none]", *given)
+        assert done.status == 2
+        assert "corpora ('dpr:b'): an atlas holds one dpr, and another one is given already" in done.err
     done = script("report", "runs=[outputs/none]", "corpora=[dpr]")
     assert (done.status, done.err) == (
         2,

@@ -8,7 +8,6 @@ Example: anaphora report run=outputs/demo interface_language=en
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -74,14 +73,17 @@ class Report(EvidencePlan):
         """Return the settings of each corpus of an atlas by name: first `data`, then `corpora`.
 
         Raises:
-            UserError: an entry of `corpora` is not of the form corpus:path, or its settings are invalid.
+            UserError: an entry of `corpora` is not of the form corpus:path, its settings are invalid, or a kind of
+                corpus is given twice.
         """
         own = self.data or ControlledCorpus()
-        public = {}
+        public: dict[str, Data] = {}
         for named in self.corpora:
             name, _colon, path = named.partition(":")
             if not path:
                 raise UserError(f"corpora ({named!r}) must be a corpus and its path, such as dpr:train.c.txt")
+            if name in (*public, *([own.kind] if self.data else ())):
+                raise UserError(f"corpora ({named!r}): an atlas holds one {name}, and another one is given already")
             public[name] = construct(Data, {"kind": name, "path": path}, f"corpora ({named})")
         return {own.kind: own} | public
 
@@ -129,7 +131,7 @@ def report(settings: Report) -> list[Path]:
     from anaphora.analysis.evidence.measurement import gather_evidence
     from anaphora.base.console import console, working
     from anaphora.commands.parts.pages import page_folder, write_pages
-    from anaphora.commands.parts.shared import is_of_transformers
+    from anaphora.commands.parts.shared import check_names_differ, is_of_transformers
     from anaphora.report.terminal import print_comparison, print_phrase, print_undecided, print_verdict
     from anaphora.runs.directory import load, locked_run
 
@@ -145,9 +147,7 @@ def report(settings: Report) -> list[Path]:
     settings.check_unused("the page of a run", *_OF_ATLASES)
     # Measuring takes minutes, so runs that cannot be reported are refused first.
     runs = [load(directory, settings.trainer) for directory in settings.models]
-    twice = [name for name, count in Counter(run.name for run in runs).items() if count > 1]
-    if twice:
-        raise UserError(f"runs ({settings.runs}): two are called {twice[0]}; rename one of the run directories")
+    check_names_differ(runs)
     evidence = []
     places = [evidence_folder(run, settings) for run in runs]
     with ExitStack() as held:
