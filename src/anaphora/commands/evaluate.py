@@ -74,8 +74,8 @@ def evaluate(settings: Evaluation) -> None:
     With `runs`, the accuracies of several runs are compared instead.
 
     Raises:
-        UserError: answers on other data would be mixed with those on the run's own data, or `calibrate` is set for
-            texts.
+        UserError: answers on other data would be mixed with those on the run's own data, or `calibrate` or a head is
+            set for texts.
     """
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, held_output
     from anaphora.runs.directory import load
@@ -89,8 +89,9 @@ def evaluate(settings: Evaluation) -> None:
         check_place_of_other_data(run, settings)
     with held_output(settings.output, run.directory / "evaluation", run) as folder:
         of_texts = isinstance(settings.data or run.config.data, TextCorpus)
-        if of_texts and settings.calibrate:
-            raise UserError(f"calibrate ({settings.calibrate}) needs pronoun questions, and these data are texts")
+        for name in ("calibrate", "layer"):
+            if of_texts and (value := getattr(settings, name)) is not None:
+                raise UserError(f"{name} ({value}) needs pronoun questions, and these data are texts")
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
 
 

@@ -168,6 +168,9 @@ def test_other_data_must_ask_what_the_run_can_answer(
     assert status == 2 and "the run's task.prediction=word has no answer to data=labelled_text" in err
     status, _, err = script("score", f"run={finished}", *own)
     assert status == 2 and "data=labelled_text holds texts without pronoun questions" in err
+    for setting in (["calibrate=dev"], ["layer=0", "head=0"]):
+        status, _, err = script("evaluate", f"run={labelled}", *setting)
+        assert status == 2 and f"{setting[0].partition('=')[0]} (" in err and "these data are texts" in err
 
 
 def test_heads_of_a_pretrained_encoder_are_scored_on_pronouns(
