@@ -505,6 +505,18 @@ def test_a_text_longer_than_learned_positions_is_reported(tiny: Tiny, tmp_path: 
     assert not RunFiles(tmp_path / "run").config.exists()
 
 
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_a_text_that_no_batch_holds_is_reported(split: str, tiny: Tiny, table: Path, tmp_path: Path) -> None:
+    """One whole book among sentences would otherwise take hours at step 0, without a word."""
+    lines = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    next(line for line in lines if line["split"] == split)["text"] += " It rained." * 100
+    path = tmp_path / "more.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    with pytest.raises(UserError, match=r"has \d+ tokens, more than a batch holds: .* batching.tokens \(256\)"):
+        train(tiny(tmp_path, f"data.path={path}", "batching.tokens=256"))
+    assert not RunFiles(tmp_path / "run").config.exists()
+
+
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_what_the_model_cannot_answer_in_dev_or_test_is_reported_before_training(
     split: str, tiny: Tiny, table: Path, tmp_path: Path

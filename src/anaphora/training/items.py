@@ -96,7 +96,8 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     (`task.other_names`).
 
     Raises:
-        UserError: the training or development split is empty, or the model cannot process an item of any split.
+        UserError: the training or development split is empty, the model cannot process an item of any split, or no
+            batch can hold an item.
     """
     corpus = load_corpus(config.data)
     training, development = (_examples(corpus, split, config) for split in ("train", "dev"))
@@ -108,6 +109,8 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     check_lengths(config, [*training, *development, *test], tokenizer)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
     encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer), keeps_tokens=False)
+    for split in (encoded, validation):
+        check_batches_hold(config, split)
     return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
 
 
@@ -261,6 +264,21 @@ def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokeni
                 f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has {length} tokens, more than "
                 f"model.position.max_length ({position.max_length})"
             )
+
+
+def check_batches_hold(config: Config, split: EncodedSplit) -> None:
+    """Check that no item has more tokens than a batch, since time and memory grow with the square of its length.
+
+    Raises:
+        UserError: an item is too long.
+    """
+    most = split.max_tokens()
+    if most > config.batching.tokens:
+        longest = split.examples[int(split.ids.lengths.argmax())]
+        raise UserError(
+            f"data ({config.data.path_or_kind()}): {longest.text[:60]!r} has {most} tokens, more than a batch holds: "
+            f"shorten it, leave it out, or raise batching.tokens ({config.batching.tokens})"
+        )
 
 
 def _empty_split(data: Data, split: str) -> UserError:
