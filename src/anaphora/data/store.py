@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import atomic_directory, check_writable, file_digest, read_json, remove_leftovers, write_json
-from anaphora.data.corpora.division import ReadingReport, Splits, fold_numbers, group_key, reader_of
+from anaphora.data.corpora.division import ReadingReport, Splits, files_at_path, fold_numbers, group_key, reader_module
 from anaphora.data.example import Example, Question
 from anaphora.data.records import decoded, rows_of, schema_of, table_of, write_parquet
 from anaphora.data.text import Text
@@ -203,7 +203,7 @@ def load(settings: data_settings.Data) -> Corpus:
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
     remove_leftovers(cache_folder(), depth=0)  # also where nothing is written: another process may have finished it
     if not directory.exists():
-        reader = reader_of(settings)
+        reader = reader_module(settings)
         with cache_advice():
             check_writable(directory)
         splits, report = settings.build()
@@ -212,13 +212,14 @@ def load(settings: data_settings.Data) -> Corpus:
         if not any(splits.values()):
             raise UserError(_why_nothing(settings, report))
         if isinstance(settings, data_settings.ExternalCorpus):
-            if not reader.decontaminates:
+            if not reader.get("DECONTAMINATES"):
                 splits, report = _decontaminated(splits, report, settings)
             if settings.folds:
                 splits = _with_fold_as_dev(splits, settings, settings.folds)
+        words = reader["known_words"](settings) if "known_words" in reader else []
         try:
             with cache_advice():
-                _write(directory, splits, report, reader.words(settings), schema_of(settings))
+                _write(directory, splits, report, words, schema_of(settings))
         except UserError:
             # Another process may have made the same corpus meanwhile: its copy is as good.
             if not directory.exists():
@@ -312,7 +313,8 @@ def files_read(settings: data_settings.Data) -> dict[str, Path]:
 
     evaluation = settings.without if isinstance(settings, data_settings.ExternalCorpus) else []
     without = contamination.evaluation_files(evaluation) if evaluation else []
-    return {**reader_of(settings).files(settings), **{f"without {path}": path for path in without}}
+    own = reader_module(settings).get("files", files_at_path)(settings)
+    return {**own, **{f"without {path}": path for path in without}}
 
 
 def _fingerprint(settings: data_settings.Data) -> str:

@@ -64,13 +64,11 @@ class TrainingResult:
         directory: directory of the run.
         steps: number of completed steps.
         seconds: duration of training in seconds, including resumed parts.
-        validation_loss: loss of the kept weights; NaN without a validation loss.
     """
 
     directory: Path
     steps: int
     seconds: float
-    validation_loss: float
 
 
 def train(config: Config) -> TrainingResult:
@@ -211,15 +209,8 @@ def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
         raise UserError(other_training_items(data, directory.name))
 
 
-class _Prepared(NamedTuple):
-    """Inputs of training on every rank: the data, and the run that provides the initial weights."""
-
-    data: TrainingData
-    minimal_pairs: MinimalPairs | None
-    source: Run | None
-
-
-def _prepare(claimed: _Claim) -> _Prepared:
+def _prepare(claimed: _Claim) -> tuple[TrainingData, MinimalPairs | None, Run | None]:
+    """Return the data, the minimal pairs if the loss needs them, and the run that provides the initial weights."""
     config, layout = claimed.config, claimed.layout
     source = None if config.start is None or claimed.checkpoint else load(locate_model(config.start, "start"))
     known = Tokenizer.load(layout.tokenizer) if claimed.resumed else source.tokenizer if source is not None else None
@@ -229,7 +220,7 @@ def _prepare(claimed: _Claim) -> _Prepared:
     for number, split in enumerate((encoded, validation)):
         replace_labels(split, config.task.labels, (config.seed, number))
     minimal_pairs = minimal_pairs_of(encoded, config) if config.task.minimal_pair_contrast else None
-    return _Prepared(data, minimal_pairs, source)
+    return data, minimal_pairs, source
 
 
 def _train(claimed: _Claim, processes: Processes, device: torch.device) -> TrainingResult:
@@ -298,10 +289,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
         # Lightning turns an interrupt into an exit.
         raise KeyboardInterrupt from None
     return TrainingResult(
-        directory=layout.directory,
-        steps=int(history.validations[-1]["step"]),
-        seconds=round(history.seconds, 3),
-        validation_loss=history.best_validation.get("validation/loss", float("nan")),
+        directory=layout.directory, steps=int(history.validations[-1]["step"]), seconds=round(history.seconds, 3)
     )
 
 

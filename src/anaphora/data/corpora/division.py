@@ -8,7 +8,7 @@ import random
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -221,35 +221,17 @@ def _shuffled_groups(items: Sequence[Item], seed: int) -> tuple[list[str], list[
     return keys, groups
 
 
-@dataclass(frozen=True)
-class Reader:
-    """Properties of a corpus reader, declared in its module.
+def reader_module(settings: Data) -> Mapping[str, Any]:
+    """Return the names in the module of the corpus reader; empty for a corpus without a reader.
 
-    Attributes:
-        origin: files that `data.path` may name, and their licence: `ORIGIN` of the module, or `ORIGINS` by kind.
-        files: function from the settings to the files that determine the items, by name; their content is part of the
-            cache key. `files` of the module, by default `files_at_path`.
-        words: function from the settings to words that a tokenizer should not split. `known_words` of the module, by
-            default no words.
-        decontaminates: whether the reader itself drops items that share words with `data.without`. `DECONTAMINATES` of
-            the module, by default False.
+    Besides `read`, the module has `ORIGIN`, or `ORIGINS` by kind, and optionally:
+
+    - `files`: function from the settings to the files that determine the items, by name; their content is part of the
+      cache key. By default `files_at_path`.
+    - `known_words`: function from the settings to words that a tokenizer should not split.
+    - `DECONTAMINATES`: whether the reader itself drops items that share words with `data.without`.
     """
-
-    origin: Origin
-    files: Callable[[Any], dict[str, Path]]
-    words: Callable[[Any], list[str]]
-    decontaminates: bool
-
-
-def reader_of(settings: Data) -> Reader:
-    """Return the properties of the reader that the settings name."""
-    module = vars(import_module(settings.reader)) if settings.reader else {}
-    return Reader(
-        origin=origin_of(settings),
-        files=module.get("files", files_at_path),
-        words=module.get("known_words", lambda _: []),
-        decontaminates=module.get("DECONTAMINATES", False),
-    )
+    return vars(import_module(settings.reader)) if settings.reader else {}
 
 
 def origin_of(settings: Data) -> Origin:
@@ -258,9 +240,7 @@ def origin_of(settings: Data) -> Origin:
     Both are "" for a generated corpus, and for a reader outside the package, which may need other files than its base
     class.
     """
-    if type(settings) in REGISTERED or not settings.reader:
-        return Origin(files="")
-    module = vars(import_module(settings.reader))
+    module = {} if type(settings) in REGISTERED else reader_module(settings)
     origin: Origin = module["ORIGINS"][settings.kind] if "ORIGINS" in module else module.get("ORIGIN", Origin(files=""))
     return origin
 
