@@ -12,10 +12,9 @@ from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
-    RowReader,
     check_written,
     example_of,
-    split_examples,
+    read_examples,
     tab_separated,
     text_of,
 )
@@ -40,10 +39,7 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),
         lambda file: tab_separated(file, _COLUMNS),
     )
-    reading = RowReader()
-    first = [example for _, example in reading.convert(development, _example)]
-    second = None if validation is None else [example for _, example in reading.convert(validation, _example)]
-    return split_examples(first, second, settings), reading.report()
+    return read_examples(settings, _example, development, validation)
 
 
 def _example(row: Row) -> Example:

@@ -17,11 +17,10 @@ from anaphora.data.corpora.division import Origin, ReadingReport, existing_path,
 from anaphora.data.corpora.reading import (
     DroppedRowError,
     Row,
-    RowReader,
     check_words,
     example_of,
     find_mentions,
-    split_examples,
+    read_examples,
     text_of,
 )
 from anaphora.data.example import Example
@@ -41,9 +40,7 @@ def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
         UserError: the file is missing or not a JSON list, or an item is invalid; the message names file, item, field
             and value.
     """
-    reading = RowReader()
-    examples = [example for _, example in reading.convert(_items(existing_path(settings.path, ORIGIN.files)), _example)]
-    return split_examples(examples, None, settings), reading.report()
+    return read_examples(settings, _example, _items(existing_path(settings.path, ORIGIN.files)))
 
 
 def _items(path: Path) -> Iterator[tuple[str, Row]]:

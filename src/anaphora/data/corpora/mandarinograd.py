@@ -14,15 +14,7 @@ from __future__ import annotations
 
 from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, non_overlapping
-from anaphora.data.corpora.reading import (
-    DroppedRowError,
-    Row,
-    RowReader,
-    check_words,
-    example_of,
-    split_examples,
-    tab_separated,
-)
+from anaphora.data.corpora.reading import DroppedRowError, Row, check_words, example_of, read_examples, tab_separated
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Mandarinograd
 
@@ -40,10 +32,7 @@ def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingRepo
     Raises:
         UserError: the file or a column is missing, or a row has more or fewer cells than the header.
     """
-    reading = RowReader()
-    rows = tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS)
-    examples = [example for _, example in reading.convert(rows, _example)]
-    return split_examples(examples, None, settings), reading.report()
+    return read_examples(settings, _example, tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS))
 
 
 def _example(row: Row) -> Example:

@@ -360,6 +360,19 @@ def in_adjacent_groups(
     return grouped
 
 
+def read_examples(
+    settings: ExternalCorpus,
+    make: Callable[[Row], Example],
+    train: Iterable[tuple[str, Row]],
+    test: Iterable[tuple[str, Row]] | None = None,
+) -> tuple[dict[str, list[Example]], ReadingReport]:
+    """Convert the rows of a corpus with `make`; return the examples, divided by `split_examples`, and the report."""
+    reading = RowReader()
+    first = [example for _, example in reading.convert(train, make)]
+    second = None if test is None else [example for _, example in reading.convert(test, make)]
+    return split_examples(first, second, settings), reading.report()
+
+
 def split_examples(
     train: Sequence[Example], test: Sequence[Example] | None, settings: ExternalCorpus
 ) -> dict[str, list[Example]]:

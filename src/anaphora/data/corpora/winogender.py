@@ -15,7 +15,7 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, example_of, split_examples, tab_separated
+from anaphora.data.corpora.reading import DroppedRowError, Row, example_of, read_examples, tab_separated
 from anaphora.data.example import Example
 from anaphora.settings.data import Winogender
 
@@ -43,10 +43,8 @@ def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]
         if not (folder / name).exists():
             raise UserError(f"data.path ({settings.path}) must be {ORIGIN.files}: no {name}")
     templates = _templates(folder / TEMPLATES)
-    reading = RowReader()
     rows = tab_separated(folder / SENTENCES, ("sentid", "sentence"))
-    examples = [example for _, example in reading.convert(rows, lambda row: _example(row, templates))]
-    return split_examples(examples, None, settings), reading.report()
+    return read_examples(settings, lambda row: _example(row, templates), rows)
 
 
 def _templates(path: Path) -> Templates:

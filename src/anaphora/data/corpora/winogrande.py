@@ -15,11 +15,10 @@ from anaphora.data.corpora.reading import (
     BLANK,
     DroppedRowError,
     Row,
-    RowReader,
     example_of,
     find_mentions,
     json_lines,
-    split_examples,
+    read_examples,
     text_of,
 )
 from anaphora.data.example import Example
@@ -43,13 +42,10 @@ def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]
         UserError: a file is missing, or a row is invalid; the message names file, line, field, value and what is
             allowed.
     """
-    reading = RowReader()
     train, development = train_and_test_rows(
         settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, json_lines
     )
-    first = [example for _, example in reading.convert(train, _example)]
-    second = None if development is None else [example for _, example in reading.convert(development, _example)]
-    return split_examples(first, second, settings), reading.report()
+    return read_examples(settings, _example, train, development)
 
 
 def _train_file(folder: Path, settings: Winogrande) -> Path:
