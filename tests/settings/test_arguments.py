@@ -46,6 +46,12 @@ def test_values_are_read_as_they_are_typed() -> None:
     assert settings_from(["output=null"], Program).output is None
 
 
+def test_a_list_that_is_given_twice_loses_no_entry_without_a_word() -> None:
+    with pytest.raises(UserError, match=r"runs=b: runs is given twice; write one list, as in runs=\[first,second\]"):
+        settings_from(["runs=a", "runs=b"], Program)
+    assert settings_from(["rate=1", "rate=2"], Program).rate == 2
+
+
 def test_a_slot_takes_a_variant_and_its_settings() -> None:
     chosen = ["data=gap", "data.path=7", "trainer.device=cuda"]
     for arguments in (chosen, chosen[::-1]):

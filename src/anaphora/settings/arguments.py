@@ -30,13 +30,16 @@ CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "co
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """Parse `key=value` arguments into checked settings.
 
-    A list needs no brackets, but an entry with a comma needs quotes. The value of a slot is the name of a variant or of
-    a file in `configs`; further arguments can set the variant's settings, as in data=gap data.path=folder.
+    A list needs no brackets, but an entry with a comma needs quotes. Of other settings given twice the last counts. The
+    value of a slot is the name of a variant or of a file in `configs`; further arguments can set the variant's
+    settings, as in data=gap data.path=folder.
 
     Raises:
-        UserError: an argument is not of the form key=value, or a setting is unknown, missing or invalid.
+        UserError: an argument is not of the form key=value, a list is given twice, or a setting is unknown, missing or
+            invalid.
     """
     plain: dict[str, Any] = {}
+    lists: set[str] = set()
     for slot in dataclasses.fields(typing.cast(Any, schema)):
         if inner_type(schema, slot.name) in VARIANTS and slot.default_factory is not dataclasses.MISSING:
             plain[slot.name] = {"kind": slot.default_factory().kind}
@@ -58,7 +61,12 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
             if not isinstance(group, dict):
                 raise UserError(f"{argument}: {one} ({group!r}) is no group of settings")
             kind = _chosen(hint, group)
-        group[name] = _value(key, value, kind, name)
+        read = _value(key, value, kind, name)
+        if isinstance(read, list):
+            if key in lists:
+                raise UserError(f"{argument}: {key} is given twice; write one list, as in {key}=[first,second]")
+            lists.add(key)
+        group[name] = read
     return construct(schema, plain, "")
 
 
