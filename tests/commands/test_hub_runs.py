@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.analysis.evidence.measurement import measured_on
+from anaphora.analysis.evidence.storage import answer_temperatures
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.commands.export import Export, export
 from anaphora.runs.directory import load, training_record
@@ -47,6 +48,13 @@ def test_a_run_of_the_hub_that_is_published_again_keeps_its_training_on_the_card
     again = export(Export(run=NAME, output=str(tmp_path / "again"), format="anaphora"))
     steps = next(line for line in (hub / "README.md").read_text(encoding="utf-8").splitlines() if "Steps" in line)
     assert steps in (again / "README.md").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_run_that_was_calibrated_is_published_with_its_temperatures(own_run: Path, tmp_path: Path) -> None:
+    (own_run / "calibration.json").write_text(json.dumps({"temperatures": {"en": 0.25}}), encoding="utf-8")
+    published = export(Export(run=str(own_run), output=str(tmp_path / "hub"), format="anaphora"))
+    again = export(Export(run=str(published), output=str(tmp_path / "again"), format="anaphora"))
+    assert answer_temperatures(load(again)) == answer_temperatures(load(own_run)) == {"en": 0.25}
 
 
 @pytest.mark.usefixtures("hub")

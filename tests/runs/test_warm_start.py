@@ -164,6 +164,7 @@ def test_a_hub_name_is_fetched_without_pickles(
     assert with_start_model(begun(tmp_path, "hf://someone/some-model")).model.width == 16
     assert request["name"] == "someone/some-model"
     assert not any(pattern.endswith(".bin") for pattern in request["allow_patterns"])
+    assert {"metrics.json", "training.json", "calibration.json"} <= set(request["allow_patterns"])
 
 
 def test_a_bare_name_that_is_no_folder_is_never_looked_up(

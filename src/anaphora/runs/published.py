@@ -24,6 +24,8 @@ MODEL_TYPE = "anaphora"
 """Value of `model_type` in the config.json of a run."""
 RUN_CONFIG = "config.yaml"
 """File with the settings in a run directory."""
+CALIBRATION = "calibration.json"
+"""File with the softmax temperatures of a run's answers."""
 
 
 def is_run(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
-from anaphora.runs.published import RUN_CONFIG, is_run, settings_of
+from anaphora.runs.published import CALIBRATION, RUN_CONFIG, is_run, settings_of
 from anaphora.runs.shipped import SHIPPED, run_folder
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
@@ -153,6 +153,7 @@ def _download(name: str, setting: str) -> Path:
                     "tokenizer_config.json",
                     "metrics.json",
                     "training.json",
+                    CALIBRATION,
                 ],
                 etag_timeout=5,
                 local_files_only=not is_reachable(),  # else it tries for long

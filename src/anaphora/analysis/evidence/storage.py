@@ -21,13 +21,13 @@ from anaphora.base.language import LANGUAGES
 from anaphora.base.locale.translation import _
 from anaphora.data.records import write_parquet
 from anaphora.runs.directory import Run
+from anaphora.runs.published import CALIBRATION
 from anaphora.settings.data import SPLITS
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
     from anaphora.analysis.evidence.headline import Headline, Measurement
 
-_CALIBRATION = "calibration.json"
 _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),
     *("train_seconds", "reads_candidates", "head_is_supervised", "levels", "encoder"),
@@ -87,7 +87,7 @@ def answer_temperatures(run: Run) -> dict[str, float]:
     Raises:
         UserError: the file with the temperatures is damaged.
     """
-    for path in (place / _CALIBRATION for place in (run.directory, run.origin) if place is not None):
+    for path in (place / CALIBRATION for place in (run.directory, run.origin) if place is not None):
         way_out = f"delete it, or write it again with anaphora evaluate run={run.directory} calibrate=dev"
         try:
             temperatures = read_json(path, {"temperatures": {str: float}}, way_out)["temperatures"]
@@ -111,7 +111,7 @@ def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mappin
     Raises:
         UserError: the file cannot be written.
     """
-    path = run.directory / _CALIBRATION
+    path = run.directory / CALIBRATION
     write_json(path, {"temperatures": temperatures, **about})
     return path
 
