@@ -400,6 +400,10 @@ def test_a_comparison_tells_which_rows_are_not_of_the_same_items_in_all_runs(
     items = evidence.languages["en"].items
     assert f"English: the runs were scored on different items, 3 to {items} of them" in printed
     assert "Chinese: the row is of 1 of the 2 runs; the others have no such items" in printed
+    other_order = compare_runs([fewer, evidence])  # no language is left out because the first run lacks it
+    assert {(row.language, row.kind, row.runs) for row in other_order} == {
+        (row.language, row.kind, row.runs) for row in spreads
+    }
     row = spreads[0].to_row()
     assert (row["fewest_items"], row["most_items"], row["same_items"]) == (3, items, False)
 

@@ -79,9 +79,9 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, for each language of the first run and each kind of cue."""
+    """Return the spread of every measure over the runs, for each language of a run and each kind of cue."""
     spreads = []
-    for language in runs[0].languages:
+    for language in dict.fromkeys(language for run in runs for language in run.languages):
         for kind in (ALL, *KINDS):
             cells = [cell for run in runs if (cell := run.scores.get(language, {}).get(kind)) is not None]
             if cells:
