@@ -267,7 +267,9 @@ def test_groups_that_would_divide_a_minimal_pair_are_refused(groups: tuple[str, 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", r"items.jsonl, line 3: not JSON"),
+        ('{"text"', r"items.jsonl, line 3: not JSON"),
+        ("{", r"line 3: '{' is no whole JSON object; write each row as .* on one line"),
+        (json.dumps([ITEM], indent=1), r"line 3: '\[' is no whole JSON object; write each row as .* on one line"),
         ("[1]", r"line 3: '\[1\]' must be an object"),
         (json.dumps({**ITEM, "pronoun": [23, 99]}), r"line 3, pronoun: \[23, 99\] must be"),
         (json.dumps({**ITEM, "split": "valid"}), "line 3, split: 'valid' must be one of train, dev, test"),

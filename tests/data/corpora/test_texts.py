@@ -142,7 +142,7 @@ def test_more_files_are_read_after_the_first(tmp_path: Path) -> None:
     [
         ("a.pdf", "x", r"it has no file of .txt, .jsonl, .tokens"),
         ("a.jsonl", '{"text": "a"}\n{"txt": 3}', r"a.jsonl, line 2, text: it is missing"),
-        ("a.jsonl", "{", r"a.jsonl, line 1: not JSON"),
+        ("a.jsonl", "{", r"a.jsonl, line 1: '{' is no whole JSON object"),
         ("a.jsonl", '{"text": "a", "title": 3}', r"line 1, title: 3 must be text"),
         ("a.txt", " \n", "no text is left"),
     ],

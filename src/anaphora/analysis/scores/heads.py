@@ -194,7 +194,8 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
     """
     main = scores.select(is_main(scores.examples))
     if not main.examples:
-        raise UserError("there is no item to choose a head on; expected at least one of stratum main")
+        out = ", ".join(f"{reason} ({count})" for reason, count in scores.dropped.items()) or "none"
+        raise UserError(f"there is no item to choose a head on; expected one of stratum main; items left out: {out}")
     weights = macro_weights(main.examples)
     layers = list(scores.attending_layers)
     accuracy = np.einsum("n,nlh->lh", weights, main.candidate_accuracy[:, layers]).ravel()

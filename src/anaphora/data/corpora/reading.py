@@ -90,9 +90,13 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not line.strip():
             continue
         where = f"{path}, line {number}"
+        if line.strip() in ("[", "{"):  # a JSON array, or an object over several lines
+            raise UserError(
+                f'{where}: {line.strip()!r} is no whole JSON object; write each row as {{"text": ...}} on one line'
+            )
         row = parse_json(line, where)
         if not isinstance(row, dict):
-            raise UserError(f'{where}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}')
+            raise UserError(f'{where}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}, one on each line')
         yield where, row
 
 
