@@ -145,7 +145,7 @@ def evaluation_files(paths: Sequence[str]) -> list[Path]:
 
 
 def evaluation_texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a file of evaluation data; the suffix determines the format, with lines by default.
+    """Yield the texts of a file of evaluation data; the suffix determines the format, by default one text per line.
 
     Raises:
         UserError: the content does not match the suffix, or the file cannot be read.

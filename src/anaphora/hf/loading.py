@@ -111,7 +111,7 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
     """Check that a folder or a model on the hub is a complete model.
 
     Raises:
-        UserError: it is an adapter.
+        UserError: the folder or the model is an adapter.
     """
     path = _cached(place, ADAPTER, offline)
     if path is None:

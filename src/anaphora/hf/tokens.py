@@ -73,7 +73,8 @@ class TextReader:
         """Call the tokenizer with a text or a pair of texts.
 
         Raises:
-            UserError: it takes words with places on a page instead of a text, or lacks a token that the text needs.
+            UserError: the tokenizer needs words with positions on a page instead of a text, or lacks a token of the
+                text.
         """
         try:
             encoding: BatchEncoding = self.tokenizer(

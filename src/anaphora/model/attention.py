@@ -255,7 +255,7 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Return the index of each query within its row, (Q,), and the most queries of any row; `row` must be sorted."""
+    """Return each query's index within its row, (Q,), and the largest number of queries per row; `row` is sorted."""
     within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
     return within, int(within.max()) + 1 if len(row) else 0
 

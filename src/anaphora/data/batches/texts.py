@@ -170,7 +170,7 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
 
 
 def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield first and past-the-last token of each chunk; one empty chunk if there are no tokens.
+    """Yield the token span of each chunk, end exclusive; one empty span if there are no tokens.
 
     Args:
         starts: ascending indices of the tokens that begin a word, where chunks are split if possible.

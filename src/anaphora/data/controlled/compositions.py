@@ -58,7 +58,7 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """Reason for an event, with the classes of predicates whose agent or patient it picks."""
+    """State of a person as the reason for an event, with the classes of predicates whose agent or patient it picks."""
 
     text: str
     kinds: Mapping[str, frozenset[str]]  # participant -> classes
@@ -235,7 +235,7 @@ def _parts(path: Path, split: str, written: Any) -> dict[str, Lines]:
 
 
 def _variants(text: str) -> Iterator[str]:
-    """Yield the texts to which a line with alternatives, such as "(a|b) c (d|e)", expands."""
+    """Expand a line with alternatives, such as "(a|b) c (d|e)", and yield the resulting texts."""
     pieces = _ALTERNATIVES.split(text)
     options = [piece.split("|") if number % 2 else [piece] for number, piece in enumerate(pieces)]
     for chosen in product(*options):

@@ -111,14 +111,14 @@ def files(settings: ControlledCorpus) -> dict[str, Path]:
 
 
 def known_words(settings: ControlledCorpus) -> list[str]:
-    """Return the words of `words` in all languages of the corpus, sorted."""
+    """Return the result of `words` for all languages of the corpus together, sorted."""
     return sorted({word for language in settings.languages for word in words(language, settings.types)})
 
 
 def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FOLDER) -> list[str]:
     """Return the words of possible training sentences, sorted, as segmented in the content and without punctuation.
 
-    All nouns and names are included, even those that a seed holds out for dev and test. Invented names are not.
+    All nouns and names are included, even those that are held out for dev and test, but no invented names.
 
     Args:
         language: "en" or "zh".

@@ -157,9 +157,9 @@ def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> lis
 class WithheldPairs:
     """Random assignment of levels L0, L1 and L2 to pairs of predicate and state.
 
-    For each predicate and participant, one state is withheld from training (L2), a quarter of the states, but at least
-    one, occur in one voice (L1), and the others in both (L0). Half of the predicates have their L1 and L2 items in dev,
-    half in test.
+    For each predicate and participant, one state is withheld from training (L2); a quarter of the states, at least one,
+    occur in one voice (L1); all others occur in both voices (L0). Half of the predicates have their L1 and L2 items in
+    dev, the other half in test.
     """
 
     def __init__(self, content: CompositionContent, seed: int) -> None:

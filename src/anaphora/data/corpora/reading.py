@@ -81,7 +81,7 @@ class RowReader:
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield ("file, line 3", object) for every line of a JSON lines file that is not blank.
+    """Yield ("file, line 3", object) for every non-blank line of a JSON lines file.
 
     Raises:
         UserError: a line is not a JSON object, or `read_lines` cannot read the file.

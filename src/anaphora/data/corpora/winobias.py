@@ -30,8 +30,8 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
     If the folder has examples in both .dev and .test files, these are the splits, and train is empty; one part alone is
-    divided by the shares. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. Those of type 1
-    with the same gender of the pronoun, one of each file, are a minimal pair, which differs only in the ending. Lines
+    divided by the shares. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. Lines of type 1
+    with the same gender of the pronoun, one from each file, are a minimal pair, which differs only in the ending. Lines
     without exactly one other occupation before the pronoun, or with unpaired brackets, are dropped.
 
     Raises:
@@ -112,7 +112,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
 
 
 def _without_brackets(sentence: str) -> tuple[str, list[Span]]:
-    """Remove the brackets of a sentence, and blanks inside next to them; return it and the spans of bracketed words."""
+    """Remove brackets and the blanks on their inner side; return the sentence and the spans of the bracketed words."""
     text, at, spans = "", 0, []
     for match in _BRACKETED.finditer(sentence):
         text += sentence[at : match.start()]

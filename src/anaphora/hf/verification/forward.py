@@ -38,7 +38,7 @@ def padded(rows: Sequence[Sequence[int]], padding: int, device: torch.device) ->
 
 @contextlib.contextmanager
 def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[Snapshot]:
-    """Set a model to evaluation mode and an attention implementation inside the `with` block, then restore it.
+    """Set a model to evaluation mode and an attention implementation inside the `with` block; restore it afterwards.
 
     Args:
         model: model in any mode.
