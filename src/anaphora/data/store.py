@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-_DECODED_AT_ONCE = 16_384
+DECODED_AT_ONCE = 16_384
 """Number of rows converted to Python objects at a time, to limit memory."""
 _ABOUT = "about.json"
 _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str: str}}
@@ -67,8 +67,8 @@ class Corpus:
         table = self._pronoun_table(split)
         if numbers is not None:
             return decoded(rows_of(table, numbers))
-        starts = range(0, len(table), _DECODED_AT_ONCE)
-        parts = (rows_of(table, range(start, min(start + _DECODED_AT_ONCE, len(table)))) for start in starts)
+        starts = range(0, len(table), DECODED_AT_ONCE)
+        parts = (rows_of(table, range(start, min(start + DECODED_AT_ONCE, len(table)))) for start in starts)
         return [example for part in parts for example in decoded(part)]
 
     def texts(self, split: str, numbers: Sequence[int] | None = None) -> list[Text]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import overload
 
 from anaphora.data.example import Example, Question
-from anaphora.data.store import Corpus
+from anaphora.data.store import DECODED_AT_ONCE, Corpus
 
 
 class StoredExamples(Sequence[Example]):
@@ -44,6 +44,33 @@ class StoredExamples(Sequence[Example]):
     def questions(self) -> list[Question]:
         """Return the text and the start of the pronoun of each example, without decoding the examples."""
         return self._corpus.questions(self._split, self._numbers)
+
+
+class StreamedExamples(StoredExamples):
+    """Sequence of all examples of a cached split, which are decoded in parts whenever they are read, and not kept."""
+
+    def __init__(self, corpus: Corpus, split: str) -> None:
+        super().__init__(corpus, split)
+        self._latest: tuple[int, Sequence[Example]] = (-1, [])
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Example]: ...
+
+    def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, range):
+            return self._corpus.examples(self._split, numbers)
+        part, place = divmod(numbers, DECODED_AT_ONCE)
+        if self._latest[0] != part:
+            self._latest = (part, self[part * DECODED_AT_ONCE : (part + 1) * DECODED_AT_ONCE])
+        return self._latest[1][place]
+
+    def __iter__(self) -> Iterator[Example]:
+        for start in range(0, len(self), DECODED_AT_ONCE):
+            yield from self[start : start + DECODED_AT_ONCE]
 
 
 def questions_of(examples: Sequence[Example]) -> list[Question]:

@@ -19,6 +19,7 @@ from anaphora.data.example import Example, sample_quads
 from anaphora.data.names import with_exchanged_names, with_other_names
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
+from anaphora.data.stored_examples import StreamedExamples, questions_of
 from anaphora.data.text import evenly_sampled
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.data.tokens.vocabulary import DroppingTokenizer
@@ -100,13 +101,13 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
             batch can hold an item.
     """
     corpus = load_corpus(config.data)
-    training, development = (_examples(corpus, split, config) for split in ("train", "dev"))
-    exchanged = [with_exchanged_names(example) for example in training] if config.task.exchanged_names else []
-    training += [*exchanged, *with_other_names(training, config.task.other_names, config.seed)]
+    training, development = _training_examples(corpus, config), _examples(corpus, "dev", config)
     test = _limited(corpus.examples("test"), config)  # report errors in the test split now, not in evaluation
-    check_candidates(config, [*training, *development, *test])
-    tokenizer = known or config.vocabulary.build([example.text for example in training], corpus.words)
-    check_lengths(config, [*training, *development, *test], tokenizer)
+    for examples in (training, development, test):
+        check_candidates(config, examples)
+    tokenizer = known or config.vocabulary.build([text for text, _ in questions_of(training)], corpus.words)
+    for examples in (training, development, test):
+        check_lengths(config, examples, tokenizer)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
     encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer), keeps_tokens=False)
     for split in (encoded, validation):
@@ -189,6 +190,20 @@ class _ValidationBatches:
 
     def __iter__(self) -> Iterator[Batch]:
         return iter(self.batches)
+
+
+def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
+    """Return the training examples with their copies; without copies, all of them are decoded as they are read.
+
+    Raises:
+        UserError: the split is empty.
+    """
+    copies = config.task.exchanged_names or config.task.other_names
+    if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:
+        return StreamedExamples(corpus, "train")
+    training = _examples(corpus, "train", config)
+    exchanged = [with_exchanged_names(example) for example in training] if config.task.exchanged_names else []
+    return [*training, *exchanged, *with_other_names(training, config.task.other_names, config.seed)]
 
 
 def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, repeat
 
 import numpy as np
 import torch
@@ -202,12 +202,12 @@ def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
     groups contains whole quads and octads. A text is its own group.
     """
     groups: dict[object, list[int]] = {}
-    for item in range(len(data)):
-        groups.setdefault((data.examples[item].group or item) if data.examples else item, []).append(item)
     cells: dict[object, list[list[int]]] = {}
-    for items in groups.values():
-        first = data.examples[items[0]] if data.examples else None
-        cells.setdefault(first and (first.language, first.factors.get("type")), []).append(items)
+    for item, example in enumerate(data.examples or repeat(None, len(data))):
+        group = groups.setdefault((example and example.group) or item, [])
+        if not group:
+            cells.setdefault(example and (example.language, example.factors.get("type")), []).append(group)
+        group.append(item)
     ranks = np.zeros(len(data))
     for cell in cells.values():
         cell.sort(key=lambda items: float(data.ids.lengths[items].mean()))

@@ -24,7 +24,7 @@ _ENCODED_AT_ONCE = 2048
 
 
 class RaggedArray:
-    """Lists of different lengths, stored in one flat array.
+    """Lists of different lengths, stored in one flat array of 32-bit numbers.
 
     Attributes:
         flat: the concatenated lists.
@@ -34,7 +34,7 @@ class RaggedArray:
     def __init__(self, lists: Sequence[Sequence[int]]) -> None:
         self.lengths: Indices = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         self.starts: Indices = np.concatenate(([0], self.lengths.cumsum()))[:-1]
-        self.flat: NDArray[Any] = np.fromiter((value for values in lists for value in values), dtype=np.int64)
+        self.flat: NDArray[Any] = np.fromiter((value for values in lists for value in values), dtype=np.int32)
 
     @classmethod
     def joined(cls, flat: NDArray[Any], lengths: Indices) -> RaggedArray:
@@ -85,25 +85,28 @@ class EncodedSplit:
     def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer, *, keeps_tokens: bool = True) -> None:
         self.examples = examples
         self.tokens: list[TokenizedText] = []
-        self.max_candidates = max([1, *(len(example.candidates) for example in examples)])
         self.vocabulary = tokenizer.size
         # The tokens of a random tokenizer depend on the size of the calls.
         size = len(examples) if tokenizer.is_random or keeps_tokens else _ENCODED_AT_ONCE
         parts = []
+        candidates: list[int] = []
+        antecedents: list[tuple[int, ...]] = []
         for start in range(0, len(examples), max(1, size)):
             some = examples[start : start + size]
             tokens = tokenizer.encode_batch([example.text for example in some])
             parts.append(self._arrays_of(some, tokens, start))
+            candidates += [len(example.candidates) for example in some]
+            antecedents += [example.antecedents for example in some]
             if keeps_tokens:
                 self.tokens += tokens
         self.ids, self.words, self.queries, self.candidates, self.names = (
             RaggedArray.concatenated([part[number] for part in parts]) for number in range(5)
         )
-        self.present = np.zeros((len(examples), self.max_candidates), dtype=bool)
+        self.max_candidates = max([1, *candidates])
+        self.present = np.arange(self.max_candidates) < np.reshape(candidates, (-1, 1))
         self.gold = np.zeros_like(self.present)
-        for number, example in enumerate(examples):
-            self.present[number, : len(example.candidates)] = True
-            self.gold[number, list(example.antecedents)] = True
+        for number, indices in enumerate(antecedents):
+            self.gold[number, list(indices)] = True
 
     @staticmethod
     def _arrays_of(examples: Sequence[Example], texts: Sequence[TokenizedText], first: int) -> list[RaggedArray]:
