@@ -130,14 +130,14 @@ class Corpus:
         names = [
             name for name in ("text", "pronoun", "candidates", "antecedents", "label") if name in table.column_names
         ]
-        rows, keys = table.select(names), [("text", "ascending")]
+        texts, keys = table.select(["text"]), [("text", "ascending")]
         if "pronoun" in names:  # several pronouns of one text
-            rows = rows.append_column("start", compute.list_element(table.column("pronoun"), 0))
+            texts = texts.append_column("start", compute.list_element(table.column("pronoun"), 0))
             keys.append(("start", "ascending"))
-        rows = rows.take(compute.sort_indices(rows, sort_keys=keys))
+        order = compute.sort_indices(texts, sort_keys=keys)
         digest = hashlib.sha256()
         for name in names:
-            for content in _contents(rows.column(name)):
+            for content in _contents(table.column(name).take(order)):
                 digest.update(content)
         return digest.hexdigest()[:16]
 
