@@ -63,14 +63,16 @@ def test_threads_wait_passively_unless_the_environment_says_otherwise(monkeypatc
     assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
 
 
-def test_a_command_sets_how_threads_wait_before_torch_is_loaded() -> None:
+def test_a_command_sets_how_threads_wait_and_how_many_kernels_stay_before_torch_is_loaded() -> None:
     script = (
         "import os, sys, anaphora.cli as cli; sys.argv = ['', '--help']; cli.run_command('explain'); "
-        "print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'])"
+        "print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'], os.environ['LRU_CACHE_CAPACITY'])"
     )
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "LRU_CACHE_CAPACITY")
+    }
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.splitlines()[-1] == "False PASSIVE"
+    assert done.stdout.splitlines()[-1] == "False PASSIVE 64"
 
 
 def test_a_run_records_its_machine(tiny: Callable[..., Config], tmp_path: Path) -> None:

@@ -181,7 +181,9 @@ def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
         yield values.to_numpy(zero_copy_only=False).tobytes()
     else:
         yield compute.binary_length(values).fill_null(-1).to_numpy(zero_copy_only=False).tobytes()
-        yield "".join(filter(None, values.to_pylist())).encode("utf-8", "surrogatepass")
+        for start in range(0, len(values), DECODED_AT_ONCE):
+            texts = values.slice(start, DECODED_AT_ONCE).to_pylist()
+            yield "".join(filter(None, texts)).encode("utf-8", "surrogatepass")
 
 
 def load(settings: data_settings.Data) -> Corpus:

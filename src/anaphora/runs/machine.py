@@ -60,6 +60,15 @@ def wait_passively() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
+def keep_few_kernels() -> None:
+    """Let oneDNN keep 64 compiled products instead of 1,024; call this before torch is imported.
+
+    Each number of rows has products of its own. Batches differ in it, so that training needs most of them only once.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # of oneDNN, and of torch's layer above it
+        os.environ.setdefault(name, "64")
+
+
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
     """Return a warning for each cause of slow training on the CPU, with an estimate and a remedy.
 
