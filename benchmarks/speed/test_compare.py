@@ -21,12 +21,12 @@ from benchmarks.speed.sentences import VOCABULARY, generate_sentences
 from benchmarks.speed.settings import SIZES, Benchmark
 
 TINY = SIZES["tiny"]
-SMALLEST = ("sizes=[tiny]", "lengths=[lognormal]", "sentences=48", "batch_sentences=8", "repeats=1", "steps=2")
+SMALLEST = ("lengths=[lognormal]", "sentences=48", "batch_sentences=8", "repeats=1", "steps=2")
 
 
-def smoke(*overrides: str) -> Benchmark:
+def smoke(*overrides: str, size: str = "tiny") -> Benchmark:
     """Return settings of the smallest complete comparison."""
-    return settings_from([*SMALLEST, *overrides], Benchmark)
+    return settings_from([f"sizes=[{size}]", *SMALLEST, *overrides], Benchmark)
 
 
 def test_without_transformers_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,8 +41,8 @@ def test_pre_training_is_measured_on_text_of_ones_own(tmp_path: Path) -> None:
     lines = ["\\n".join(["The gate opened.", "Nobody came in before the rain."] * 9) for _ in range(20)]
     pages.write_text("\n".join(f'{{"text": "{line}"}}' for line in lines), encoding="utf-8")
     out = tmp_path / "speed.json"
-    chosen = ("data=plain_text", f"data.path={pages}", "sizes=[8x1x2]", "clock=processor", f"output={out}")
-    run_benchmark(smoke("what=pretraining", *chosen))
+    chosen = ("data=plain_text", f"data.path={pages}", "clock=processor", f"output={out}")
+    run_benchmark(smoke("what=pretraining", *chosen, size="8x1x2"))
     documents, paragraphs = json.loads(out.read_text(encoding="utf-8"))["tables"]
     assert documents["lengths"]["longest"] > paragraphs["lengths"]["longest"]
     for table in (documents, paragraphs):
