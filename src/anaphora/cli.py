@@ -1,4 +1,4 @@
-"""Command line of all commands: it parses and checks settings, runs the command and reports errors.
+"""Command-line interface: parses and checks a command's settings, runs the command and reports errors.
 
 Each command is a module of `anaphora.commands` with a function of the module's name and a settings class.
 """

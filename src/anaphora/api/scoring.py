@@ -282,7 +282,7 @@ def _subject(
 
 
 def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return the pronouns and candidates that are not in a model's vocabulary; None if all are known.
+    """Return the parts of pronouns and candidates that are outside a model's vocabulary; None if there are none.
 
     Raises:
         UserError: a text is too long for the model.

@@ -285,7 +285,8 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     Items whose text is in a run's training or development split are left out.
 
     Raises:
-        UserError: a run does not answer pronoun questions, the data are texts, no item is left, or a factor is unknown.
+        UserError: a run does not answer pronoun questions, the data have none, no item is left, or a factor is
+            unknown.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.task_accuracy import (

@@ -50,7 +50,8 @@ class LivePage:
 def look(settings: LivePage) -> None:
     """Print the attention row and answer for `text` if it is set; otherwise serve a page on localhost.
 
-    The page opens in the browser. Without a display, an example sentence is printed first.
+    The page opens in the browser if there is a display. Otherwise the row of an example sentence is printed first,
+    if the first model is a run with a chosen head for it.
 
     Raises:
         UserError: a model does not exist, a word is not in the text, or the port is in use.

@@ -18,9 +18,9 @@ _TOKENS_WITHOUT_BLANK = re.compile(
 
 
 def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Collection[int] = ()) -> None:
-    """Check that spans of a text neither cut a word nor start or end with a blank.
+    """Check that spans of a text neither cut a word nor start or end with a space.
 
-    Spans in scripts without blanks, such as Chinese, cannot cut a word. The two tokens of "wasn't" or "gonna" count as
+    Spans in scripts without spaces, such as Chinese, cannot cut a word. The two tokens of "wasn't" or "gonna" count as
     words.
 
     Args:
@@ -29,7 +29,7 @@ def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Col
         word_parts: starts of spans that may cut a word.
 
     Raises:
-        UserError: a span cuts a word or has a blank at an end; the message names the field and any units that fit.
+        UserError: a span cuts a word or has a space at an end; the message names the field and any units that fit.
     """
     for field, (start, end) in spans:
         problem = _problem(text, (start, end), word_parts)

@@ -209,7 +209,7 @@ def written_span(text: str, span: Span) -> str:
 def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
     """Yield the spans of all whole-word, case-insensitive occurrences of words in a text.
 
-    Word boundaries are those of `is_inside_word`: blanks, punctuation, changes of script, and every Chinese character.
+    Word boundaries are those of `is_inside_word`: spaces, punctuation, changes of script, and every Chinese character.
     Precomposed and decomposed accents match each other.
     """
     decomposed, places = _decomposed(text)

@@ -49,7 +49,7 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
 
 
 def _without_wrapper(part: nn.Module) -> nn.Module:
-    """Return the only child of a module that forwards all arguments to the child; otherwise the module itself."""
+    """Return the only child of a wrapper (`forward(*args, **kwargs)`); otherwise the module itself."""
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parts = list(part.children())
     hands_over = all(one.kind in variadic for one in inspect.signature(part.forward).parameters.values())

@@ -35,7 +35,7 @@ class TextReader:
     def read(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
 
-        A token without visible characters, such as the blank that some tokenizers put before a text, counts as a
+        A token without visible characters, such as the space that some tokenizers put before a text, counts as a
         special token, even if the tokenizer gives it the first character's offsets.
 
         Args:
@@ -43,7 +43,7 @@ class TextReader:
             second: the second text of a pair; spans then refer to both texts joined by `BETWEEN_TEXTS`.
 
         Raises:
-            UserError: the tokenizer cannot read a text, a text is empty, a token has the offsets of other characters,
+            UserError: the tokenizer cannot read a text, a text is empty, a token's offsets point to other characters,
                 or the tokenizer puts no token between the texts of a pair.
         """
         mask = self.tokenizer.mask_token or _MASK
@@ -104,7 +104,7 @@ class TextReader:
             )
 
     def _visible_part(self, text: str, token: str, start: int, end: int) -> tuple[int, int]:
-        """Return the character span of a token without surrounding blanks; (0, 0) if no visible character is left."""
+        """Return the character span of a token without surrounding spaces; (0, 0) if no visible character is left."""
         written = text[start:end]
         left, right = start + len(written) - len(written.lstrip()), start + len(written.rstrip())
         if left >= right or token in self._blanks:

@@ -298,7 +298,7 @@ class Uniform(Attention):
 
 
 class ParameterFree(Attention):
-    """Attention without parameters: softmax(X X^T / sqrt(D)) X for each head's slice X; positions still apply."""
+    """Attention without parameters, softmax(X X^T / sqrt(D)) X for each head's slice X; it uses position encodings."""
 
     def make_projections(self, width: int) -> None:
         """Create no parameters."""

@@ -110,7 +110,7 @@ class Rotary(Position):
 
 
 class Alibi(Position):
-    """Score penalty proportional to distance, with one slope per head, Press et al. 2022, section 3; symmetric here."""
+    """Score penalty proportional to distance, in both directions; one slope per head (Press et al. 2022, section 3)."""
 
     slopes: Tensor
 

@@ -122,7 +122,7 @@ class OwnExamples(ExternalCorpus):
 class Dpr(ExternalCorpus):
     """Definite Pronoun Resolution (Rahman and Ng 2012): train.c.txt, or a folder with train.c.txt and test.c.txt.
 
-    In a folder test.c.txt is the test split and `test_share` is not used.
+    In a folder, test.c.txt is the test split and `test_share` is not used.
     """
 
     kind: str = "dpr"
@@ -131,10 +131,11 @@ class Dpr(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class Gap(ExternalCorpus):
-    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one of the two, or hf://.
+    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one of them, or hf://owner/name.
 
-    The hub's rows must have the columns of the files; its split "train" is the development file. In a folder the
-    validation file is the test split and `test_share` is not used; `dev_share` is a share of the development file.
+    A data set on the hub must have the columns of the files; its splits "train" and "validation" are the development
+    and the validation file. In a folder, the validation file is the test split and `test_share` is not used.
+    `dev_share` is a share of the development file.
     """
 
     kind: str = "gap"
@@ -218,7 +219,8 @@ class Pdp60(EvaluationCorpus):
 class Winobias(EvaluationCorpus):
     """WinoBias (Zhao et al. 2018): the folder with its sentences and its two lists of occupations.
 
-    If both the .dev and the .test files are present, they are these splits, and the shares are not used.
+    If both .dev and .test files are present, they are the dev and test splits, there is no training split, and the
+    shares are not used.
     """
 
     kind: str = "winobias"

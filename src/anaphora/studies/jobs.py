@@ -48,10 +48,10 @@ class StartedRun(Protocol):
     """Interface of a started run: a process, or a job on a cluster."""
 
     def is_running(self) -> bool:
-        """Return True if the run is in progress, neither queued nor ended."""
+        """Return whether the run is in progress, neither queued nor ended."""
 
     def has_ended(self) -> bool:
-        """Return True if the run has ended."""
+        """Return whether the run has ended."""
 
     def failure(self) -> str:
         """Return the reason if the run failed without storing one; otherwise an empty string."""

@@ -31,7 +31,7 @@ ALIGNMENT_MEASURES = ("candidate_accuracy", "antecedent_mass", "quad_accuracy")
 
 @dataclass(kw_only=True)
 class VerdictRule:
-    """Condition of a study's verdict on a measure over seeds, or on its difference from another cell or group.
+    """Condition of a study's verdict: bounds on a measure over seeds, or on its difference from another cell or group.
 
     The condition must hold in each of `languages`, by default in every measured language.
     """
@@ -200,7 +200,7 @@ class StudyPlan:
 
 
 def is_share(measure: str) -> bool:
-    """Return True if a measure is a share from 0 to 1, which is shown in percent."""
+    """Return whether a measure is a share from 0 to 1, which is shown in percent."""
     return measure in (*ALIGNMENT_MEASURES, "chance") or measure.endswith(("_accuracy", "_share", "_flips"))
 
 

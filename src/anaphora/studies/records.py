@@ -54,7 +54,7 @@ class Query:
 
     @property
     def of_runs(self) -> bool:
-        """Return True if any measure needs a finished run."""
+        """Return whether any measure needs a finished run."""
         return any(measure not in SETTINGS_MEASURES for measure in self.measures)
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def settings_digest(config: Config) -> str:
 
 
 def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
-    """Return True if a directory has an intact file with the measures of a key."""
+    """Return whether a directory has an intact file with the measures of a key."""
     try:
         stored = _read_measured(directory)
     except UserError:

@@ -65,11 +65,11 @@ class ClusterRun:
     train: bool
 
     def is_running(self) -> bool:
-        """Return True if the run is in progress, neither queued nor ended."""
+        """Return whether the run is in progress, neither queued nor ended."""
         return bool(self.job.state == "RUNNING")
 
     def has_ended(self) -> bool:
-        """Return True if the run has ended."""
+        """Return whether the run has ended."""
         return bool(self.job.done())
 
     def failure(self) -> str:

@@ -49,7 +49,7 @@ class LanguageModel(Protocol):
 
     @property
     def is_decoder(self) -> bool:
-        """Return True if each token attends only to itself and to earlier tokens."""
+        """Return whether each token attends only to itself and to earlier tokens."""
 
     @property
     def mask(self) -> int:
@@ -73,7 +73,7 @@ class LanguageModel(Protocol):
         """Run one forward pass with an intervention, for example one that records activations."""
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Sequence[Tensor]:
-        """Return the logits of each of B texts under an intervention, (S, V) each; final padding may be left out."""
+        """Return the logits of each of B texts under an intervention, (S, V) each; S may include final padding."""
 
 
 class Target(NamedTuple):

@@ -83,7 +83,7 @@ class DoseResponse(NamedTuple):
     Attributes:
         item: index of the edge's item, (E,).
         score: score of the edge in one map, (E,).
-        loss: loss in score of the model's answer when the edge is knocked out, (E,).
+        loss: drop in the score of the model's answer when the edge is knocked out in every head, (E,).
     """
 
     item: NDArray[np.int64]
@@ -227,7 +227,7 @@ class CausalTests:
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
         """Return, for each map, the score of the pronoun's edge to each candidate and the cost of its knockout.
 
-        The cost is the loss in score of the model's answer when the edge is knocked out in every head.
+        The cost is the drop in the score of the model's answer when the edge is knocked out in every head.
         """
         self.progress(_("causal tests: dose-response"))
         examples, tokens = self.subject.examples, self.subject.tokens
@@ -253,7 +253,7 @@ class CausalTests:
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
     def counts(self) -> list[int]:
-        """Return the sizes of the sets of best heads: from 1 to all heads, or powers of two and all for many heads."""
+        """Return the sizes of the sets of best heads: every size, or powers of two and all heads if there are many."""
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
             return list(range(1, every + 1))

@@ -296,6 +296,6 @@ class MaskedRun:
 
 
 def answers_by_masks(run: Run) -> bool:
-    """Return True if a run answers by its masked-LM output, because it has no head that predicts candidates."""
+    """Return whether a run answers by its masked-LM output, because it has no head that predicts candidates."""
     task = run.config.task
     return task.masked_lm > 0 and not answers_pronouns(task.prediction)

@@ -31,11 +31,11 @@ Row = NDArray[np.float32]
 
 
 class Dose(NamedTuple):
-    """Outcome of removing equal weight from either side of the pronoun's row.
+    """Outcome of removing the same weight from the pronoun's edge to the antecedent, or from its other edges.
 
     Attributes:
         mass: the removed weight.
-        items: mask of the items with at least this weight on both sides, (N,).
+        items: mask of the items in which both have at least this weight, (N,).
         antecedent, other_edges: correctness after removal from the antecedent's edge, or from all other edges, (N,).
     """
 

@@ -103,7 +103,7 @@ def _flipped(
 
 
 def _differ_in_one_word(tests: CausalTests, item: int, other: int) -> bool:
-    """Return True if two sentences with different correct answers have the same tokens, except in one word."""
+    """Return whether two sentences with different correct answers have the same tokens, except in one word."""
     one, two = tests.subject.tokens[item], tests.subject.tokens[other]
     if len(one.ids) != len(two.ids) or tests.sentences[item].pronoun != tests.sentences[other].pronoun:
         return False

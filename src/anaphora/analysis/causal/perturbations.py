@@ -1,4 +1,4 @@
-"""Perturbed inputs: accuracy of a trained model on sentences without the words that decide the answer.
+"""Perturbations: accuracy of a trained model with masked cues or contexts, other names, or no position encoding.
 
 Accuracy that remains when the cue is masked does not depend on the cue.
 """

@@ -251,7 +251,7 @@ class Evidence:
 
     @property
     def is_of_held_out_items(self) -> bool:
-        """Return True if the head was chosen on development items and measured on test items, as p-values require."""
+        """Return whether the head was chosen on development items and measured on test items, as p-values require."""
         return self.split == "test" and self.head.chosen_on == DEVELOPMENT
 
     @property
@@ -269,7 +269,8 @@ class Evidence:
         """Return the evidence from the output of `to_json`.
 
         Raises:
-            UserError: the version differs, or a key is missing, unknown or of another type; the message names the key.
+            UserError: the version differs, a key is missing or unknown, or a value has the wrong type; the message
+                names it.
         """
         if content.get("version") != VERSION:
             raise UserError(f"version: {content.get('version')!r} is not {VERSION}")

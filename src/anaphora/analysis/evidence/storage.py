@@ -235,7 +235,7 @@ def _digest(path: Path) -> str:
 
 
 def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
-    """Return True if stored evidence has the same head, digests and number of untrained models as new scores."""
+    """Return whether stored evidence has the same head, digests and number of untrained models as new scores."""
     if stored.provenance is None or stored.provenance.measured_on != headline.measured_on:
         return False
     return (stored.head, stored.untrained_models) == (scores.head, scores.untrained_models)

@@ -27,7 +27,7 @@ PAIRS = 2**14  # token pairs whose layer outputs are computed at once: 8 MB per 
 
 
 def normalise_rows(rows: Tensor) -> Tensor:
-    """Scale rows (..., T) of weights to sum 1; rows of zeros stay zeros."""
+    """Scale rows (..., T) of weights to sum to 1; rows of zeros stay zeros."""
     return rows / rows.sum(dim=-1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
 
 

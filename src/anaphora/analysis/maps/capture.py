@@ -149,7 +149,7 @@ def predict_answers(
 
 
 def answers_pronouns(prediction: Prediction) -> bool:
-    """Return True if a prediction head with these settings predicts candidates."""
+    """Return whether a prediction head with these settings predicts candidates."""
     return not isinstance(prediction, NoPrediction | Label)
 
 

@@ -99,7 +99,8 @@ def pronoun_maps(
     """Return the pronoun's rows in the named maps, from one pass over a split.
 
     A row is the mean over the pronoun's tokens and sums to 1, as `score_records` expects. Integrated gradients take
-    `steps` further passes and have one row per text: the tokens' absolute contributions to the answer, scaled to sum 1.
+    `steps` further passes and have one row per text: the tokens' absolute contributions to the answer, scaled to
+    sum to 1.
 
     Args:
         model: the model, in evaluation mode.
@@ -110,7 +111,7 @@ def pronoun_maps(
         steps: number of points on the path of integrated gradients.
 
     Returns:
-        Rows by name of the map, in the order of the split.
+        Rows by name of the map, in the order of the split; attention flow skips texts that are too long for it.
 
     Raises:
         UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model

@@ -131,7 +131,7 @@ class PatternPatching:
 
     @property
     def uses_aligned(self) -> bool:
-        """Return True if no pair differs in one word, as for cues of two Chinese characters."""
+        """Return whether no pair differs in one word, as for cues of two Chinese characters."""
         return self.layer.flipped is None and self.aligned is not None
 
 
@@ -166,7 +166,7 @@ class HeadLevel:
         exchange_items: number of items with a correct answer and a distractor.
         exchange_flips: share of these items whose answer becomes the distractor when the weights of antecedent and
             distractor are exchanged.
-        doses: effects of removing equal weights from either side.
+        doses: effects of removing the same weight from the edge to the antecedent, or from the pronoun's other edges.
         freed_mass: share of the weight freed by a knockout of the antecedent's edge that goes to "distractors", "cue",
             "pronoun", "special" and "other_words".
     """

@@ -36,7 +36,7 @@ OTHER_KEYS = {"other_keys": True}
 
 
 def from_json(kind: type[T], content: Any, path: str = "") -> T:
-    """Return a dataclass from the output of `to_json`.
+    """Build an instance of a dataclass from the output of `to_json`.
 
     Args:
         kind: the dataclass.
@@ -44,7 +44,7 @@ def from_json(kind: type[T], content: Any, path: str = "") -> T:
         path: dotted path of `content` in the file, for error messages.
 
     Raises:
-        UserError: a key is missing, unknown or of another type; the message names the key.
+        UserError: a key is missing or unknown, or a value has the wrong type; the message names it.
     """
     if not isinstance(content, Mapping):
         raise _wrong(path, content, "an object")
@@ -143,14 +143,14 @@ def hints_of(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str | None]:
-    """Return the fields with their own JSON key, and the name of the field for all other keys or None."""
+    """Return the fields that have a JSON key of their own, and the name of the field for all other keys, if any."""
     every = dataclasses.fields(kind)
     rest = next((field.name for field in every if field.metadata == OTHER_KEYS), None)
     return {field.name: field for field in every if field.name != rest}, rest
 
 
 def has_default(field: dataclasses.Field[Any]) -> bool:
-    """Return True if a field has a default, so that its key may be missing."""
+    """Return whether a field has a default, so that its key may be missing."""
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 

@@ -1,4 +1,7 @@
-"""Cells of result tables (language and kind of cue), clusters of bootstrap intervals, and rounding; N items."""
+"""Cells of result tables (language and kind of cue), clusters for bootstrap intervals, and rounding.
+
+N is the number of items.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Groups of items: by a label, and those that differ in cue or order, minimal pairs and quads; N items."""
+"""Groups of items: by a label, and those that differ in cue or order, minimal pairs and quads.
+
+N is the number of items.
+"""
 
 from __future__ import annotations
 

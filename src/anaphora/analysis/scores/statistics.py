@@ -26,7 +26,7 @@ _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
 def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
-    """Return True if clusters determine an interval: two or more, or `fewest_clusters` if all are equal.
+    """Return whether clusters determine an interval: two or more, or `fewest_clusters` if all are equal.
 
     K clusters that vary at random all lie on one side of the true mean with probability 2 / 2^K (the sign test). At
     the 95 % level, up to five clusters may therefore be equal by chance, which does not justify an interval of width 0.

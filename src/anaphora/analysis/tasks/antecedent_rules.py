@@ -146,7 +146,7 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
 
 
 def agree(one: AgreementFeatures, other: AgreementFeatures) -> bool:
-    """Return True if no feature that is known for both mentions differs."""
+    """Return whether no feature that is known for both mentions differs."""
     return all(left is None or right is None or left == right for left, right in zip(one, other, strict=True))
 
 

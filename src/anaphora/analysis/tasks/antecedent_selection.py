@@ -47,7 +47,7 @@ def form_of(example: Example) -> str:
 
 
 def has_preceding_antecedent(example: Example) -> bool:
-    """Return True if an antecedent precedes the mention."""
+    """Return whether an antecedent precedes the mention."""
     return any(example.candidates[index][0] < example.pronoun for index in example.antecedents)
 
 

@@ -1,4 +1,4 @@
-"""Cross-validation: runs trained on the folds of one corpus answer the items of their held-out fold."""
+"""Cross-validation: each run answers the items of the fold that was held out from its training."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Col
     Args:
         title: title of the table.
         rows: rows of a result file.
-        shortcuts: names of columns for shortcuts.
+        shortcuts: names of the columns that hold a shortcut's results; a shortcut's display name heads its column.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]

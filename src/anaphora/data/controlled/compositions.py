@@ -88,7 +88,7 @@ class CompositionContent:
         return [text for line in self.parts[split][place] for text in line]
 
     def training_phrases(self) -> Iterator[str]:
-        """Yield the phrases of which training sentences consist, as blank-separated tokens and slots."""
+        """Yield the phrases of which training sentences consist, as space-separated tokens and slots."""
         for frame in self.frames.values():
             yield from frame.texts.values()
         for predicate in self.predicates:

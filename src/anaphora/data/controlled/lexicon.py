@@ -45,7 +45,7 @@ FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": R
 
 @dataclass(frozen=True, eq=False)  # a noun is listed once, and draws look it up often
 class Noun:
-    """Countable noun with singular, plural and their determiners, each as tokens separated by blanks."""
+    """Countable noun with singular, plural and their determiners, each as tokens separated by spaces."""
 
     kind: str  # one of `SELECTION_CLASSES` or `AGREEMENT_CLASSES`
     singular: str
@@ -89,7 +89,7 @@ def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
     Args:
         path: file of the entry, for error messages.
         entry: name of the entry, for error messages.
-        value: a list of distinct texts of tokens, separated by single blanks.
+        value: a list of distinct texts of tokens, separated by single spaces.
         least: least number of texts.
 
     Raises:
@@ -165,7 +165,7 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
 
 
 def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
-    """Return the value of a TOML section, written [entry].
+    """Return `value`, the content of the TOML section [entry], after checking that it is a table.
 
     Raises:
         UserError: the section is missing, or is not a table.

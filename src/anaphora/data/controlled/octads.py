@@ -44,7 +44,7 @@ DISTRACTOR_SHARE = 0.15
 
 @dataclass(frozen=True)
 class SentencePlan:
-    """Parts of a sentence around its event, as blank-separated tokens.
+    """Parts of a sentence around its event, as space-separated tokens.
 
     Attributes:
         name: identifier of the chosen parts.
@@ -73,7 +73,7 @@ class SentencePlan:
 
 @dataclass(frozen=True)
 class TextPlan:
-    """Short text around its event, as blank-separated tokens with unfilled slots of people and pools."""
+    """Template of a short text: space-separated tokens with slots for its event, its people and words from pools."""
 
     name: str
     text: str

@@ -10,7 +10,7 @@ from anaphora.data.controlled.templates import CLOSERS, STOPS
 from anaphora.data.example import Span
 
 _WITHOUT_BLANK = ",;:.?!'"
-"""Characters at the start of an English token that has no blank before it."""
+"""Characters at the start of an English token that has no space before it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Gap(NamedTuple):
 class Sentence:
     """Sentence of fixed tokens and numbered slots, which can be rendered with different fillings.
 
-    Chinese tokens are joined without blanks. English tokens are joined with blanks, except before punctuation, and each
+    Chinese tokens are joined without spaces. English tokens are joined with spaces, except before punctuation, and each
     sentence begins with a capital.
 
     Args:

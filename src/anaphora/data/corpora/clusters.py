@@ -295,9 +295,10 @@ def _check_nesting(document: ClusterDocument) -> None:
 
 
 def coreference_document(line: ClusterDocument, language: str) -> Document:
-    """Convert a line to a document whose mentions have head words, forms and entities.
+    """Convert a document with clusters to a `Document` whose mentions have head words, forms and entities.
 
-    The factors are the corpus, "clusters", and the genre, the part of the name before the first "/", if any.
+    The factors are the corpus, "clusters", and the genre, which is the part of the document's name
+    before the first "/", if any.
     """
     words, starts = line.words, [0]
     for sentence in line.sentences[:-1]:

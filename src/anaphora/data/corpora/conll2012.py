@@ -1,4 +1,4 @@
-"""Reader of CoNLL-2012 (Pradhan et al. 2012): coreference of OntoNotes in columns separated by blanks or tabs.
+"""Reader of CoNLL-2012 (Pradhan et al. 2012): coreference of OntoNotes in columns separated by spaces or tabs.
 
 Each part of a document is enclosed by `#begin document (name); part 000` and `#end document`, and has its own entity
 numbers. The columns are document, part, word number, word, part of speech, parse and more. The last column has the
@@ -88,7 +88,7 @@ def files(settings: Conll2012) -> dict[str, Path]:
 
 
 def sentences_of(path: Path) -> Iterator[str]:
-    """Yield the text of each sentence of a file, with blanks between words and without traces.
+    """Yield the text of each sentence of a file, with spaces between words and without traces.
 
     Raises:
         UserError: a line has fewer than 12 columns, an empty word, or [WORD] in place of a word.
@@ -160,7 +160,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _cells_of(line: str) -> list[str]:
-    """Return the cells of a line, separated by tabs if that gives at least 12 cells, else by blanks."""
+    """Return the cells of a line, separated by tabs if that gives at least 12 cells, else by spaces."""
     cells = line.split("\t")
     return [cell.strip() for cell in cells] if len(cells) >= _FEWEST_COLUMNS else line.split()
 

@@ -3,8 +3,8 @@
 `(e12-person-1-` opens a mention of entity e12 before the word, `e12)` closes one after it, and `(e3-person-1-)` does
 both; a cell may hold several brackets. `entity_brackets` decides what each part of a bracket is.
 
-A line with an id like 3-4 is a multiword token, whose text is that of its syntactic words without blanks; other words
-are followed by a blank unless MISC has `SpaceAfter=No`. A line with an id like 8.1 is an empty node, which is not part
+A line with an id like 3-4 is a multiword token, whose text is that of its syntactic words without spaces; other words
+are followed by a space unless MISC has `SpaceAfter=No`. A line with an id like 8.1 is an empty node, which is not part
 of the text; a mention of empty nodes alone is dropped. A trace such as *pro* counts as an empty node, although its id
 is that of a word. If a sentence has a line `# text =`, its words must match it.
 """
@@ -157,7 +157,7 @@ class _WrittenText:
     text: str
 
     def check(self, words: str, traces: Sequence[str]) -> None:
-        """Check that the text equals that of the words up to the number of blanks; an empty text matches any words.
+        """Check that the text equals that of the words up to the number of spaces; an empty text matches any words.
 
         Args:
             words: text of the words, without traces.

@@ -57,7 +57,7 @@ class Document:
     Attributes:
         name: name of the document.
         words: the W words.
-        blank: whether a blank follows each word: (W,).
+        blank: whether a space follows each word: (W,).
         sentences: index of the first word of each sentence, from 0.
         mentions: the mentions, in any order.
         factors: factors of all its examples, such as corpus and genre.

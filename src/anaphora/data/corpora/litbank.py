@@ -1,6 +1,6 @@
 """Reader of LitBank (Bamman et al. 2020): coreference in English novels, <id>_<title>_brat.txt and .ann.
 
-The text has one sentence per line, with blanks between words. Rows of .ann, separated by tabs, are MENTION, id, first
+The text has one sentence per line, with spaces between words. Rows of .ann, separated by tabs, are MENTION, id, first
 sentence, first word, last sentence, last word (counted from 0, inclusive), words, entity type, and PRON, PROP or NOM;
 COREF, mention id, entity; and COP or APPOS with two mention ids, for mentions that describe each other. Head words are
 not annotated and follow the rule of `head_word`.

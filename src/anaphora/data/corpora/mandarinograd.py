@@ -1,8 +1,8 @@
 """Reader of Mandarinograd (Bernard and Han 2020): Chinese Winograd schemas, segmented and without spans.
 
 The file is a tab-separated table with the Mandarin columns of the Parallel Winograd Schemata: orig_id (shared by the
-two rows of a schema), sentence_man (words separated by blanks), snippet_man (the question), answer1_man, answer2_man
-and correct_answer_man. Words are joined without blanks, except between Latin words.
+two rows of a schema), sentence_man (words separated by spaces), snippet_man (the question), answer1_man, answer2_man
+and correct_answer_man. Words are joined without spaces, except between Latin words.
 
 A row becomes an example if the sentence has exactly one overt third-person pronoun and contains both answers, as whole
 words or at the end of a word, since the last part of a Chinese compound is its head (卡车 in 大卡车, never 老鼠 in
@@ -79,7 +79,7 @@ def _answer(written: str) -> list[str]:
 
 
 def _joined(words: list[str]) -> tuple[str, list[Span]]:
-    """Return the sentence without blanks, except between ASCII letters or digits, and the span of each word."""
+    """Return the sentence without spaces, except between ASCII letters or digits, and the span of each word."""
     text, spans = "", []
     for word in words:
         if text and text[-1].isascii() and text[-1].isalnum() and word[0].isascii() and word[0].isalnum():

@@ -112,7 +112,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
 
 
 def _without_brackets(sentence: str) -> tuple[str, list[Span]]:
-    """Remove brackets and the blanks on their inner side; return the sentence and the spans of the bracketed words."""
+    """Remove brackets and the spaces on their inner side; return the sentence and the spans of the bracketed words."""
     text, at, spans = "", 0, []
     for match in _BRACKETED.finditer(sentence):
         text += sentence[at : match.start()]

@@ -126,7 +126,7 @@ def lacks_words(text: str) -> bool:
 
 
 def blanks_after(words: Sequence[str]) -> list[bool]:
-    """Return whether a blank follows each word; there is none next to a Chinese character or a full-width mark."""
+    """Return whether a space follows each word; there is none next to a Chinese character or a full-width mark."""
     pairs = zip(words, [*words[1:], ""], strict=True)
     return [not (WIDE_CHARACTER.match(word[-1]) or WIDE_CHARACTER.match(after[:1])) for word, after in pairs]
 

@@ -94,7 +94,7 @@ def _example(row: Row) -> Example:
 
 
 def _token_spans(tokens: Any, text: str) -> list[Span]:
-    """Return the character span of each token in the text, without blanks at the token's ends.
+    """Return the character span of each token in the text, without spaces at the token's ends.
 
     Raises:
         UserError: the tokens are not a list of strings, or do not follow one another in the text.

@@ -305,7 +305,7 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
 
 
 def files(settings: SilverStandard) -> dict[str, Path]:
-    """Return the files of the text from which the items are made, by path."""
+    """Return the local text files from which the items are made, by path; text from the hub has none."""
     return plain_text.files(plain_text_settings(settings))
 
 

@@ -1,4 +1,4 @@
-"""Detection of blank tokens, of wrong token offsets, and of characters outside a vocabulary."""
+"""Detection of space tokens, of wrong token offsets, and of characters outside a vocabulary."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from anaphora.base.errors import UserError
 from anaphora.data.example import Span
 
 _BLANK_MARK = "\u2581"
-"""SentencePiece's symbol for a blank."""
+"""SentencePiece's symbol for a space."""
 _BLANK_BYTE = "Ġ"
-"""Symbol of byte-level tokenizers for a blank."""
+"""Symbol of byte-level tokenizers for a space."""
 _NONCHARACTER = "\U0010ffff"
 """A code point that is no character, and therefore in no vocabulary."""
 
 
 class BlankPieces:
-    """Set of the tokens that represent only blanks, used as `token in BlankPieces(backend)`.
+    """Set of the tokens that represent only spaces, used as `token in BlankPieces(backend)`.
 
     A tokenizer that inserts a blank before a text may report a token for this blank at the offset of the text's first
     character.
@@ -60,7 +60,7 @@ class PieceCheck:
         self._added = {added.content for added in backend.get_added_tokens_decoder().values()}
 
     def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
-        """Check the T tokens of a text against their T spans, which may include blanks.
+        """Check the T tokens of a text against their T spans, which may include spaces.
 
         Raises:
             UserError: a token differs from the characters in its span.

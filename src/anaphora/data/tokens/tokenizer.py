@@ -25,7 +25,7 @@ _SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGE
 
 
 def independent_segments(text: str) -> list[str]:
-    """Split a text into segments that are tokenized independently: runs of Chinese characters, and text between blanks.
+    """Split a text into segments that are tokenized independently: runs of Chinese characters, and text between spaces.
 
     Equal segments, which are frequent in long texts, need to be tokenized only once.
     """
@@ -36,11 +36,11 @@ def independent_segments(text: str) -> list[str]:
 class TokenizedText:
     """Tokens of a text, the first of which is [CLS].
 
-    Tokens without visible characters count as special: [CLS], the final [SEP] of some models, and blanks.
+    Tokens without visible characters count as special: [CLS], the final [SEP] of some models, and spaces.
 
     Attributes:
         ids: T token ids.
-        spans: T character spans without blanks at their ends, end exclusive; (0, 0) for a special token.
+        spans: T character spans without spaces at their ends, end exclusive; (0, 0) for a special token.
         words: T word indices; -1 for a special token.
         special: names of the special tokens in the vocabulary, in order; () if unknown.
         unread: character spans outside the vocabulary, for which the model gets [UNK] or no token.
@@ -62,7 +62,7 @@ class TokenizedText:
 class Tokenizer:
     """Tokenizer for English and Chinese with one vocabulary, learned by `anaphora.data.tokens.vocabulary`.
 
-    The subwords of a blank-separated word share a word index; each Chinese token is a word.
+    The subwords of a space-separated word share a word index; each Chinese token is a word.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -146,7 +146,7 @@ class Tokenizer:
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
-    """Remove blanks at the ends of a span, which byte-level tokens include; return (0, 0) for blanks alone."""
+    """Remove spaces at the ends of a span, which byte-level tokens include; return (0, 0) for spaces alone."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
@@ -157,7 +157,7 @@ def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
 def _with_composed_characters(text: str, spans: list[tuple[int, int]], special: list[int]) -> list[tuple[int, int]]:
     """Extend token spans to include all code points of decomposed characters, such as a letter with combining accents.
 
-    The backend's span covers only the first code point of such a character. Since every other character except blanks
+    The backend's span covers only the first code point of such a character. Since every other character except spaces
     is in a token, the uncovered code points after a token belong to its last character.
     """
     composed = []

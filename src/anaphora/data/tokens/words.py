@@ -22,7 +22,7 @@ _SHOWN_WORDS = 10
 def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
     """Return the word index of every token, with the word boundaries of `words_of`.
 
-    In scripts without blanks, such as Chinese, each token is a word. Tokens that share a character share a word.
+    In scripts without spaces, such as Chinese, each token is a word. Tokens that share a character share a word.
 
     Args:
         text: the text.
@@ -49,11 +49,11 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
 
 
 def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
-    """Return the character span of each word of a user's segmentation; blanks are ignored.
+    """Return the character span of each word of a user's segmentation; spaces are ignored.
 
     Args:
         text: the text.
-        words: all words of the text in order, or one string with blanks between the words.
+        words: all words of the text in order, or one string with spaces between the words.
 
     Raises:
         UserError: the words do not spell the text; the message shows the first difference.

@@ -52,8 +52,8 @@ class _UnreadableError(Exception):
 class Probe:
     """Short text of ordinary tokens, with the checks that a model of `transformers` must pass before its maps are read.
 
-    The text runs alone, and in a batch with two kinds of padding: padding tokens, and ordinary tokens that the
-    attention mask excludes.
+    The model reads the text alone, and in a batch with two kinds of padding: padding tokens, and ordinary tokens that
+    the attention mask excludes.
 
     Args:
         model: text part of the model.

@@ -1,4 +1,4 @@
-"""Fonts for English and Chinese that need no installed Chinese fonts.
+"""Fonts for figures in English and Chinese, which work without an installed Chinese font.
 
 The glyphs come from Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the subset that
 `docs/make_fonts.py` selects; the optional extra `fonts` installs the whole font (mpl-font), which then takes

@@ -101,7 +101,7 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return True if a measure is one of those that `accuracy_by_route` returns."""
+    """Return whether a measure is one of those that `accuracy_by_route` returns."""
     return measure.startswith(("without_", "layer_"))
 
 

@@ -1,4 +1,4 @@
-"""Shortcuts that predict whether the first or the second of two names is meant, fitted on the whole training split.
+"""Shortcuts that predict which of two names is the antecedent by order, fitted on the whole training split.
 
 The list is fixed: a table of the training wordings; logistic regressions on words, pairs and triples of words, each
 with and without positions; and boosted trees on words with positions. Names are not among the features, and each
@@ -49,7 +49,7 @@ class OrderItems:
     Attributes:
         words: sorted token ids of each item's distinct words, without names.
         placed_words: sorted codes of each item's words with their zones (`_placed_words`).
-        second: whether the second focal candidate is meant, (N,); in a short text, the second name in the event.
+        second: whether the antecedent is the second focal candidate, in a short text the second within the event, (N,).
         examples: the N items.
     """
 
@@ -126,7 +126,7 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
 
 
 def is_of_two(example: Example) -> bool:
-    """Return True if an item has two focal candidates and one antecedent."""
+    """Return whether an item has two focal candidates and one antecedent."""
     return len(example.focal) == 2 and len(example.antecedents) == 1
 
 

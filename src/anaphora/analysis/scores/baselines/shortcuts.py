@@ -1,4 +1,6 @@
-"""Shortcut baselines: their correctness on single items, cached as JSON files, and their accuracies; N items.
+"""Shortcut baselines: their correctness on single items, cached as JSON files, and their accuracies.
+
+N is the number of items.
 
 Shortcuts do not depend on a model's weights, and fitting them may take longer than all other measurements of a run. A
 cache file is named after a digest of the items, the code and the library versions. A damaged or unrelated file is

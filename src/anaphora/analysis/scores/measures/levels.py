@@ -1,6 +1,7 @@
 """Scores on compositions of predicate, state and voice, by how much of each occurred in training.
 
-Cells are set cues, levels L0, L1 and L2, unseen names, and the levels of compositions in short texts; N items.
+The cells of a language are items with set cues, compositions at each level (L0, L1, L2; see `octads`), compositions
+with unseen names, and compositions in short texts at each level. N is the number of items.
 """
 
 from __future__ import annotations
