@@ -133,9 +133,8 @@ class Dpr(ExternalCorpus):
 class Gap(ExternalCorpus):
     """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one of them, or hf://owner/name.
 
-    A data set on the hub must have the columns of the files; its splits "train" and "validation" are the development
-    and the validation file. In a folder, the validation file is the test split and `test_share` is not used.
-    `dev_share` is a share of the development file.
+    The hub's splits "train" and "validation" are the development and the validation file. In a folder, the validation
+    file is the test split and `test_share` is not used; `dev_share` is a share of the development file.
     """
 
     kind: str = "gap"
@@ -219,8 +218,7 @@ class Pdp60(EvaluationCorpus):
 class Winobias(EvaluationCorpus):
     """WinoBias (Zhao et al. 2018): the folder with its sentences and its two lists of occupations.
 
-    If both .dev and .test files are present, they are the dev and test splits, there is no training split, and the
-    shares are not used.
+    If both .dev and .test files are present, they are the dev and test splits, and nothing is left for training.
     """
 
     kind: str = "winobias"
