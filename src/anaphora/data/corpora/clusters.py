@@ -209,7 +209,7 @@ def _proven_ends(
     they were inclusive. Fields with a fixed convention are ignored; without other spans, "exclusive" is returned.
 
     Raises:
-        UserError: the spans prove neither convention, or both.
+        UserError: the spans prove neither convention, or both, or a span is valid under neither.
     """
     proofs: dict[str, str] = {}
     undecided = False
@@ -219,6 +219,10 @@ def _proven_ends(
         count = sum(map(len, sentences))
         for place, span in _spans(f"{where}, {field}", row[field]):
             undecided = True
+            if not 0 <= span[0] <= span[1] <= count:
+                raise UserError(
+                    f"{place}: {span} must be [start, end] with 0 <= start <= end <= {count}, the number of words"
+                )
             if span[0] == span[1]:
                 proofs.setdefault("inclusive", f"{place}: {span} is empty if ends are exclusive")
             if span[1] == count:
