@@ -12,9 +12,9 @@ import pandas
 import pytest
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora import division, dpr, gap, tables
+from anaphora.data.corpora import division, dpr, gap, labelled_text, tables
 from anaphora.data.example import Example
-from anaphora.settings.data import Dpr, Gap, OwnExamples
+from anaphora.settings.data import Dpr, Gap, LabelledText, OwnExamples
 
 ITEM = {
     "text": "Anna met Berta because she was free.",
@@ -384,6 +384,16 @@ def test_a_csv_file_of_a_spreadsheet_or_of_pandas_gives_the_same_examples(separa
     assert sorted(one.text for one in everything(splits)) == sorted(frame["text"]) and report.rows == 2
     frame.set_index(pandas.Index([3, 7])).to_parquet(tmp_path / "items.parquet")
     assert everything(tables.read(OwnExamples(path=str(tmp_path / "items.parquet")))[0]) == everything(splits)
+
+
+def test_a_csv_of_one_row_without_a_header_is_told_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    path.write_text("Anna met Berta because she was free.,en\n", encoding="utf-8")
+    columns = "text, language, pronoun, candidates and antecedents"
+    with pytest.raises(UserError, match=f"no rows below its first line, which must name the columns {columns}"):
+        tables.read(OwnExamples(path=str(path)))
+    with pytest.raises(UserError, match=r"no rows below its first line, which must name the columns text and label"):
+        labelled_text.read(LabelledText(path=str(path)))
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

@@ -167,7 +167,7 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
             # In the files of known corpora, quotes are ordinary characters.
             rows = [_row(where, cells, names) for where, cells in _cells(path, str if names else _unquoted)]
         if not rows:
-            raise UserError(f"{path}: it has no rows")
+            raise tables.without_rows(path, "text and label")
         for name, of_split in _divided(rows, split, is_named=Path(settings.path).expanduser().is_dir()).items():
             rows_by_split.setdefault(name, []).extend(of_split)
     _check_groups(rows_by_split)

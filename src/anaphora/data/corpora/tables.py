@@ -85,7 +85,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
                 f"at {earlier}; the rows of a minimal pair must have one group"
             )
     if not examples and not dropped:
-        raise UserError(f"{path}: it has no rows")
+        raise without_rows(path, "text, language, pronoun, candidates and antecedents")
     report = ReadingReport(len(examples) + len(dropped), tuple(dropped))
     if splits[:1] == [None]:
         return split_examples(examples, None, settings), report
@@ -93,6 +93,12 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         name: [example for example, split in zip(examples, splits, strict=True) if split == name] for name in SPLITS
     }
     return chosen, report
+
+
+def without_rows(path: Path, columns: str) -> UserError:
+    """Return the error for a table without rows; for a .csv file, whose only line may be a row, it names columns."""
+    header = f" below its first line, which must name the columns {columns}" if path.suffix.lower() == ".csv" else ""
+    return UserError(f"{path}: it has no rows{header}")
 
 
 def _check_language(example: Example) -> None:
