@@ -337,6 +337,19 @@ def test_pickles_and_missing_files_are_refused_with_the_name_of_what_is_needed(t
         load(folder)
 
 
+def test_a_token_that_is_given_the_place_of_a_dropped_character_is_an_error(tmp_path: Path) -> None:
+    written = json.loads(byte_pairs().to_str())
+    vocabulary = written["model"]["vocab"]
+    written["model"]["vocab"] = {
+        token: number for token, number in vocabulary.items() if token.isascii() or "Ġ" in token
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(written), encoding="utf-8")
+    tokenizer = read_tokenizer(tmp_path).tokenizer
+    assert tokenizer.encode("Anna, [MASK] was weak. ").unread == ()
+    with pytest.raises(UserError, match="drops a character that it does not know and gives the token"):
+        tokenizer.encode("An红na, she was weak.")
+
+
 def test_commands_read_pretrained_weights_in_the_place_of_a_run(
     folders: dict[str, Path], table: Path, tmp_path: Path, script: Callable[..., Any]
 ) -> None:

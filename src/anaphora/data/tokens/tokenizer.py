@@ -16,7 +16,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_RANGES
 from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.example import overlapping
-from anaphora.data.tokens.pieces import BlankPieces, unread_spans
+from anaphora.data.tokens.pieces import BlankPieces, PieceCheck, unread_spans
 from anaphora.data.tokens.words import word_numbers
 
 BETWEEN_TEXTS = " "
@@ -72,7 +72,7 @@ class Tokenizer:
         # [MASK] is the only special token that a text may contain; unregistered, it would be split at its brackets.
         backend.add_special_tokens([AddedToken(SPECIAL_TOKENS[MASK], special=True, normalized=False)])
         self._backend = backend
-        self._blanks = BlankPieces(backend)
+        self._blanks, self._check_pieces = BlankPieces(backend), PieceCheck(backend)
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
@@ -123,21 +123,30 @@ class Tokenizer:
         return "ByteLevel" not in splitter and "Metaspace" not in splitter
 
     def encode(self, text: str) -> TokenizedText:
-        """Tokenize one text."""
+        """Tokenize one text.
+
+        Raises:
+            UserError: a published vocabulary lacks a character, and a token has the offsets of other characters.
+        """
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Tokenize many texts."""
+        """Tokenize many texts.
+
+        Raises:
+            UserError: a published vocabulary lacks a character, and a token has the offsets of other characters.
+        """
         encodings = self._backend.encode_batch(list(texts))
         return [self._tokenized(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def _tokenized(self, text: str, encoding: Encoding) -> TokenizedText:
-        offsets, special = encoding.offsets, encoding.special_tokens_mask
+        offsets, special, tokens = encoding.offsets, encoding.special_tokens_mask, encoding.tokens
+        self._check_pieces(text, tokens, offsets)
         if not unicodedata.is_normalized("NFC", text):
             offsets = _with_composed_characters(text, offsets, special)
         spans = tuple(
             (0, 0) if is_special or token in self._blanks else _without_blanks(text, *span)
-            for token, is_special, span in zip(encoding.tokens, special, offsets, strict=True)
+            for token, is_special, span in zip(tokens, special, offsets, strict=True)
         )
         ids = tuple(encoding.ids)
         names = tuple(self.token(number) for number, (start, end) in zip(ids, spans, strict=True) if start == end)
