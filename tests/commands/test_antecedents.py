@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,24 @@ def test_the_runs_own_data_are_asked_by_default(own_run: Path, script: Script) -
     assert status == 0, err
     tables = json.loads((own_run / "antecedents" / "jsonl" / "antecedents.json").read_text())
     assert {row["column"] for row in tables["rows"]} == {"all", "pronoun"}
+
+
+def test_results_on_another_file_of_the_same_format_are_not_overwritten(
+    own_run: Path, tmp_path: Path, script: Script
+) -> None:
+    """The same file is read again, also by another spelling of its path."""
+    status, _, err = script("antecedents", f"run={own_run}", "untrained=0", "formats=[]")
+    assert status == 0, err
+    results = own_run / "antecedents" / "jsonl" / "antecedents.json"
+    first = results.read_bytes()
+    path = json.loads(first)["settings"]["path"]
+    other = shutil.copy(path, tmp_path / "other.jsonl")
+    asked = ("antecedents", f"run={own_run}", "data=jsonl", "untrained=0", "formats=[]")
+    status, _, err = script(*asked, f"data.path={other}")
+    assert (status, err.count("\n")) == (2, 1) and f"holds the results on {path}, which would be overwritten" in err
+    assert results.read_bytes() == first
+    assert script(*asked, f"data.path={other}", f"output={tmp_path / 'out'}")[0] == 0
+    assert script(*asked, f"data.path={Path(path).parent}/./{Path(path).name}")[0] == 0
 
 
 def test_an_unknown_factor_is_refused_by_name(own_run: Path, script: Script) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_csv, write_json
+from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.base.locale.translation import N_, in_language_of_messages, interface_language, pgettext, spoken_in
 from anaphora.settings.data import Data
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from anaphora.api.runs import OpenRun
     from anaphora.data.example import Example
     from anaphora.hf.reader import TransformersModel
+
+_RESULTS = "antecedents.json"
 
 
 @dataclass(kw_only=True)
@@ -52,7 +54,8 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
         (see `selection_table`).
 
     Raises:
-        UserError: a split has no items, a factor in `by` is unknown, or a text is too long for the model.
+        UserError: a split has no items, a factor in `by` is unknown, a text is too long for the model, or the folder
+            has results on another corpus.
     """
     from anaphora.api.runs import OpenRun
     from anaphora.commands.parts.shared import held_output, open_run_or_model
@@ -65,7 +68,26 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     place = model.run.directory if isinstance(model, OpenRun) else results_folder(settings.run)
     named = model.run if isinstance(model, OpenRun) else settings.run
     with held_output(settings.output, place / "antecedents" / source.kind, named) as folder:
+        _check_folder(folder, source)
         return _select(model, source, settings, folder)
+
+
+def _check_folder(folder: Path, source: Data) -> None:
+    """Check that the folder has no results on another corpus, such as another file of the same format.
+
+    Raises:
+        UserError: such results would be overwritten.
+    """
+    try:
+        stored = read_json(folder / _RESULTS, {"settings": {str: object}})["settings"]
+    except (FileNotFoundError, UserError):  # a damaged file is replaced
+        return
+    earlier, asked = str(stored.get("path", stored.get("kind"))), source.path_or_kind()
+    if Path(earlier).resolve() != Path(asked).resolve():
+        raise UserError(
+            f"{folder} holds the results on {earlier}, which would be overwritten; results on {asked} need a folder of "
+            "their own, e.g. output=outputs/other"
+        )
 
 
 def _select(
@@ -107,7 +129,7 @@ def _select(
         "untrained_models": settings.untrained,
         "rows": selected.rows,
     }
-    write_json(folder / "antecedents.json", metrics)
+    write_json(folder / _RESULTS, metrics)
     write_csv(folder / "antecedents.csv", selected.rows)
     heads = [*heads_table(selected.development, "dev"), *heads_table(selected.measured, settings.split)]
     write_csv(folder / "heads.csv", [table_row(head) for head in heads])
