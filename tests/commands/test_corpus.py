@@ -164,6 +164,18 @@ def test_few_items_are_too_few_to_train_on_and_perfect_shortcuts_have_no_interva
     assert all(row["low"] == row["high"] == "" for row in rows if row["accuracy"] in ("0.0", "1.0"))
 
 
+def test_shortcuts_of_the_corpus_before_do_not_stay(
+    described: Callable[..., str], script: Callable[..., Any], tmp_path: Path
+) -> None:
+    described(DPR)
+    assert (tmp_path / "out" / "shortcuts.csv").exists()
+    text = tmp_path / "own.txt"
+    text.write_text("The gate opened.\n\nNobody came in before the rain.\n" * 20)
+    done = script("corpus", "data=plain_text", f"data.path={text}", f"output={tmp_path / 'out'}")
+    assert done.status == 0, done.err
+    assert not (tmp_path / "out" / "shortcuts.csv").exists()
+
+
 def test_enough_items_are_not_called_too_few(described: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anaphora.commands.corpus.FEWEST_TRAINING_ITEMS", 5)
     assert "too few to train on" not in described(DPR)

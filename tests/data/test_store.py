@@ -37,6 +37,22 @@ def dpr_file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("groups", [0, 3, 4, 5, 8])
+def test_groups_become_rows_whether_or_not_the_last_part_is_full(groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "_GROUPS_AT_ONCE", 4)
+    rows = records.GroupRows()
+    for number in range(groups):
+        text = f"Ann met Bea {number} times; she left."
+        start = text.index("she")
+        example = Example(
+            text=text, language="en", pronoun=(start, start + 3), candidates=(((0, 3),), ((8, 11),)), antecedents=(0,)
+        )
+        rows.append([example] * (1 + number % 2))
+    order = list(reversed(range(groups)))
+    texts = [f"Ann met Bea {number} times; she left." for number in order for _ in range(1 + number % 2)]
+    assert rows.table(order).column("text").to_pylist() == texts
+
+
 def test_what_is_read_back_is_what_was_made() -> None:
     splits = corpus.generate(SMALL)
     for _ in range(2):

@@ -265,6 +265,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
     write_csv(folder / _COUNTS, counts)
     for split in SPLITS:
         (folder / f"{split}.parquet").unlink(missing_ok=True)
+    (folder / _SHORTCUTS).unlink(missing_ok=True)  # of the corpus that the folder held before
     corpus.write_items(folder, columns)
     print_phrase(N_("tables {path}"), path=settings.output)
 

@@ -111,10 +111,13 @@ class GroupRows:
         """Return the rows of the groups with the given indices, in their order; the groups are given up."""
         import pyarrow
 
-        self._convert()
+        if self._groups:
+            self._convert()
         starts = [0, *accumulate(self._sizes)]
-        rows = pyarrow.array([row for group in order for row in range(starts[group], starts[group + 1])])
-        whole = pyarrow.concat_tables(self._tables)
+        rows = pyarrow.array(
+            [row for group in order for row in range(starts[group], starts[group + 1])], pyarrow.int64()
+        )
+        whole = pyarrow.concat_tables([example_schema().arrow_schema.empty_table(), *self._tables])
         self._tables.clear()
         columns = []
         for name in whole.column_names:

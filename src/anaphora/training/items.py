@@ -13,7 +13,7 @@ import pytorch_lightning as lightning
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import MinimalPairs, TrainingBatches, evaluation_batches, masked_for_evaluation
-from anaphora.data.batches.encoded import EncodedSplit
+from anaphora.data.batches.encoded import ENCODED_AT_ONCE, EncodedSplit
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.names import with_exchanged_names, with_other_names
@@ -98,7 +98,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
     Raises:
         UserError: the training or development split is empty, the model cannot process an item of any split, or no
-            batch can hold an item.
+            batch can hold an item for training or validation.
     """
     corpus = load_corpus(config.data)
     training, development = _training_examples(corpus, config), _examples(corpus, "dev", config)
@@ -272,13 +272,14 @@ def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokeni
     position = config.model.position
     if not isinstance(position, Learned):
         return
-    lengths = [len(tokens.ids) for tokens in tokenizer.encode_batch([example.text for example in examples])]
-    for example, length in zip(examples, lengths, strict=True):
-        if length > position.max_length:
-            raise UserError(
-                f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has {length} tokens, more than "
-                f"model.position.max_length ({position.max_length})"
-            )
+    for start in range(0, len(examples), ENCODED_AT_ONCE):
+        some = examples[start : start + ENCODED_AT_ONCE]
+        for example, tokens in zip(some, tokenizer.encode_batch([example.text for example in some]), strict=True):
+            if len(tokens.ids) > position.max_length:
+                raise UserError(
+                    f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has {len(tokens.ids)} tokens, more "
+                    f"than model.position.max_length ({position.max_length})"
+                )
 
 
 def check_batches_hold(config: Config, split: EncodedSplit) -> None:

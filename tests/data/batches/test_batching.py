@@ -501,7 +501,7 @@ def test_tokens_that_share_a_character_with_a_span_are_found_past_special_ones()
 
 
 def test_training_items_encoded_in_parts_are_those_encoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anaphora.data.batches.encoded._ENCODED_AT_ONCE", 3)
+    monkeypatch.setattr("anaphora.data.batches.encoded.ENCODED_AT_ONCE", 3)
     parts, whole = EncodedSplit(EXAMPLES, TOKENIZER, keeps_tokens=False), EncodedSplit(EXAMPLES, TOKENIZER)
     assert len(EXAMPLES) > 3 and not parts.tokens and len(whole.tokens) == len(EXAMPLES)
     for name in ("ids", "words", "queries", "candidates", "names"):

@@ -74,7 +74,7 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
 
     Args:
         path: path of the rows. They are written last, so that the items exist if the rows do.
-        about: description stored with the rows, which `data.parquet.parquet_about` reads.
+        about: description stored with the rows, which `data.records.parquet_about` reads.
 
     Raises:
         UserError: a file with the items' name exists without a file of rows, and may be the user's.

@@ -19,7 +19,7 @@ from anaphora.data.example import Example, Span
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 Indices = NDArray[np.int64]
-_ENCODED_AT_ONCE = 2048
+ENCODED_AT_ONCE = 2048
 """Number of texts tokenized at a time, since tokens as Python objects are a hundred times as large as arrays."""
 
 
@@ -87,7 +87,7 @@ class EncodedSplit:
         self.tokens: list[TokenizedText] = []
         self.vocabulary = tokenizer.size
         # The tokens of a random tokenizer depend on the size of the calls.
-        size = len(examples) if tokenizer.is_random or keeps_tokens else _ENCODED_AT_ONCE
+        size = len(examples) if tokenizer.is_random or keeps_tokens else ENCODED_AT_ONCE
         parts = []
         candidates: list[int] = []
         antecedents: list[tuple[int, ...]] = []
