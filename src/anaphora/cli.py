@@ -168,6 +168,8 @@ def run_command(name: str) -> None:
     """
     prepare_process()
     command = COMMANDS[name]
+    if command.is_composed:  # it trains; other commands read the same batches again and again
+        keep_few_kernels()
     with user_errors_exit():
         one_of(VARIABLE, environment_language(), LANGUAGES)
         check_processes(name)
@@ -185,10 +187,9 @@ def run_command(name: str) -> None:
 
 
 def prepare_process() -> None:
-    """Configure garbage collection, thread waiting, kept kernels and output encoding of the process."""
+    """Configure garbage collection, thread waiting and output encoding of the process."""
     collect_garbage_rarely()
     wait_passively()
-    keep_few_kernels()
     escape_what_a_terminal_lacks()
 
 

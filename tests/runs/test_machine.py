@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.runs import machine as module
-from anaphora.runs.machine import Machine, slow_settings, wait_passively
+from anaphora.runs.machine import Machine, keep_few_kernels, slow_settings, wait_passively
 from anaphora.settings.run import Config
 from anaphora.training.run import train
 
@@ -63,16 +64,34 @@ def test_threads_wait_passively_unless_the_environment_says_otherwise(monkeypatc
     assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
 
 
-def test_a_command_sets_how_threads_wait_and_how_many_kernels_stay_before_torch_is_loaded() -> None:
+def test_few_kernels_are_kept_unless_the_environment_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    newer, older, torchs = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "DNNL_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"
+    for name in (newer, older, torchs):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    keep_few_kernels()
+    assert os.environ[newer] == os.environ[torchs] == "64" and older not in os.environ
+    monkeypatch.setenv(newer, "512")
+    keep_few_kernels()
+    assert os.environ[newer] == "512"
+    monkeypatch.delenv(newer)
+    monkeypatch.setenv(older, "4096")
+    keep_few_kernels()
+    assert newer not in os.environ
+
+
+@pytest.mark.parametrize(("command", "kernels"), [("train", "64"), ("explain", "None")])
+def test_a_command_sets_how_threads_wait_and_how_many_kernels_stay(command: str, kernels: str) -> None:
+    """Both are set before torch is loaded; only commands that train keep few kernels."""
     script = (
-        "import os, sys, anaphora.cli as cli; sys.argv = ['', '--help']; cli.run_command('explain'); "
-        "print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'], os.environ['LRU_CACHE_CAPACITY'])"
+        f"import os, sys, anaphora.cli as cli; sys.argv = ['', '--help']; cli.run_command({command!r}); "
+        "print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'], "
+        "os.environ.get('ONEDNN_PRIMITIVE_CACHE_CAPACITY'), os.environ.get('LRU_CACHE_CAPACITY'))"
     )
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "LRU_CACHE_CAPACITY")
-    }
+    capacity = re.compile("OMP_WAIT_POLICY|.*CACHE_CAPACITY")
+    environment = {name: value for name, value in os.environ.items() if not capacity.fullmatch(name)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.splitlines()[-1] == "False PASSIVE 64"
+    assert done.stdout.splitlines()[-1] == f"False PASSIVE {kernels} {kernels}"
 
 
 def test_a_run_records_its_machine(tiny: Callable[..., Config], tmp_path: Path) -> None:

@@ -65,8 +65,9 @@ def keep_few_kernels() -> None:
 
     Each number of rows has products of its own. Batches differ in it, so that training needs most of them only once.
     """
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):  # of oneDNN, and of torch's layer above it
-        os.environ.setdefault(name, "64")
+    if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:  # oneDNN's older name, which the newer one would override
+        os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+    os.environ.setdefault("LRU_CACHE_CAPACITY", "64")  # of torch's layer above oneDNN
 
 
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
