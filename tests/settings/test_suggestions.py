@@ -65,6 +65,13 @@ def test_options_of_hydra_keep_their_meaning(name: str) -> None:
     assert "there is no such option" in message(name, "--zzzz")
 
 
+def test_a_list_that_is_given_twice_is_refused_before_the_settings_are_composed() -> None:
+    train = COMMANDS["train"].schema
+    with pytest.raises(UserError, match=r"data.also=\[b\]: data.also is given twice; write one list"):
+        check_arguments(["data.also=[a]", "seed=1", "data.also=[b]"], train, groups_of("train"))
+    check_arguments(["data.also=[a]", "data.without=[b]", "seed=1", "seed=2"], train, groups_of("train"))
+
+
 def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
     check_arguments(["qqqq=1", "zz"], COMMANDS["corpus"].schema)
 

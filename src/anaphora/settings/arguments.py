@@ -64,10 +64,15 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
         read = _value(key, value, kind, name)
         if isinstance(read, list):
             if key in lists:
-                raise UserError(f"{argument}: {key} is given twice; write one list, as in {key}=[first,second]")
+                raise given_twice(argument, key)
             lists.add(key)
         group[name] = read
     return construct(schema, plain, "")
+
+
+def given_twice(argument: str, key: str) -> UserError:
+    """Return the error about a list that is given twice, of which a parser would keep only the last."""
+    return UserError(f"{argument}: {key} is given twice; write one list, as in {key}=[first,second]")
 
 
 def default_groups(command: str) -> dict[str, str | None]:

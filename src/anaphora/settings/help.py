@@ -22,7 +22,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from anaphora.base.errors import UserError
-from anaphora.settings.arguments import CONFIGS, inner_type
+from anaphora.settings.arguments import CONFIGS, given_twice, inner_type
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _WIDTH = 100
@@ -249,19 +249,24 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
     Raises:
         UserError: an argument is an option or a word (`--steps 10`, `steps 10`), or its key resembles that of a
-            setting; the message has the correct syntax or key.
+            setting, or a list is given twice; the message has the correct syntax or key.
     """
     keys = list(dict.fromkeys([*setting_keys(schema), *(groups or ())]))
     waiting = list(arguments)
+    lists: set[str] = set()
     while waiting:
         argument = waiting.pop(0)
-        name = argument.partition("=")[0]
+        name, _, value = argument.partition("=")
         if groups is not None and name in OPTIONS_OF_HYDRA:
             del waiting[: 0 if "=" in argument else OPTIONS_OF_HYDRA[name]]
         elif re.match(r"-*[^\W\d]", argument) and ("=" not in argument or argument.startswith("-")):
             _check_option(argument, waiting[:1], keys, is_composed=groups is not None)
         elif not argument.startswith(("+", "hydra")) and "@" not in name:
             _check_key(name.lstrip("~"), keys)
+            if value.startswith("["):
+                if name in lists:
+                    raise given_twice(argument, name)
+                lists.add(name)
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
