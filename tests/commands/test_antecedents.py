@@ -86,12 +86,12 @@ def test_results_on_another_file_of_the_same_format_are_not_overwritten(
     first = results.read_bytes()
     path = json.loads(first)["settings"]["path"]
     other = shutil.copy(path, tmp_path / "other.jsonl")
-    asked = ("antecedents", f"run={own_run}", "data=jsonl", "untrained=0", "formats=[]")
-    status, _, err = script(*asked, f"data.path={other}")
-    assert (status, err.count("\n")) == (2, 1) and f"holds the results on {path}, which would be overwritten" in err
+    command = ("antecedents", f"run={own_run}", "data=jsonl", "untrained=0", "formats=[]")
+    status, _, err = script(*command, f"data.path={other}")
+    assert (status, err.count("\n")) == (2, 1) and f"holds the results on data.path={path}, which would be" in err
     assert results.read_bytes() == first
-    assert script(*asked, f"data.path={other}", f"output={tmp_path / 'out'}")[0] == 0
-    assert script(*asked, f"data.path={Path(path).parent}/./{Path(path).name}")[0] == 0
+    assert script(*command, f"data.path={other}", f"output={tmp_path / 'out'}")[0] == 0
+    assert script(*command, f"data.path={Path(path).parent}/./{Path(path).name}")[0] == 0
 
 
 def test_an_unknown_factor_is_refused_by_name(own_run: Path, script: Script) -> None:

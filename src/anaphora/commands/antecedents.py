@@ -5,6 +5,7 @@ Example: anaphora antecedents run=outputs/demo data=litbank data.path=litbank/co
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -73,7 +74,7 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
 
 
 def _check_folder(folder: Path, source: Data) -> None:
-    """Check that the folder has no results on another corpus, such as another file of the same format.
+    """Check that the folder has no results on other data: another file, language or share of a corpus.
 
     Raises:
         UserError: such results would be overwritten.
@@ -82,12 +83,14 @@ def _check_folder(folder: Path, source: Data) -> None:
         stored = read_json(folder / _RESULTS, {"settings": {str: object}})["settings"]
     except (FileNotFoundError, UserError):  # a damaged file is replaced
         return
-    earlier, asked = str(stored.get("path", stored.get("kind"))), source.path_or_kind()
-    if Path(earlier).resolve() != Path(asked).resolve():
-        raise UserError(
-            f"{folder} holds the results on {earlier}, which would be overwritten; results on {asked} need a folder of "
-            "their own, e.g. output=outputs/other"
-        )
+    present = json.loads(json.dumps(asdict(source)))
+    for name in stored.keys() & present.keys():
+        values = [Path(one[name]).resolve() if name == "path" and one[name] else one[name] for one in (stored, present)]
+        if values[0] != values[1]:
+            raise UserError(
+                f"{folder} holds the results on data.{name}={stored[name]}, which would be overwritten; results on "
+                f"data.{name}={present[name]} need a folder of their own, e.g. output=outputs/other"
+            )
 
 
 def _select(
