@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,8 +42,8 @@ Change = Callable[[str, str, str], None]
 
 
 @pytest.fixture
-def change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Change:
-    """Return a function (file, old, new) that rewrites a file of a small package, whose digests are then computed."""
+def change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Change]:
+    """Yield a function (file, old, new) that rewrites a file of a small package, whose digests are then computed."""
     package = tmp_path / "anaphora"
     for name, content in MODULES.items():
         (package / name).parent.mkdir(parents=True, exist_ok=True)
@@ -51,6 +51,7 @@ def change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Change:
     monkeypatch.setattr(code, "_PACKAGE", package)
     monkeypatch.setattr(code, "_SOURCES", tmp_path)
     code._read.cache_clear()
+    code._file.cache_clear()
 
     def rewrite(name: str, old: str, new: str) -> None:
         content = (package / name).read_text(encoding="utf-8")
@@ -58,7 +59,8 @@ def change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Change:
         (package / name).write_text(content.replace(old, new), encoding="utf-8")
         code._read.cache_clear()
 
-    return rewrite
+    yield rewrite
+    code._file.cache_clear()
 
 
 def test_comments_docstrings_and_layout_do_not_change_the_digest(change: Change) -> None:

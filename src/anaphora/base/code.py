@@ -44,10 +44,11 @@ def _files(name: str) -> Iterator[Path]:
     yield from folder.rglob("*.py") if folder.is_dir() else _file(name)
 
 
-def _file(name: str) -> Iterator[Path]:
-    """Yield the file of a module or package; yield nothing for a name defined inside a module."""
+@functools.cache
+def _file(name: str) -> tuple[Path, ...]:
+    """Return the file of a module or package; () for a name defined inside a module."""
     place = _SOURCES / name.replace(".", "/")
-    yield from (path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
+    return tuple(path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 
 
 @functools.cache

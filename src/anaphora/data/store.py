@@ -368,9 +368,12 @@ def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Cor
         raise UserError(
             f"{directory}: the cache is damaged ({reason}); delete this folder and it will be made again"
         ) from None
-    empty = Dataset.from_dict({name: [] for name in features}, features=features)
+
+    def empty() -> Dataset:
+        return Dataset.from_dict({name: [] for name in features}, features=features)
+
     return Corpus(
-        splits={name: stored.get(name, empty) for name in SPLITS},
+        splits={name: stored[name] if name in stored else empty() for name in SPLITS},
         words=tuple(about["words"]),
         report=ReadingReport(about["rows"], tuple((where, reason) for where, reason in about["dropped"])),
         fingerprint=fingerprint,

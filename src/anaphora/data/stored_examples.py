@@ -49,10 +49,6 @@ class StoredExamples(Sequence[Example]):
 class StreamedExamples(StoredExamples):
     """Sequence of all examples of a cached split, which are decoded in parts whenever they are read, and not kept."""
 
-    def __init__(self, corpus: Corpus, split: str) -> None:
-        super().__init__(corpus, split)
-        self._latest: tuple[int, Sequence[Example]] = (-1, [])
-
     @overload
     def __getitem__(self, index: int) -> Example: ...
 
@@ -63,10 +59,7 @@ class StreamedExamples(StoredExamples):
         numbers = range(len(self))[index]
         if isinstance(numbers, range):
             return self._corpus.examples(self._split, numbers)
-        part, place = divmod(numbers, DECODED_AT_ONCE)
-        if self._latest[0] != part:
-            self._latest = (part, self[part * DECODED_AT_ONCE : (part + 1) * DECODED_AT_ONCE])
-        return self._latest[1][place]
+        return self._corpus.examples(self._split, [numbers])[0]
 
     def __iter__(self) -> Iterator[Example]:
         for start in range(0, len(self), DECODED_AT_ONCE):

@@ -272,12 +272,13 @@ def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokeni
     position = config.model.position
     if not isinstance(position, Learned):
         return
-    for start in range(0, len(examples), ENCODED_AT_ONCE):
-        some = examples[start : start + ENCODED_AT_ONCE]
-        for example, tokens in zip(some, tokenizer.encode_batch([example.text for example in some]), strict=True):
+    texts = [text for text, _ in questions_of(examples)]
+    for start in range(0, len(texts), ENCODED_AT_ONCE):
+        some = texts[start : start + ENCODED_AT_ONCE]
+        for text, tokens in zip(some, tokenizer.encode_batch(some), strict=True):
             if len(tokens.ids) > position.max_length:
                 raise UserError(
-                    f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has {len(tokens.ids)} tokens, more "
+                    f"data ({config.data.path_or_kind()}): {text[:60]!r} has {len(tokens.ids)} tokens, more "
                     f"than model.position.max_length ({position.max_length})"
                 )
 
