@@ -168,7 +168,7 @@ def run_command(name: str) -> None:
     """
     prepare_process()
     command = COMMANDS[name]
-    if command.is_composed:  # it trains; other commands read the same batches again and again
+    if command.is_composed or name == "controls":  # these train; others read the same batches again and again
         keep_few_kernels()
     with user_errors_exit():
         one_of(VARIABLE, environment_language(), LANGUAGES)

@@ -80,7 +80,7 @@ def test_few_kernels_are_kept_unless_the_environment_says_otherwise(monkeypatch:
     assert newer not in os.environ
 
 
-@pytest.mark.parametrize(("command", "kernels"), [("train", "64"), ("explain", "None")])
+@pytest.mark.parametrize(("command", "kernels"), [("train", "64"), ("controls", "64"), ("explain", "None")])
 def test_a_command_sets_how_threads_wait_and_how_many_kernels_stay(command: str, kernels: str) -> None:
     """Both are set before torch is loaded; only commands that train keep few kernels."""
     script = (

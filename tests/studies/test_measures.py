@@ -292,7 +292,7 @@ def test_measures_of_other_code_do_not_survive_a_process_that_is_stopped_while_i
     job = Job("base", 0, config, tmp_path)
     assert read_record(job, query).status == "finished"
     monkeypatch.setattr(measures, "analysis_code_digest", lambda _: "of other code")
-    monkeypatch.setitem(measures._OF_SETTINGS, "scaling", stopped)
+    monkeypatch.setattr(measures, "_OF_SETTINGS", dict.fromkeys(measures._OF_SETTINGS, stopped))
     with pytest.raises(KeyboardInterrupt):
         measures.measure_settings(config, tmp_path, query)
     assert read_record(job, query).status != "finished"

@@ -109,11 +109,11 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
     """Write the whole run and a model card, with training record, calibration and scores on the test split, if any."""
-    from anaphora.analysis.evidence.storage import metrics_path, read_evidence
+    from anaphora.analysis.evidence.storage import calibration_paths, metrics_path, read_evidence
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.report.cards import CARD, model_card
     from anaphora.runs.directory import distinct_tensors
-    from anaphora.runs.published import CALIBRATION, config_json
+    from anaphora.runs.published import config_json
 
     evidence = read_evidence(_measured(run), "test")
     with atomic_directory(folder) as draft:
@@ -121,8 +121,8 @@ def _write_run(run: Run, licence: str | None, folder: Path) -> None:
         write_text(draft / CARD, model_card(_card_facts(run, licence, evidence), evidence))
         if evidence is not None:
             shutil.copyfile(metrics_path(_measured(run), "test"), metrics_path(draft, "test"))
-        calibration = run.directory / CALIBRATION
-        for file in (run.files.training, calibration if calibration.exists() else run.files.directory / CALIBRATION):
+        calibrations = [path for path in calibration_paths(run) if path.exists()]
+        for file in (run.files.training, *calibrations[:1]):
             if file.exists():
                 shutil.copyfile(file, draft / file.name)
         write_json(draft / CONFIG, config_json(run.config, run.tokenizer.size))

@@ -53,12 +53,12 @@ class TextReader:
         owners = [0] * len(ids) if second is None else encoding.sequence_ids()
         text, starts = BETWEEN_TEXTS.join(texts), (0, len(text) + len(BETWEEN_TEXTS))
         places = [_places_before_replacing(one, mask) for one in texts]
-        written = [
+        offsets = [
             (0, 0) if owner is None else (starts[owner] + places[owner][start], starts[owner] + places[owner][end])
             for owner, (start, end) in zip(owners, encoding["offset_mapping"], strict=True)
         ]
-        self._check_pieces(text, names, written)
-        spans = [self._visible_part(text, name, *span) for name, span in zip(names, written, strict=True)]
+        self._check_pieces(text, names, offsets)
+        spans = [self._visible_part(text, name, *span) for name, span in zip(names, offsets, strict=True)]
         filled = {owner for owner, (start, end) in zip(owners, spans, strict=True) if start < end}
         if 0 not in filled:
             raise UserError(N_("text: it is empty"))

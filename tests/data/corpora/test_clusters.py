@@ -66,7 +66,7 @@ def test_ends_are_what_the_spans_prove(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("span", [[9, 11], [-1, 1], [4, 3]])
-def test_a_span_beyond_the_words_is_named_before_its_ends_are_asked_for(span: list[int], tmp_path: Path) -> None:
+def test_a_span_beyond_the_words_is_named_before_the_kind_of_ends_is_required(span: list[int], tmp_path: Path) -> None:
     path = write(tmp_path, {"tokens": FLAT, "clusters": [[[0, 1], span]]})
     message = f"{path}, line 1, clusters[0][1]: {span} must be [start, end] with 0 <= start <= end <= 10"
     with pytest.raises(UserError, match=re.escape(message)):

@@ -386,7 +386,7 @@ def test_a_csv_file_of_a_spreadsheet_or_of_pandas_gives_the_same_examples(separa
     assert everything(tables.read(OwnExamples(path=str(tmp_path / "items.parquet")))[0]) == everything(splits)
 
 
-def test_a_csv_of_one_row_without_a_header_is_told_its_columns(tmp_path: Path) -> None:
+def test_the_error_on_a_csv_of_one_row_without_a_header_names_the_columns(tmp_path: Path) -> None:
     path = tmp_path / "items.csv"
     path.write_text("Anna met Berta because she was free.,en\n", encoding="utf-8")
     columns = "text, language, pronoun, candidates and antecedents"

@@ -81,13 +81,18 @@ def answer_temperature(run: Run, language: str) -> float:
     return answer_temperatures(run).get(language, 1.0)
 
 
+def calibration_paths(run: Run) -> list[Path]:
+    """Return the paths at which the temperatures of a run's answers may be stored; the first that exists counts."""
+    return [place / CALIBRATION for place in (run.directory, run.origin) if place is not None]
+
+
 def answer_temperatures(run: Run) -> dict[str, float]:
     """Return the softmax temperature of each calibrated language, stored in the run directory or else in `run.origin`.
 
     Raises:
         UserError: the file with the temperatures is damaged.
     """
-    for path in (place / CALIBRATION for place in (run.directory, run.origin) if place is not None):
+    for path in calibration_paths(run):
         way_out = f"delete it, or write it again with anaphora evaluate run={run.directory} calibrate=dev"
         try:
             temperatures = read_json(path, {"temperatures": {str: float}}, way_out)["temperatures"]

@@ -88,8 +88,8 @@ class Sentence:
             if not is_pronoun and mentions[number].determiner:
                 determiner = mentions[number].determiner.split()
                 count += len(determiner)
-                written = " ".join(determiner) + " " if self._english else "".join(determiner)
-                text += written[0].upper() + written[1:] if is_start else written
+                article = " ".join(determiner) + " " if self._english else "".join(determiner)
+                text += article[0].upper() + article[1:] if is_start else article
             elif is_start:
                 word = word[0].upper() + word[1:]
             span = (len(text), len(text) + len(word))

@@ -187,17 +187,17 @@ def _context(example: Example) -> list[str]:
     The words of a Chinese text are its characters and their bigrams, but the pronoun is never split: 他的 is one word.
     """
     text = example.text.lower()
-    stretches, at = [], 0
+    segments, at = [], 0
     for start, end in sorted(example.spans):
-        stretches.append(text[at:start])
+        segments.append(text[at:start])
         at = end
-    stretches.append(text[at:])
+    segments.append(text[at:])
     words = {text[slice(*example.pronoun)]: None}
-    for stretch in stretches:
-        stretch_words = WORDS.findall(stretch)
-        words.update(dict.fromkeys(stretch_words))
+    for segment in segments:
+        segment_words = WORDS.findall(segment)
+        words.update(dict.fromkeys(segment_words))
         if example.language == "zh":
-            words.update(dict.fromkeys(left + right for left, right in pairwise(stretch_words)))
+            words.update(dict.fromkeys(left + right for left, right in pairwise(segment_words)))
     return list(words)
 
 
