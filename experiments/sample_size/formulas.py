@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import integrate, stats
 
-from anaphora.data.example import codes_of
+from anaphora.data.grouping import codes_of
 
 MOST_SEEDS = 10_000
 """Maximum number of seeds in results."""

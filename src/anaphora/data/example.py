@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from unicodedata import normalize
@@ -10,6 +10,7 @@ from unicodedata import normalize
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, NUL
 from anaphora.base.locale.translation import N_
+from anaphora.data.grouping import indices_by
 from anaphora.data.offsets import check_offsets, fitting_unit
 
 Span = tuple[int, int]
@@ -180,18 +181,9 @@ def sample_groups(groups: Sequence[str], most: int) -> list[int]:
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
 
 
-def codes_of(labels: Iterable[Hashable]) -> list[int]:
-    """Return an integer code for each label, numbered from 0 by first occurrence."""
-    numbering: dict[Hashable, int] = {}
-    return [numbering.setdefault(label, len(numbering)) for label in labels]
-
-
 def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
     """Return the indices of each group's items, in order of first occurrence; each "" is a group of its own."""
-    members: dict[str, list[int]] = {}
-    for number, group in enumerate(groups):
-        members.setdefault(group or f"alone {number}", []).append(number)
-    return members
+    return indices_by(group or f"alone {number}" for number, group in enumerate(groups))
 
 
 def shared_questions(questions: Iterable[Question], others: Iterable[Question]) -> int:

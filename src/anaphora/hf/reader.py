@@ -30,6 +30,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
 from anaphora.base.locale.translation import N_
 from anaphora.data.example import Example
+from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editable import EditableModel
@@ -183,9 +184,7 @@ class TransformersModel:
         """
         if head is not None:
             existing_head(head, self.reading.layers, self.heads)
-        items_of: dict[str, list[int]] = {}
-        for item, example in enumerate(examples):
-            items_of.setdefault(example.text, []).append(item)
+        items_of = indices_by(example.text for example in examples)
         tokens = {text: self.tokenize(text) for text in items_of}
         # The longest texts run first, so that all later passes fit into the memory of the first.
         order = sorted(items_of, key=lambda text: len(tokens[text].ids), reverse=True)

@@ -21,12 +21,12 @@ from anaphora.analysis.maps.capture import task_correctness
 from anaphora.analysis.scores.cells import cells, rounded
 from anaphora.analysis.scores.heads import is_main, reason_to_drop
 from anaphora.analysis.scores.measures.roles import head_roles
-from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.tasks.antecedent_selection import form_of
 from anaphora.analysis.tasks.labels import label_names, predict_labels
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
+from anaphora.data.grouping import indices_by
 from anaphora.data.text import Text, evenly_sampled
 from anaphora.runs.directory import Run, training_record
 from anaphora.runs.items import analysis_code_digest, corpus_of, examples_digest, weights_digest

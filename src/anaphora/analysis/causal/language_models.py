@@ -19,11 +19,11 @@ from anaphora.analysis.causal.interventions import ActivationRecorder, FlatEdges
 from anaphora.analysis.causal.subjects import Edges, EditedSubject, Scores, resampling_partners, stretched
 from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.quads import indices_by
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.base.special_tokens import MASK, PADDING
 from anaphora.data.example import Example
+from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import heads_of

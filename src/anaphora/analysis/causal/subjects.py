@@ -24,12 +24,13 @@ from anaphora.analysis.causal.interventions import (
     zero_edge_values,
 )
 from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.quads import cyclic_pairs, indices_by, next_in_minimal_pair
+from anaphora.analysis.scores.quads import cyclic_pairs, next_in_minimal_pair
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
+from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.model.layers import Block
 from anaphora.model.pronoun_model import PronounModel

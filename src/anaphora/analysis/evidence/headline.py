@@ -17,12 +17,12 @@ from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.scores.heads import DROP_REASONS, HeadScores, choose_head, score_records
 from anaphora.analysis.scores.measures.levels import composition_shortcuts, level_scores
-from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.scores.strata import summarise
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
+from anaphora.data.grouping import indices_by
 from anaphora.runs.directory import Run, training_record
 from anaphora.runs.items import analysis_code_digest, examples_digest, weights_digest
 from anaphora.settings.model.prediction import Prediction, reads_candidates

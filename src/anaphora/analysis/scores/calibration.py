@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from anaphora.analysis.maps.answers import Bools, Floats, right_answers, shares_right
-from anaphora.analysis.scores.quads import indices_by
 from anaphora.data.example import Example
+from anaphora.data.grouping import indices_by
 
 _BINS = 10
 _LARGEST_LOG = 4.0

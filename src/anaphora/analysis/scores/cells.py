@@ -15,7 +15,8 @@ from anaphora.analysis.results.scores import ALL, KINDS, Groups
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.heads import is_main
 from anaphora.analysis.scores.statistics import cluster_interval
-from anaphora.data.example import Example, codes_of
+from anaphora.data.example import Example
+from anaphora.data.grouping import codes_of
 
 T = TypeVar("T")
 

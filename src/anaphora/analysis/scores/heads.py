@@ -20,7 +20,8 @@ from anaphora.analysis.maps.words import attending_layers, token_shares
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
-from anaphora.data.example import Example, codes_of
+from anaphora.data.example import Example
+from anaphora.data.grouping import codes_of
 
 TIE = 1e-6
 """Relative difference below which two weights are a tie, to be safe from rounding."""
@@ -168,8 +169,7 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
     """Return weights for a macro mean over cells of language, kind and type, (N,); they sum to 1."""
     cells = codes_of((each.language, each.factors.get("kind"), each.factors.get("type")) for each in examples)
     sizes = np.bincount(cells)
-    weights: Floats = 1.0 / (len(sizes) * sizes[cells])
-    return weights
+    return np.reciprocal(len(sizes) * sizes[cells], dtype=np.float64)
 
 
 def choose_head(scores: HeadScores) -> Head:

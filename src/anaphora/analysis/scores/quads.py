@@ -6,26 +6,15 @@ N is the number of items.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import Floats
-from anaphora.data.example import Example, codes_of
-
-K = TypeVar("K", bound=Hashable)
-
-
-def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
-    """Return the indices at which each label occurs, labels in order of first occurrence; None is left out."""
-    indices: dict[K, list[int]] = {}
-    for index, label in enumerate(labels):
-        if label is not None:
-            indices.setdefault(label, []).append(index)
-    return indices
+from anaphora.data.example import Example
+from anaphora.data.grouping import codes_of, indices_by
 
 
 def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:

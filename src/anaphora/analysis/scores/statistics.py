@@ -15,7 +15,7 @@ from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.scores.heads import HeadScores, is_main, macro_weights, strongest_candidates
 from anaphora.analysis.scores.quads import items_of_minimal_pairs
-from anaphora.data.example import codes_of
+from anaphora.data.grouping import codes_of
 
 BOOTSTRAPPED_FROM = 5
 """Smallest number of clusters for a bootstrap. Fewer clusters have few distinct samples, so that the interval would

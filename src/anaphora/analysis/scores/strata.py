@@ -16,7 +16,8 @@ from anaphora.analysis.results.scores import KINDS, Cell, Groups, Head, Language
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import clusters, factor_values, mean_and_interval, rounded
 from anaphora.analysis.scores.heads import MEASURES, HeadScores, head_accuracy, is_main
-from anaphora.analysis.scores.quads import indices_by, minimal_pairs_of, quads_of, set_products
+from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
+from anaphora.data.grouping import indices_by
 
 if TYPE_CHECKING:
     import pandas

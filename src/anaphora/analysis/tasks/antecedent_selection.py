@@ -19,7 +19,6 @@ from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.cells import bootstrap_interval, rounded
-from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.tasks.antecedent_rules import RULES, rule_hits
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
@@ -27,6 +26,7 @@ from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.word_classes import FORMS
 from anaphora.data.example import Example, Span, overlap
+from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.encoder import Encoder
 from anaphora.model.prediction import group_mean

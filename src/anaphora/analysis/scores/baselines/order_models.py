@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import Floats
-from anaphora.analysis.scores.quads import indices_by
 from anaphora.data.example import Example, overlap
+from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 RULE = ("predicate", "cue", "voice")

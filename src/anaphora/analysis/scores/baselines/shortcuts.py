@@ -25,7 +25,6 @@ from anaphora.analysis.scores.baselines import order_models
 from anaphora.analysis.scores.baselines.learned import learned_answers
 from anaphora.analysis.scores.baselines.policies import POLICIES, focal_correctness, random_choice
 from anaphora.analysis.scores.cells import clusters
-from anaphora.analysis.scores.quads import indices_by
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.base.code import code_digest
 from anaphora.base.console import say
@@ -33,6 +32,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_text
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example, to_record
+from anaphora.data.grouping import indices_by
 from anaphora.data.store import cache_folder
 from anaphora.data.tokens.tokenizer import Tokenizer
 

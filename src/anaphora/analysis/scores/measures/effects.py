@@ -12,7 +12,8 @@ from anaphora.analysis.results.scores import Groups, Head
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores
-from anaphora.analysis.scores.quads import indices_by, quads_of
+from anaphora.analysis.scores.quads import quads_of
+from anaphora.data.grouping import indices_by
 
 EFFECTS = ("meaning", "position", "entity")
 

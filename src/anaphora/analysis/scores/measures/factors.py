@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from anaphora.analysis.results.scores import AccuracyCell, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
-from anaphora.data.example import Example, codes_of
+from anaphora.data.example import Example
+from anaphora.data.grouping import codes_of
 
 DISTANCE_BINS = (0, 3, 6, 9, 12)
 """Lower ends of the distance bins, in words between antecedent and pronoun; the last bin is open."""

@@ -1,0 +1,23 @@
+"""Numbering and grouping of items by a label."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+def codes_of(labels: Iterable[Hashable]) -> list[int]:
+    """Return an integer code for each label, numbered from 0 by first occurrence."""
+    numbering: dict[Hashable, int] = {}
+    return [numbering.setdefault(label, len(numbering)) for label in labels]
+
+
+def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
+    """Return the indices at which each label occurs, labels in order of first occurrence; None is left out."""
+    indices: dict[K, list[int]] = {}
+    for index, label in enumerate(labels):
+        if label is not None:
+            indices.setdefault(label, []).append(index)
+    return indices
