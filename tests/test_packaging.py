@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -154,6 +155,14 @@ def test_each_lock_file_pins_what_is_named_for_it() -> None:
 def test_every_line_of_a_lock_file_has_its_hashes_and_names_no_host(name: str) -> None:
     for line in locked_lines(name):
         assert re.fullmatch(r"[a-z0-9-]+==[\w.]+( --hash=sha256:[0-9a-f]{64})+", line), line
+
+
+@pytest.mark.parametrize("name", LOCK_FILES)
+def test_what_a_lock_file_pins_runs_on_every_python_that_the_package_allows(name: str) -> None:
+    """Debian 12 has Python 3.11.2, for which a package may be too new that later versions of 3.11 install."""
+    for package in pins(name):
+        needed = importlib.metadata.metadata(package)["Requires-Python"] or ""
+        assert all(SpecifierSet(needed).contains(version) for version in ("3.11.0", "3.13.0")), (package, needed)
 
 
 def test_whoever_installs_a_lock_file_with_hashes_has_them_checked() -> None:
