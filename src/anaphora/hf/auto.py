@@ -90,7 +90,8 @@ class AnaphoraModel(PreTrainedModel):
             return_dict: whether to return a `BaseModelOutput` instead of a tuple.
 
         Raises:
-            UserError: `pronoun_mask` is missing, or maps are requested of a run without attention maps.
+            UserError: `pronoun_mask` is needed and missing, a text is longer than `model.position.max_length`, or maps
+                are requested of a run without attention maps.
         """
         with_maps = self._wanted(output_attentions, "output_attentions")
         with_states = self._wanted(output_hidden_states, "output_hidden_states")

@@ -51,7 +51,8 @@ class EditableModel:
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the attention maps of all layers with attention, and the model's output, under interventions.
 
-        In eager mode, each text is processed separately, because padding may change which tokens a model selects.
+        Without the registered attention function (`interface`), each text is processed separately, because padding may
+        change which tokens a model selects.
 
         Args:
             tokens: B tokenized texts; edits get tensors of texts padded on the right to T tokens.
@@ -59,10 +60,11 @@ class EditableModel:
             model: the same model with an output layer; None runs `part` alone.
 
         Returns:
-            One map (B, H, T, T) per layer, and the first output of each text, (tokens, ...), with or without padding.
+            One map (B, H, T, T) per layer, and the model's first output for each text, (T, ...); texts that are
+            processed separately have no padding in it.
 
         Raises:
-            UserError: attention in these texts differs from that in the probe.
+            UserError: attention in these texts differs from that in the probe, or the model cannot process a text.
         """
         implementation, edits = self.reading.implementation, self._edits_by_block(interventions)
         rows, length = len(tokens), max(len(one.ids) for one in tokens)

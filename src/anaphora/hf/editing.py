@@ -1,8 +1,9 @@
 """Edits of attention inside a forward pass of a model of `transformers` of any family.
 
 Attention is a softmax over scores, followed by a product of the weights with the values. An edit changes the scores
-before the softmax, the weights before the product, or the output of the product. A probe locates these operations in
-the forward pass (`verification.edits`). B texts, H heads, Q queries, K keys, T tokens, D features per head.
+before the softmax, the weights before the product, or the output of the product; `Edit.projected` is not applied. A
+probe locates these operations in the forward pass (`verification.edits`). B texts, H heads, Q queries, K keys,
+T tokens, D features per head.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class AttentionTap:
         head: index of the only head to record, in the last of these layers; None records all heads of all layers.
 
     Attributes:
-        weights: recorded weights of each layer in order: (Q, H, T) or (B, H, T, T).
+        weights: recorded weights of each layer in order, (Q, H, T) or (B, H, T, T); with `head`, one tensor with H = 1.
     """
 
     def __init__(self, queries: Queries | None = None, layers: int | None = None, head: int | None = None) -> None:
@@ -132,14 +132,14 @@ def _attention(
 def _mixed(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None, dropout: float = 0.0
 ) -> Tensor:
-    """Mix values by attention weights: three of (B, H, T, D) -> (B, H, T, D)."""
+    """Mix values by attention weights: three of (B, H, T, D) -> (B, H, T, D); capped scores ignore `dropout`."""
     if cap is None:
         return attend(query, key, value, bias, dropout, scale)
     return masked_softmax(_capped_scores(query, key, bias, scale, cap)) @ value
 
 
 def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor | None) -> Tensor:
-    """Return the additive bias, with -inf where transformers uses the lowest value of the data type."""
+    """Return the additive bias, broadcastable to (B, H, Q, T), with -inf where transformers uses the lowest value."""
     bias = query.new_zeros(1, 1, query.shape[2], key.shape[2])
     if mask is not None:
         own = mask[..., : key.shape[2]]
@@ -148,5 +148,5 @@ def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor
 
 
 def _capped_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float, cap: float) -> Tensor:
-    """Return the scores before the softmax, bounded to [-cap, cap] by tanh (Gemma 2, section 2)."""
+    """Return the scores before the softmax: bounded to [-cap, cap] by tanh (Gemma 2, section 2), plus the bias."""
     return cap * torch.tanh(attention_scores(query, key, torch.zeros_like(bias), scale) / cap) + bias

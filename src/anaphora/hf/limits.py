@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _MOST_TOKENS = 100_000
-"""Limits above this number count as no limit, since a tokenizer without a limit reports a far larger number."""
+"""Limits from this number on count as no limit, since a tokenizer without a limit reports a far larger number."""
 _PROBE = 4
-"""Number of tokens in the text that shows which embedding lookups are positions."""
+"""Number of tokens in the text that shows which embedding lookups are lookups of positions."""
 
 
 @dataclass(frozen=True)

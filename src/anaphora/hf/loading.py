@@ -37,8 +37,9 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
         without it.
 
     Raises:
-        UserError: the folder or model does not exist or is an adapter, its weights are pickled, quantised or do not fit
-            config.json, or files are missing or damaged.
+        UserError: the folder or model does not exist, cannot be reached, is an adapter or needs code of its own; its
+            weights are pickled, quantised or do not fit config.json; transformers ignores a key of config.json that
+            changes the attention; or files are missing or damaged.
     """
     if name.removeprefix(HUB_PREFIX).strip("/") and name.startswith(HUB_PREFIX):
         place, offline, local = name.removeprefix(HUB_PREFIX).strip("/"), not is_reachable(), False
@@ -83,7 +84,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
 
 
 def _checked_folder(name: str) -> Path:
-    """Return the path of a folder that has the configuration and the weights of a model.
+    """Return the path of a folder that has the configuration and the weights of a model or an adapter.
 
     Raises:
         UserError: the folder or a file is missing or damaged, or the weights are stored twice.
@@ -136,7 +137,10 @@ def _weight_files(place: str) -> dict[str, Path]:
 
 
 def _cached(place: str, name: str, offline: bool) -> Path | None:
-    """Return the local path of a file from a folder or the hub, or None if the file does not exist."""
+    """Return the local path of a file in a folder or on the hub, downloaded unless `offline`.
+
+    The result is None if the file does not exist or cannot be reached.
+    """
     hub: Any = import_module("transformers.utils.hub")
     path = hub.cached_file(
         place,
@@ -149,7 +153,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the Auto class that loads a model as it is stored: with an output layer, or as an encoder alone."""
+    """Return the Auto class that loads a model as stored: with an output layer, as a lone encoder, else `AutoModel`."""
     for automatic, names in (*_output_layers().items(), ("AutoModelForTextEncoding", _lone_encoders())):
         if any(name in names for name in config.architectures or ()):
             return getattr(transformers, automatic)
@@ -157,7 +161,7 @@ def _class_of(transformers: Any, config: Any) -> Any:
 
 
 def has_output_layer(model: PreTrainedModel) -> bool:
-    """Return whether a model has an output layer over its tokens; encoder-decoders do not count."""
+    """Return whether a model has an output layer over the vocabulary; encoder-decoders do not count."""
     known = any(type(model).__name__ in names for names in _output_layers().values())
     return known and not model.config.is_encoder_decoder
 

@@ -34,7 +34,8 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
         name: name of the model, for messages.
 
     Raises:
-        UserError: the module takes no token ids, such as that of a vision model.
+        UserError: an encoder-decoder does not return its encoder, or the module takes no token ids, such as that of a
+            vision model.
     """
     part: nn.Module = model.base_model
     if model.config.is_encoder_decoder:
@@ -96,7 +97,7 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 
 
 def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter], name: str) -> set[str]:
-    """Return the names of the parameters that influence the last hidden states of a text.
+    """Return the names of the parameters that influence the last hidden states of a text of four tokens.
 
     Args:
         part: model from `text_part`.
@@ -117,7 +118,7 @@ def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter]
 
 @contextlib.contextmanager
 def errors_in_one_line(what: str) -> Iterator[None]:
-    """Replace any exception of library code inside the `with` block by a one-line error.
+    """Replace any exception inside the `with` block by a one-line `UserError`; a `UserError` passes unchanged.
 
     Args:
         what: beginning of the error message.

@@ -1,8 +1,9 @@
 """Model of `transformers` for analysis: its tokens, its attention maps, and the attention rows of pronouns.
 
 Models that take their attention function from a registry get one that records the weights (`interface`). Other models
-run in eager mode if it returns the true weights; otherwise the weights are recorded where they mix values.
-Interventions edit the operations of the forward pass in all cases. L layers, H heads, T tokens, Q queries.
+run in eager mode, or in their own implementation, if it returns the true weights; otherwise the weights are recorded
+where they mix values. Interventions edit the operations of the forward pass in all cases. L layers, H heads, T tokens,
+Q queries.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class TransformersModel:
         tokenizer: fast tokenizer, which gives the character span of each token.
         family: `model_type` of the configuration.
         reading: method by which the attention maps are read, as determined by a probe.
-        language_model: model with its trained output layer over the vocabulary; None if it has none.
+        language_model: model with its output layer over the vocabulary; None if it has none, and for an
+            encoder-decoder.
     """
 
     name: str
@@ -121,8 +123,8 @@ class TransformersModel:
         """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
 
         Raises:
-            UserError: a text is empty or too long for the model, or the tokenizer does not separate the texts of a
-                pair.
+            UserError: the tokenizer cannot read a text or does not separate the texts of a pair, or a text is empty,
+                too long for the model, or has a token outside its vocabulary.
         """
         tokens = self._texts.read(text, second)
         self._limits.check(text, tokens)
@@ -155,7 +157,8 @@ class TransformersModel:
         Rows and columns are in the order of `labels`.
 
         Raises:
-            UserError: the maps are not attention weights, or the attention cannot be edited.
+            UserError: the model cannot process the text, its maps are not attention weights, or its attention cannot be
+                edited.
         """
         layers = self.editable.read([tokens], interventions)[0] if interventions else self.run([tokens])
         return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
@@ -180,7 +183,8 @@ class TransformersModel:
                 function end in the layer of the head. None reads all heads of all layers.
 
         Raises:
-            UserError: the head does not exist, the model cannot process a text, or a pronoun covers no token.
+            UserError: the head does not exist, the model cannot process a text, its maps are not attention weights, or
+                a pronoun covers no token.
         """
         if head is not None:
             existing_head(head, self.reading.layers, self.heads)
@@ -239,7 +243,7 @@ class TransformersModel:
             head: only head to read; None reads all heads.
 
         Returns:
-            One tensor per layer, (B, H, T, T) or (Q, H, T); with `head`, a single tensor with H = 1.
+            One tensor per layer with attention, (B, H, T, T) or (Q, H, T); with `head`, a single tensor with H = 1.
 
         Raises:
             UserError: the model cannot process the texts, or its maps are not attention weights.
@@ -306,10 +310,10 @@ class TransformersModel:
         return maps
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
-        """Return the logits at each token of B texts under an intervention: B of (T, V).
+        """Return the logits at each token of B texts under an intervention: B of (T, V); T may include padding.
 
         Raises:
-            UserError: the model has no output layer, or its attention cannot be edited.
+            UserError: the model has no output layer, its attention cannot be edited, or it cannot process a text.
         """
         if self.language_model is None:
             raise UserError(f"{self.name}: it has no output layer over the vocabulary that could be read")
@@ -336,7 +340,7 @@ class TransformersModel:
         return digest.hexdigest()[:16]
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
-        """Return the model's inputs, (B, T) each: ids, attention mask, and the token types of pairs if any."""
+        """Return the model's inputs, (B, T) each: ids, attention mask, and for pairs any token types."""
         device = self.model.device
         inputs = padded_inputs([one.ids for one in tokens], self.tokenizer.pad_token_id or 0, device)
         if self._has_types and any(one.types for one in tokens):
@@ -358,9 +362,9 @@ def open_model(
         tokenizer: tokenizer, which a loaded model needs; by default that of the folder or of the model on the hub.
 
     Raises:
-        UserError: the folder or model does not exist or cannot be loaded (`load_named`), is not a model of
-            `transformers`, has an adapter of peft or no encoder of its own, its tokenizer is missing or not a fast one,
-            or its attention maps cannot be read.
+        UserError: `transformers` is not installed; the folder or model does not exist or cannot be loaded
+            (`load_named`), is no text model of `transformers`, or has an adapter of peft or no encoder of its own; its
+            tokenizer is missing or not a fast one; or its attention maps cannot be read.
     """
     transformers = import_transformers()
     if isinstance(model, str | Path):

@@ -43,8 +43,8 @@ class TextReader:
             second: the second text of a pair; spans then refer to both texts joined by `BETWEEN_TEXTS`.
 
         Raises:
-            UserError: the tokenizer cannot read a text, a text is empty, a token's offsets point to other characters,
-                or the tokenizer puts no token between the texts of a pair.
+            UserError: the tokenizer cannot read a text, a text is empty, a token's offsets point to other characters
+                (`PieceCheck`), or the tokenizer puts no token between the texts of a pair.
         """
         mask = self.tokenizer.mask_token or _MASK
         texts = [text] if second is None else [text, second]
@@ -73,8 +73,7 @@ class TextReader:
         """Call the tokenizer with a text or a pair of texts.
 
         Raises:
-            UserError: the tokenizer needs words with positions on a page instead of a text, or lacks a token of the
-                text.
+            UserError: the tokenizer raises an error, for instance because it needs words with positions on a page.
         """
         try:
             encoding: BatchEncoding = self.tokenizer(
@@ -104,7 +103,7 @@ class TextReader:
             )
 
     def _visible_part(self, text: str, token: str, start: int, end: int) -> tuple[int, int]:
-        """Return the character span of a token without surrounding spaces; (0, 0) if no visible character is left."""
+        """Return the character span of a token without surrounding spaces; (0, 0) if span or token is only spaces."""
         written = text[start:end]
         left, right = start + len(written) - len(written.lstrip()), start + len(written.rstrip())
         if left >= right or token in self._blanks:

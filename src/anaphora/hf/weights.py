@@ -63,7 +63,8 @@ def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
     """Read the headers of all tensors of a model, by name of the tensor.
 
     Args:
-        files: path of `WEIGHTS`, or of an `INDEX` in the folder of the files that it lists, by file name.
+        files: path of `WEIGHTS`, or of an `INDEX` in the folder of the files that it lists, by file name. Without
+            either, there are no tensors.
 
     Raises:
         UserError: a file is damaged or missing, or a tensor is stored twice or not in the file that the index states.
@@ -103,7 +104,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that a config.json describes unquantised weights and a single architecture.
+    """Check that a config.json describes unquantised weights and names no class of another family.
 
     Args:
         config: content of the file.
@@ -130,7 +131,9 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 
 
 def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, path: str) -> None:
-    """Check that the library uses every key of a config.json that changes how attention is computed.
+    """Check that the library's code names every top-level key of a config.json that changes how attention is computed.
+
+    Keys whose value stands for standard attention are skipped.
 
     Args:
         config: content of the file.
@@ -178,7 +181,8 @@ def check_weights(
         name: name of the model, for messages.
 
     Raises:
-        UserError: weights are missing, unused, of the wrong shape or data type, or not finite.
+        UserError: weights are missing, unused, of the wrong shape or data type, or, except in embedding tables, not
+            finite.
     """
     mismatched = sorted(report["mismatched_keys"])
     if mismatched:

@@ -3,8 +3,8 @@
 A pass over two texts locates the operations: a product with the attention map of a block as a factor, and the softmax
 that computed this factor. For the verification, copies of one text run together in a single pass. In some copies, an
 edge of each head is knocked out in one block. In other copies, the heads' weights or outputs without this edge are
-inserted; these are computed independently, from weights and values of the unedited text. All copies must end in the
-same hidden states. B texts, H heads, T tokens, K keys, L blocks, D features per head.
+inserted; these are computed independently, from weights and values of the unedited text. The copies of each block must
+end in the same hidden states. B texts, H heads, T tokens, K keys, L blocks, D features per head.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _check(
     In decoders, also check that earlier tokens do not change.
 
     Raises:
-        UserError: the states differ.
+        UserError: the states differ, or a knockout changes nothing.
     """
     _, record, plain = _record(model, reading, ids)
     query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1
@@ -223,10 +223,12 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 
 
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
-    """Check that the states of the copies, (3L + 1, T, W), agree with one another and with those of the text alone.
+    """Check the states of an unedited copy and of three edited copies for each block, (3L + 1, T, W).
+
+    The unedited copy must agree with the text alone, and the three edited copies with one another.
 
     Raises:
-        UserError: the states differ.
+        UserError: the states differ, a knockout changes nothing, or it changes earlier tokens in a decoder.
     """
     blocks = len(states) // 3
     noise = rounding * float(plain.norm())

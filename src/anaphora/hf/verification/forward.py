@@ -110,9 +110,10 @@ class Snapshot:
             attributes.restore()
 
     def alteration(self) -> str | None:
-        """Return the name of the first child module, string or Boolean attribute that has changed, or None.
+        """Return the name of a child module, string or Boolean attribute that has changed since construction, or None.
 
-        Other attributes may be caches that the model computes once, such as rotary angles.
+        The attributes that `reading_mode` sets are not compared. Attributes of other types may be caches that the model
+        computes once, such as rotary angles.
         """
         return next(filter(None, (attributes.alteration() for attributes in self._owners)), None)
 

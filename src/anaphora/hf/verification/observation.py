@@ -32,7 +32,8 @@ class Mixing:
         module: path of the innermost module that computed it, such as "layers.3.self_attn".
         rows: float32 weights, (R, T), ordered by head and token or by token and head.
         has_sink: whether an attention sink took part in the softmax, so that rows sum to less than 1.
-        is_by_head: whether the factor has one matrix per head, so that rows are ordered by head and token.
+        is_by_head: whether the weights had one matrix per head in the product, so that rows are ordered by head and
+            token; if False, the order is unknown.
     """
 
     module: str
@@ -55,7 +56,7 @@ class Observation:
     """Observations from one forward pass.
 
     Attributes:
-        mixings: mixtures in the order of their computation.
+        mixings: mixtures in the order of their computation; equal consecutive ones of a module count once.
         attends_elsewhere: whether weights of a softmax also mix other vectors than those of the text's tokens, such as
             vectors of blocks of tokens.
         writes_weights: whether the pass wrote to the model's own parameters or buffers.

@@ -31,9 +31,9 @@ EAGER = "eager"
 NOT_EDITED = N_("{model}: models of the family {family} can be read and not edited: {reason}")
 """Error message for models whose attention cannot be edited, or cannot be verified to be edited."""
 _LENGTHS = (11, 13, 17, 19, 23, 29, 31, 37)
-"""Possible numbers of tokens in a probe; the first that differs from all dimensions of the parameters is used."""
+"""Possible numbers of tokens in a probe: the first that differs from all dimensions of the parameters, or the last."""
 _PADDING = 4
-"""Number of padding tokens in the texts of the batch."""
+"""Number of padding or masked tokens at the end of each text of the batch."""
 _AGREEMENT = {torch.float16: (5e-2, 5e-3), torch.bfloat16: (2e-1, 3e-2)}
 """Relative and absolute tolerance between the maps of two implementations, which round differently."""
 _AGREEMENT_OF_FLOATS = (2e-3, 1e-6)
@@ -89,8 +89,8 @@ class Probe:
         If no implementation returns them, they are recorded at the products that mix values.
 
         Raises:
-            UserError: no method passes, or a forward pass changes the weights; the message names the family and the
-                reason.
+            UserError: no method passes, the model cannot process the probe, or a forward pass changes its weights; the
+                message names the family and the reason.
         """
         own = self._own_mixings()
         if not own:
@@ -130,7 +130,7 @@ class Probe:
     def _own_mixings(self) -> list[Mixing]:
         """Return the mixtures of the model's own implementation, or those of sdpa if a fused kernel hides them.
 
-        The list is empty if the two implementations give different states.
+        The list is empty if neither mixes values observably, or if the two give different states.
 
         Raises:
             UserError: the model cannot process the text, or a forward pass changes its weights.
@@ -173,7 +173,9 @@ class Probe:
         """Return the method that records maps at the products that use them, in the model's own implementation.
 
         Raises:
-            _UnreadableError, UserError: the operations are ambiguous.
+            _UnreadableError: a block attends to more than the text's tokens, another text uses other blocks, the order
+                of rows or layers is unknown, or two passes give different maps.
+            UserError: the operations are ambiguous or cannot be edited.
         """
         ids = self._two_texts()
         second, _ = self._observe(None, {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])})
@@ -221,7 +223,13 @@ class Probe:
         )
 
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
-        """Return the maps of an implementation; for one text in eager mode, check them against the mixing products."""
+        """Return the maps of an implementation.
+
+        Unless the registered function records them, the maps of a text alone are checked against its mixing products.
+
+        Raises:
+            _UnreadableError: the maps are not the weights that mix the values.
+        """
         with torch.no_grad(), reading_mode(self.model, implementation):
             if implementation == interface.NAME:
                 tap = interface.AttentionTap()

@@ -154,8 +154,8 @@ def check_rows(rows: Tensor, visible: Tensor, layer: int, has_sink: bool, model:
         first_head: index of the first head of `rows` in its layer.
 
     Raises:
-        UserError: a weight is negative or NaN, a token that is not visible has weight, or a row does not sum to 1; the
-            message names layer, head and value.
+        UserError: a weight is negative or NaN, a token that is not visible has weight, or a row does not sum to 1 (with
+            a sink, to at most 1); the message names layer, head and value.
     """
     tolerance = row_tolerance(rows.dtype)
     weights = rows.float()
