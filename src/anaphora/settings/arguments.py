@@ -76,7 +76,7 @@ def given_twice(argument: str, key: str) -> UserError:
 
 
 def default_groups(command: str) -> dict[str, str | None]:
-    """Return the config groups of train, demo or study, each with its default option."""
+    """Return the config groups of train, demo or study, each with its default option, or None if it has no default."""
     groups: dict[str, str | None] = {}
     for entry in yaml.safe_load((CONFIGS / f"{command}.yaml").read_text(encoding="utf-8"))["defaults"]:
         if isinstance(entry, dict):
@@ -88,7 +88,7 @@ def default_groups(command: str) -> dict[str, str | None]:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Parse a value by the type of its setting: None, a string, a list of strings, or the settings of a variant."""
+    """Parse a value by the type of its setting: None, a string, a list of strings, or plain settings of a group."""
     hint = inner_type(kind, name)
     if value == "null" and hint is not None:
         if type(None) in typing.get_args(_type_hints(kind)[name]):

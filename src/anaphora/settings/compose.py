@@ -36,7 +36,7 @@ _WITHOUT_EFFECT = (
     *("name=", "output=", "objective="),
     *("trainer.device=", "trainer.progress=", "trainer.loggers=", "trainer.pictures="),
 )
-"""Overrides that do not change a run's results, and are left out of the name of a job's run."""
+"""Overrides that do not change what a run computes, and are left out of the name of a job's run."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _LONGEST_NAME = 60  # characters, without the digest
 _PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path", "data.seen_in")
@@ -66,7 +66,7 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 
     Hydra splits a name at commas, parses 2024_10_05 as a number, and rejects Chinese. Values that Hydra parses as a
     string, null or a list of strings are left unchanged, and so are references and paths that are lists or sweep
-    choices. In a sweep, whose values Hydra splits, only numbers are quoted.
+    choices. In a sweep, whose values Hydra splits, lists are left unchanged and only names that are numbers are quoted.
 
     Args:
         arguments: command-line arguments after the command's name.
@@ -97,7 +97,7 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
     These paths are `data.path`, `data.also` and `data.without`. The kind of data is in the run's stored settings.
 
     Raises:
-        UserError: an argument changes a setting that a resumed run keeps.
+        UserError: an argument changes a setting that a resumed run keeps, or `data.also` or `data.without` is no list.
     """
     if not any(argument.startswith("resume=") for argument in arguments):
         return list(arguments)
@@ -120,7 +120,10 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
 
 
 def _bracketed(value: str, of_texts: bool) -> str:
-    """Put a list in brackets, and quote entries that Hydra would not parse as strings; keep null and references."""
+    """Put a list in brackets, but keep null, references and function calls.
+
+    If `of_texts`, also quote the entries that Hydra would not parse as strings.
+    """
     if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
         return value
     entries = ENTRY.findall(value[1:-1] if value[0] + value[-1] == "[]" else value)
@@ -150,7 +153,7 @@ def _in_quotes(text: str) -> str:
 
 
 def config_folder() -> Path:
-    """Return the folder of the running command's YAML configuration."""
+    """Return the folder of the running command's YAML configuration; `CONFIGS` if the command does not use Hydra."""
     if not HydraConfig.initialized():
         return CONFIGS
     sources = HydraConfig.get().runtime.config_sources
@@ -184,7 +187,7 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
         what: source of the overrides, for error messages.
 
     Raises:
-        UserError: an override is invalid.
+        UserError: an override is invalid, or a setting is unknown, missing or invalid.
     """
     from hydra.errors import HydraException
 
@@ -208,7 +211,8 @@ def job_overrides() -> list[str]:
 def job_name(overrides: list[str]) -> str:
     """Return the name of a sweep job's run, derived from its overrides, so that a requeued job finds its run.
 
-    The name consists of the last overrides, each with the last part of its key, and a digest of all overrides.
+    The name consists of the last overrides, as many as fit into `_LONGEST_NAME`, each with the last part of its key,
+    and a digest of all overrides.
     """
     shown: list[str] = []
     for override in reversed(overrides):

@@ -27,7 +27,7 @@ MAX_TRAINING_ASIDES = 3
 
 
 def role_cue_types(language: str) -> tuple[str, ...]:
-    """Return a language's role-cue types with templates, including the optional type."""
+    """Return a language's role-cue types, including the optional type `BINDING`."""
     return (*ROLE_CUE_TYPES[language], BINDING)
 
 

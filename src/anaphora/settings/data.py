@@ -86,14 +86,14 @@ class ControlledCorpus(Data):
 
 @dataclass(kw_only=True)
 class ExternalCorpus(Data):
-    """A file of your own or a public corpus, divided into splits by group."""
+    """A file of your own or a public corpus, divided by group if it has no splits of its own."""
 
     path: str = MISSING  # the file or folder; `~` is expanded
     dev_share: float = 0.1  # share of the groups in the dev split
     test_share: float = 0.2  # share of the groups in the test split
     folds: int | None = None  # number of cross-validation folds, into which groups outside the test split are divided
     fold: int = 0  # index of the fold that is the dev split, from 0; the other folds are the training split
-    # Files of evaluation data; items that share 8 consecutive words with them are left out.
+    # Files of evaluation data; groups with an item that shares 8 consecutive words with them are left out.
     without: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -122,7 +122,7 @@ class OwnExamples(ExternalCorpus):
 class Dpr(ExternalCorpus):
     """Definite Pronoun Resolution (Rahman and Ng 2012): train.c.txt, or a folder with train.c.txt and test.c.txt.
 
-    In a folder, test.c.txt is the test split and `test_share` is not used.
+    If a folder has test.c.txt, this is the test split and `test_share` is not used.
     """
 
     kind: str = "dpr"
@@ -133,8 +133,8 @@ class Dpr(ExternalCorpus):
 class Gap(ExternalCorpus):
     """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one of them, or hf://owner/name.
 
-    The hub's splits "train" and "validation" are the development and the validation file. In a folder, the validation
-    file is the test split and `test_share` is not used; `dev_share` is a share of the development file.
+    The hub's splits "train" and "validation" are the development and the validation file. If both are there, the
+    validation file is the test split, `test_share` is not used, and `dev_share` is a share of the development file.
     """
 
     kind: str = "gap"
@@ -148,9 +148,9 @@ WINOGRANDE_SIZES = ("xs", "s", "m", "l", "xl")
 class Winogrande(ExternalCorpus):
     """WinoGrande (Sakaguchi et al. 2020): a folder with train_<size>.jsonl and dev.jsonl, one such file, or hf://.
 
-    In a folder dev.jsonl is the test split (the published test part has no answers) and `test_share` is not used. The
-    hub's rows must have sentence, option1, option2 and answer, as in hf://allenai/winogrande/winogrande_m; they have no
-    qID, so no minimal pairs are known there.
+    If a folder has dev.jsonl, or the hub "validation", this is the test split (the published test part has no answers)
+    and `test_share` is not used. The hub's rows must have sentence, option1, option2 and answer, as in
+    hf://allenai/winogrande/winogrande_m; they have no qID, so no minimal pairs are known there.
     """
 
     kind: str = "winogrande"
@@ -166,8 +166,8 @@ class Winogrande(ExternalCorpus):
 class Cluewsc(ExternalCorpus):
     """CLUEWSC2020 (Xu et al. 2020), Chinese: a folder with train.json and dev.json, one such file, or hf://.
 
-    In a folder dev.json is the test split (the published test part has no labels) and `test_share` is not used. The
-    hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
+    If a folder has dev.json, or the hub "validation", this is the test split (the published test part has no labels)
+    and `test_share` is not used. The hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
     """
 
     kind: str = "cluewsc"
@@ -243,7 +243,7 @@ class Knowref(EvaluationCorpus):
 
 @dataclass(kw_only=True)
 class CoreferenceCorpus(ExternalCorpus):
-    """Documents with coreference links; every mention with an antecedent in its passage is an item."""
+    """Documents with coreference links; a mention with an antecedent in its passage is an item."""
 
     # Maximum number of words in a passage; documents are split between sentences, or within a longer sentence.
     words: int = 100
@@ -278,7 +278,7 @@ class LitBank(CoreferenceCorpus):
 
 @dataclass(kw_only=True)
 class OntoGum(CoreferenceCorpus):
-    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of them; the file names give the official splits."""
+    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of them, whose names give the official splits."""
 
     kind: str = "ontogum"
     reader: ClassVar[str] = "anaphora.data.corpora.corefud"
@@ -288,8 +288,8 @@ class OntoGum(CoreferenceCorpus):
 class Conll2012(BilingualDocuments):
     """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll file, also .gz, or a folder.
 
-    If a folder has gold files, only these are read. A file whose path names another language (english, chinese, arabic)
-    is skipped. Train, development or test in the path gives the official split.
+    In a folder, files whose path names another language (english, chinese, arabic) are skipped, and only gold files are
+    read if there are any; train, development or test in the path gives the official split.
     """
 
     kind: str = "conll2012"
@@ -298,7 +298,7 @@ class Conll2012(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class CorefUd(BilingualDocuments):
-    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of them; the file names give the splits."""
+    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of them, whose names give the splits."""
 
     kind: str = "corefud"
     reader: ClassVar[str] = "anaphora.data.corpora.corefud"
@@ -364,8 +364,8 @@ class SilverStandard(ExternalCorpus):
 class LabelledText(TextCorpus):
     """Texts with one label each: .tsv, .csv, .jsonl or .parquet with the columns text and label, or hf://owner/name.
 
-    A folder with train, dev and test files keeps these splits. If test is missing or has no labels, dev takes its
-    place, and a new dev split is taken from train.
+    Train, dev and test files of a folder, or a column `split`, give the splits. If test is missing or has no labels,
+    dev takes its place, and a new dev split is taken from train.
     """
 
     kind: str = "labelled_text"

@@ -117,7 +117,7 @@ def options_of(group: str) -> list[str]:
 
 
 def settings_below(schema: type[Any], topic: str) -> str:
-    """Return a listing of a group (`optimizer`), of a slot's variants (`model/position`), or of all settings (`all`).
+    """Return a listing of a group or setting (`optimizer`), a slot's variants (`model/position`), or all (`all`).
 
     Raises:
         UserError: the command has no such group.
@@ -238,9 +238,9 @@ def _commented_fields(source: str, behind: dict[int, str], above: dict[int, str]
 
 
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:
-    """Check that every argument is a setting.
+    """Reject misspelt settings, and settings in the wrong syntax, with the correct form in the message.
 
-    Invalid arguments without a suggestion are left to the parser.
+    Other unknown keys and words are left to the parser.
 
     Args:
         arguments: command-line arguments after the command's name.
@@ -248,8 +248,8 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
         groups: config groups; None if Hydra does not compose the settings.
 
     Raises:
-        UserError: an argument is an option or a word (`--steps 10`, `steps 10`), or its key resembles that of a
-            setting, or a list is given twice; the message has the correct syntax or key.
+        UserError: a setting is written as an option or as words (`--steps 10`, `steps 10`), an option is unknown (if
+            Hydra composes the settings), an unknown key resembles that of a setting, or a list is given twice.
     """
     keys = list(dict.fromkeys([*setting_keys(schema), *(groups or ())]))
     waiting = list(arguments)
@@ -283,7 +283,7 @@ def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
-    """Yield all keys of a settings class: groups, slots (`model/position`) and the settings of each variant."""
+    """Yield all keys of a settings class: settings, groups, slots (`model/position`) and each variant's settings."""
     for one in dataclasses.fields(schema):
         hint, key = inner_type(schema, one.name), f"{before}{one.name}"
         if hint in VARIANTS:
@@ -297,7 +297,10 @@ def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
 
 
 def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
-    """Return the keys that a user may have meant: those that end with `typed`, else those with a similar name."""
+    """Return the keys that a user may have meant.
+
+    These are `typed` itself, else the keys that end with it, else those with the same last part or a similar name.
+    """
     typed = typed.replace("-", "_")
     last = _last(typed)
     by_last: dict[str, list[str]] = {}
@@ -318,7 +321,11 @@ def nearest(name: str, names: Collection[str]) -> str | None:
 
 
 def _check_option(option: str, following: Sequence[str], keys: Sequence[str], is_composed: bool) -> None:
-    """Raise a `UserError` with suggestions for `--steps 10`, `--steps=10`, `--steps`, `steps 10` or `steps`."""
+    """Reject settings written as `--steps 10`, `--steps=10`, `--steps`, `steps 10` or `steps`.
+
+    Raises:
+        UserError: the option or word resembles a setting, or, if `is_composed`, the option is unknown.
+    """
     name, equals, value = option.lstrip("-").partition("=")
     has_value = following and not following[0].startswith("--") and following[0].partition("=")[0] not in keys
     if not equals and has_value:

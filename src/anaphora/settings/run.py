@@ -90,12 +90,12 @@ class Config:
 
     @property
     def steps(self) -> int:
-        """Return the number of training steps."""
+        """Return the number of training steps without early stopping."""
         return min(self.optimizer.steps, self.trainer.limit_steps or self.optimizer.steps)
 
     @property
     def has_validation_loss(self) -> bool:
-        """Return whether validation measures a loss; without a prediction head, it does so only on texts."""
+        """Return whether validation measures a loss; without a prediction head, it does so only on a `TextCorpus`."""
         no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
         return not no_answers or isinstance(self.data, data_settings.TextCorpus)
 
@@ -129,7 +129,7 @@ class Config:
             )
 
     def check_model(self) -> None:
-        """Check that the model is not too large, and has the layers, heads and projections named in other settings.
+        """Check that the model is not too large, and that settings of task, optimizer, objective and compiler fit it.
 
         Raises:
             ValueError: a setting is invalid; the message names the setting, its value and what is allowed.

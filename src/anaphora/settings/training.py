@@ -103,8 +103,8 @@ class Task:
 class ValueCurriculum:
     """A curriculum for the values of attention: first the token embeddings, at the end each layer's own input.
 
-    In between, the values are norm((1 - share) * embedding + share * hidden), with a share that rises linearly from 0
-    to 1.
+    In between, the values are projected from (1 - share) * embedding + share * hidden, normalised with pre-norm; the
+    share rises linearly from 0 to 1.
     """
 
     start: float = 0.0  # share of the steps after which hidden states are mixed in

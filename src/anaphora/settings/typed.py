@@ -149,7 +149,9 @@ def _is_of(hint: Any, value: Any) -> bool:
 
 
 def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
-    """Check that texts have no invalid characters or references and are not blank, and that a list has no duplicates.
+    """Check that texts have no invalid characters or references, and that a list has no duplicate texts or integers.
+
+    Texts must not be blank unless `blank_is_default`.
 
     Raises:
         UserError: a text or a list is invalid.
@@ -183,7 +185,7 @@ MOST = 10**9
 
 
 def _check_number(number: Any, path: str) -> None:
-    """Check that a float is finite, a seed in [0, 2**63) and another integer at most `MOST`; ignore other values.
+    """Check that a float is finite, a seed in [0, 2**63) and another integer in [-MOST, MOST]; ignore other values.
 
     Raises:
         UserError: the number is outside its range.

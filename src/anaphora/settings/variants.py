@@ -66,7 +66,7 @@ _UNCHOSEN = (data_settings.NoData,)
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
     """Return the settings classes of a slot by kind: the subclasses of `base` in its module.
 
-    A class that does not define its own `kind` is an abstract base class, and is left out.
+    Abstract base classes, which do not define their own `kind`, and `_UNCHOSEN` are left out.
     """
     module = vars(sys.modules[base.__module__]).values()
     below: list[type[Any]] = [
@@ -152,7 +152,7 @@ def _qualified_name(settings: type[Any]) -> tuple[str, str]:
 
 
 def _checked(build: Callable[..., Any], option: str, slot: RecipeSlot) -> Callable[..., Any]:
-    """Wrap a build function so that a return value of the wrong class raises an error that names the option."""
+    """Wrap a build function so that a result of the wrong class, or without the slot's methods, raises an error."""
 
     @functools.wraps(build)
     def checked(*arguments: Any, **named: Any) -> Any:

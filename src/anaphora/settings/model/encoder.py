@@ -38,7 +38,7 @@ class FeedForward:
         raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
 
     def hidden_features(self, width: int) -> int:
-        """Return the number of hidden features for an encoder of this width: width * `expansion`, at least 1."""
+        """Return the number of hidden features for an encoder width: width * `expansion`, rounded, at least 1."""
         return max(1, round(width * self.expansion))
 
 

@@ -64,7 +64,7 @@ class Word(Prediction):
 
 @dataclass(kw_only=True)
 class Slot(Prediction):
-    """The antecedent's slot, predicted from the pronoun's vector; random slots' embeddings mark the candidates."""
+    """The antecedent's slot, predicted from the pronoun's vector; embeddings of slots mark the candidates."""
 
     kind: str = "slot"
     slots: int = 8  # maximum number of candidates of an item
@@ -151,5 +151,5 @@ def slots_of(prediction: Prediction) -> int:
 
 
 def reads_candidates(prediction: Prediction) -> bool:
-    """Return whether answers depend on the candidates' states, which requires no attention from the query to them."""
+    """Return whether candidates are scored by their states and not by attention, so that the query may ignore them."""
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)
