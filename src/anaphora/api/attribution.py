@@ -91,8 +91,8 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
         by: unit of the values, one of `UNITS`.
 
     Raises:
-        UserError: a pronoun is given to a run that predicts labels, the pronoun or its candidates are missing for a run
-            that answers pronoun questions, the run has neither task, or `by` is unknown.
+        UserError: a pronoun is given to a run that predicts labels; the pronoun or its candidates are missing, or the
+            text is too long, for a run that answers pronoun questions; the run has neither task; or `by` is unknown.
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 

@@ -105,8 +105,8 @@ def select_antecedents(
         texts: callback that receives the number of texts in each forward pass.
 
     Raises:
-        UserError: a text is too long for the model, a mention has no token, `untrained` is negative, or the model takes
-            the pronoun as a second sequence (see `reads_one_pronoun`).
+        UserError: a text is too long for the model, a mention has no token, `untrained` is negative, or the model has
+            no attention maps or takes the pronoun as a second sequence (see `reads_one_pronoun`).
     """
     at_least("untrained", whole_number("untrained", untrained), 0)
 
@@ -135,7 +135,7 @@ def _selections(model: OpenRun | TransformersModel, examples: Sequence[Example],
 
 Masses = NDArray[np.float64]
 POLICIES = ("random", "nearest", "first", "parallel roles", "head", "head with threshold", "untrained", "answers")
-"""Policies by row; "untrained" needs untrained models, and "answers" a model that answers pronoun questions."""
+"""Policies by row; "untrained" needs untrained models, and "answers" a run whose prediction head scores candidates."""
 
 
 def name_decisions(
@@ -160,12 +160,12 @@ def name_decisions(
         progress: callback that receives the name of each stage.
 
     Returns:
-        One row for each policy with "policy", "items" and the columns of `score_columns`. A ratio with denominator 0 is
-        None.
+        One row for each policy with "policy", "items" and the columns of `score_columns`. Undefined values, such as a
+        ratio with denominator 0 or a missing interval, are None.
 
     Raises:
-        UserError: the head does not exist, an item does not have two names, a pronoun has no gender, or `untrained` is
-            negative.
+        UserError: the head does not exist, there are no items, an item does not have two names and a gender, or
+            `untrained` is negative.
     """
     existing_head(head, model.attending_layers, model.heads)
     at_least("untrained", whole_number("untrained", untrained), 0)
@@ -201,7 +201,7 @@ def name_decisions(
 def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
     """Return each head's attention from the pronoun to both names, (N, 2, K = L * H), and the run's answers.
 
-    L counts only layers with attention. The answers are None if the model gives none.
+    L counts only layers with attention. The answers are those of `pronoun_records`.
     """
     records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)

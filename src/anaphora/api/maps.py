@@ -56,8 +56,8 @@ class SentenceAttention:
             [CLS].
         spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
         weights: (L, H, W, W); in each map, rows are attending words and columns the words attended to. Rows sum to 1,
-            or to less after `between` and `window`. In a layer without attention all weights are 0; `rank`, `row`,
-            `frame` and pages leave such layers out.
+            or to less after `between`, `window` and `without_special`. In a layer without attention all weights are 0;
+            `rank`, `frame` and pages leave such layers out, and other methods refuse them.
         chosen: default head of rows and figures; None if no head was chosen on a development split.
         model: name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words after it.
@@ -123,7 +123,8 @@ class SentenceAttention:
             The row of the word; for several words or tokens, the mean of their rows.
 
         Raises:
-            UserError: the mention is not in the text, the head does not exist, or no head is given and none was chosen.
+            UserError: the mention is not in the text, the head does not exist or has no attention, or no head is given
+                and none was chosen.
         """
         requested = self._head(layer, head)
         positions = self._positions(mention)
@@ -239,11 +240,11 @@ class SentenceAttention:
         """Write the maps of all layers and heads as a self-contained HTML file.
 
         Args:
-            path: file to write; its name must end in .html. By default a file in a new temporary folder.
+            path: file to write; its name must end in .html or .htm. By default a file in a new temporary folder.
             language: language of the page, "en" or "zh".
 
         Raises:
-            UserError: the path does not end in .html, or the language is not supported.
+            UserError: the path has another ending, or the language is not supported.
         """
         from anaphora.report.page.explorer import attention_entry
         from anaphora.report.page.write import write_attention_page
@@ -317,7 +318,7 @@ class SentenceAttention:
 
         Raises:
             UserError: the text has more than 100 words (`MOST_PLOTTED_WORDS`), the mention is not in the text, the head
-                does not exist, or no head is given and none was chosen.
+                does not exist or has no attention, or no head is given and none was chosen.
         """
         from anaphora.report.figures.maps import heat_map_figure
         from anaphora.report.titles import attention_title

@@ -53,15 +53,16 @@ def attention(
         by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does not.
         words: words into which tokens are merged, as a list, or as the text with spaces between its words, such as
             "小红 推 了 小明". They must spell the text. By default, words end at spaces and punctuation, and in Chinese
-            at the tokenizer's word boundaries.
+            each token is a word.
         second: second text of a pair, for a `transformers` model whose tokenizer takes pairs. The result has both texts
             in one string, with a space between them; `between` selects the weights from one text to the other.
         tokenizer: the tokenizer of a loaded `transformers` model.
         device: device of a model that is opened by name; by default the CPU.
 
     Raises:
-        UserError: the model does not exist, a word is not in the text, there are candidates but no pronoun, `words` do
-            not spell the text, the text is too long, or the model does not take a pair of texts.
+        UserError: the model does not exist or has no attention maps; a word is not in the text, the pronoun occurs
+            several times and no number selects one, or there are candidates but no pronoun; `by` is unknown, or `words`
+            do not spell the text; the text is too long; or the model does not take a pair of texts.
     """
     one_text("text", text)
     if second is not None:
@@ -90,7 +91,7 @@ def open_any(
     The last four models opened by name are cached.
 
     Raises:
-        UserError: the model does not exist or is not of a supported type.
+        UserError: the model does not exist, cannot be read, or is not of a supported type.
     """
     if isinstance(model, OpenRun):
         return model
@@ -118,7 +119,8 @@ class _Named:
 
     Attributes:
         name: name as written by the user.
-        files: (path, modification time in ns, size in bytes) of each file; empty for a model on the Hub.
+        files: (path, modification time in ns, size in bytes) of each file in the model's folder, without subfolders,
+            that ends in one of `_KINDS_READ`; empty for a model on the Hub.
     """
 
     name: str

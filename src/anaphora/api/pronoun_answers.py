@@ -109,9 +109,9 @@ def answers(
     """Return a model's probability for each candidate of each question.
 
     The probabilities of a question, including "none of them", sum to 1. For a run, they are the softmax of its
-    prediction head, calibrated if the run has a `calibration.json`. For a run trained only on masked tokens, or a
-    `transformers` language model, each candidate replaces the pronoun (in a decoder, it ends a prompt); the
-    probabilities are the softmax of the candidates' mean log-probability per token.
+    prediction head, calibrated if the run's `calibration.json` has the language. For a run trained on masked tokens
+    without such a head, or a `transformers` language model, each candidate replaces the pronoun (in a decoder, it ends
+    a prompt); the probabilities are the softmax of the candidates' mean log-probability per token.
 
     Args:
         model: the model, as in `anaphora.attention`.
@@ -123,8 +123,8 @@ def answers(
         An answer to each question, in order.
 
     Raises:
-        UserError: the model does not exist or does not answer pronoun questions, a text is too long, or a question is
-            invalid.
+        UserError: the model does not exist or does not answer pronoun questions, a text is too long, a question is
+            invalid, or a language model cannot answer it (`answerable_questions`).
     """
     examples = _examples(questions)
     opened = open_any(model, tokenizer, device)
@@ -141,7 +141,7 @@ def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]
     """Convert questions to examples, each with the first span of every candidate in the order of the question.
 
     Raises:
-        UserError: a question has another form, or one of its words is not in the text.
+        UserError: a question has another form or no candidate, or one of its words is not in the text.
     """
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
@@ -197,7 +197,7 @@ def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a language model's mean log-probability per token of each candidate, (N, M + 1).
+    """Return a language model's mean log-probability per token of each candidate, (N, M + 1), -inf in the last column.
 
     Raises:
         UserError: the model cannot answer one of the questions.

@@ -39,7 +39,7 @@ class Row:
         spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
         positions: indices in `words` of the attending words, from 0.
         weights: (W,), weight on each word; for several attending words, the mean of their rows. The sum is 1, or less
-            after `SentenceAttention.between` and `window`.
+            after `SentenceAttention.between`, `window` and `without_special`.
         head: layer and head.
         example: the pronoun and its candidates; None if no pronoun was given or found.
     """
@@ -109,7 +109,7 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
     """Return the indices of a mention's words, in text order.
 
     Raises:
-        UserError: the mention is not in the text, or is neither a string nor an index.
+        UserError: the mention is not in the text, covers no word, or is neither a string nor an index.
     """
     if isinstance(mention, bool) or not isinstance(mention, str | int | np.integer):
         raise UserError(f"word ({mention!r}) must be a word of the text, its characters as '0:4', or its position")
@@ -147,10 +147,11 @@ def marked_words(
 def text_units(
     text: str, tokens: TokenizedText, by: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
-    """Return the words or tokens of a text, their spans, and the word index of each token.
+    """Return the units of a text (words or tokens), their spans, and the index of each token's unit.
 
     Returns:
-        W words, W character spans, and the index of each of the T tokens' words, (T,), from 0.
+        U units, U character spans, and the unit index of each of T tokens, (T,), from 0; a special token is a unit of
+        its own.
 
     Raises:
         UserError: `by` is neither "word" nor "token".

@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 
 def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
-    """Open a finished run, by default the run shipped with the package.
+    """Open a finished run, by default the run shipped with the package, or pretrained weights as a run.
 
     Args:
-        directory: run directory, such as "outputs/demo"; "hf://owner/name" for a run on the Hugging Face Hub, which is
-            downloaded; or "shipped" for the shipped run.
+        directory: directory of a run, such as "outputs/demo", or of pretrained weights; "hf://owner/name" for one on
+            the Hugging Face Hub, which is downloaded; or "shipped" for the shipped run.
         device: device of the model, "cpu" or "cuda".
 
     Raises:
-        UserError: the directory does not hold a run, training is unfinished, a file is damaged, or the device is not
-            available.
+        UserError: the directory holds neither a run nor supported weights, training is unfinished, a file is damaged,
+            or the device is not available.
     """
     one_of("device", device, ("cpu", "cuda"))
     file_name("directory", directory)
@@ -67,7 +67,7 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the indices of the layers that have attention; in a run, all layers have it."""
+        """Return the indices of all layers; in a run, every layer has attention or, with `gru` and `lstm`, none."""
         return range(self.layers)
 
     @property
@@ -77,13 +77,21 @@ class OpenRun:
 
     @cached_property
     def chosen_head(self) -> Head | None:
-        """Return the head chosen on the development split; None if the run has not been scored."""
+        """Return the head chosen on the development split; None if the run has not been scored.
+
+        Raises:
+            UserError: a file of scores is damaged.
+        """
         from anaphora.analysis.evidence.storage import chosen_head
 
         return chosen_head(self.run)
 
     def head_for(self, text: str) -> Head | None:
-        """Return the head chosen for the language of a text, or the run's only chosen head; None if none was chosen."""
+        """Return the head chosen for the language of a text, else for all or another language; None if none was chosen.
+
+        Raises:
+            UserError: a file of scores is damaged.
+        """
         return self._chosen_heads[language_of(text)]
 
     @cached_property
@@ -115,11 +123,12 @@ class OpenRun:
                 not.
             words: words into which tokens are merged, as a list, or as the text with spaces between its words, such as
                 "小红 推 了 小明". They must spell the text. By default, words end at spaces and punctuation, and in
-                Chinese at the tokenizer's word boundaries.
+                Chinese each token is a word.
 
         Raises:
-            UserError: a word is not in the text, there are candidates but no pronoun, `words` do not spell the text, or
-                the text is too long.
+            UserError: a word is not in the text, the pronoun occurs several times and no number selects one, or there
+                are candidates but no pronoun; `by` is unknown, or `words` do not spell the text; the text is too long;
+                or the run has no attention maps, or needs a pronoun (`model.second_sequence`).
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
@@ -143,7 +152,8 @@ class OpenRun:
             candidates: possible antecedents, as in `OpenRun.attention`.
 
         Raises:
-            UserError: a word is not in the text, there are no candidates, or the run does not answer pronoun questions.
+            UserError: a word is not in the text, the pronoun occurs several times and no number selects one, there are
+                no candidates, or the run cannot answer the question (`anaphora.answers`).
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -166,8 +176,8 @@ class OpenRun:
             An answer to each question, in order.
 
         Raises:
-            UserError: a word is not in its text, a question has no candidates, a text is too long, or the run does not
-                answer pronoun questions.
+            UserError: a question has another form or no candidates, a word is not in its text, or the run cannot answer
+                a question (`anaphora.answers`).
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -187,8 +197,9 @@ class OpenRun:
             by: "word" sums the values of the subwords of a word; "token" does not.
 
         Raises:
-            UserError: a word is not in the text, a pronoun is given to a run that predicts labels, the pronoun or its
-                candidates are missing for a run that answers pronoun questions, or the run does neither.
+            UserError: a word is not in the text; a pronoun is given to a run that predicts labels; the pronoun or its
+                candidates are missing, or the text is too long, for a run that answers pronoun questions; the run does
+                neither; or `by` is unknown.
         """
         from anaphora.api.attribution import attribution
 
@@ -213,14 +224,14 @@ class OpenRun:
         Args:
             text: the text, in English or Chinese.
             pronoun: the pronoun, as in `OpenRun.attention`.
-            candidates: possible antecedents; with them, the walk-through includes the run's answer.
+            candidates: possible antecedents; with them, the walk-through includes the run's answer, if it gives one.
             layer: index of the layer, from 0; by default that of the chosen head.
             head: index of the head in its layer, from 0; by default that of the chosen head.
             language: language of the explanation, "en" or "zh"; by default that of the text.
 
         Raises:
-            UserError: a word is not in the text, the head or language does not exist, or no head is given and none was
-                chosen.
+            UserError: a word is not in the text, the text has no pronoun or is too long, the run has no attention, the
+                head or language does not exist, or no head is given and none was chosen.
         """
         from anaphora.base.locale.translation import spoken_in
         from anaphora.explain.encoding import SentenceQuery, walk_through_run

@@ -46,8 +46,8 @@ class Scores:
 
     Attributes:
         name: name of the model.
-        evidence: all scores of the chosen head, with intervals, shortcuts, corrected p-values and causal tests, as in
-            metrics.json.
+        evidence: all scores of the chosen head, with intervals, shortcuts, corrected p-values and any causal tests, as
+            in metrics.json.
         measurement: scores of every head, from which `evidence` is computed.
         untested: one-line reason why there are no causal tests; None if they were run or not requested.
         unread: measured items with a pronoun or candidate that is not in the model's vocabulary; None if all are
@@ -62,7 +62,7 @@ class Scores:
 
     @property
     def head(self) -> Head:
-        """Return the head chosen on the development split."""
+        """Return the measured head: chosen on the development split, or given (`score_on`)."""
         return self.evidence.head.position
 
     def table(self) -> pandas.DataFrame:
@@ -80,10 +80,10 @@ class Scores:
         """Write a report on the model as one HTML file, in the language of the interface.
 
         Args:
-            path: file to write; its name must end in .html.
+            path: file to write; its name must end in .html or .htm.
 
         Raises:
-            UserError: the path does not end in .html.
+            UserError: the path has another ending.
         """
         from anaphora.report.figures.pictures import development_chance
         from anaphora.report.page.elements import ReportRun
@@ -147,9 +147,9 @@ def score(
     """Choose the head that attends to antecedents best on the development split, and measure it on another split.
 
     The scores include those of shortcuts (simple rules, some of which are fitted on the training split), bootstrap
-    intervals and a corrected permutation test. If the model answers pronoun questions, the causal tests are run too;
-    otherwise `Scores.untested` gives the reason. No model is trained here, so no verdict can be "supported": this would
-    need the trained controls of a run.
+    intervals and a corrected permutation test. If the model answers pronoun questions, the causal tests are run too,
+    unless `causal_items` is 0; otherwise `Scores.untested` gives the reason. No model is trained here, so no verdict
+    can be "supported": this would need the trained controls of a run.
 
     Args:
         model: the model, as in `anaphora.attention`.
@@ -164,7 +164,8 @@ def score(
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
     Raises:
-        UserError: the model or corpus does not exist, a setting is invalid, or a split has no items.
+        UserError: the model or corpus does not exist, a setting is invalid, a split has no items or none that can be
+            scored, or the model cannot process a text.
     """
     if items is not None:
         at_least("items", whole_number("items", items), 1)
@@ -232,8 +233,8 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
         items: approximate number of items per split, in whole quads (or whole passages of documents); None for all.
 
     Raises:
-        UserError: the data have no pronoun questions, a split has no items, or every development sentence is also in
-            the measured split.
+        UserError: the data cannot be read or have no pronoun questions, a split has no items, or every development
+            sentence is also in the measured split.
     """
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
@@ -255,7 +256,11 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 def pronoun_records(
     model: OpenRun | TransformersModel, examples: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[int] | None]:
-    """Return the pronouns' attention rows, and the answers as candidate indices (None if the model gives none)."""
+    """Return the pronouns' attention rows, and the predictions of a run's head as candidate indices.
+
+    The index is -1 for "none of them". The predictions are None for a `transformers` model, and for a run whose
+    prediction head does not score candidates.
+    """
     if not isinstance(model, OpenRun):
         return list(model.records(examples)), None
     captured = capture_run(model.run, examples)
@@ -285,7 +290,7 @@ def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -
     """Return the parts of pronouns and candidates that are outside a model's vocabulary; None if there are none.
 
     Raises:
-        UserError: a text is too long for the model.
+        UserError: a `transformers` model cannot process a text, for instance because it is too long.
     """
     return unread_mentions(model.run.tokenizer.encode if isinstance(model, OpenRun) else model.tokenize, examples)
 

@@ -56,7 +56,8 @@ def write_browser_page(path: Path, run: Run) -> None:
     """Write an HTML page that runs a trained model in the browser.
 
     Raises:
-        UserError: the page does not support a part of the model, or would be larger than `MOST_BYTES`.
+        UserError: the page does not support a part of the model, a weight is not finite, or the page would be larger
+            than `MOST_BYTES`.
     """
     html = browser_page(run)
     size = len(html.encode("utf-8"))
@@ -69,7 +70,7 @@ def write_browser_page(path: Path, run: Run) -> None:
 
 
 def browser_page(run: Run) -> str:
-    """Return the page as HTML, with 16-bit weights if 32-bit weights would make it larger than `MOST_BYTES`.
+    """Return the page as HTML, with 16-bit weights if these are exact or 32-bit weights would exceed `MOST_BYTES`.
 
     Raises:
         UserError: the page does not support a part of the model, or a weight is not finite.
@@ -181,7 +182,7 @@ def _needed_tensors(run: Run) -> dict[str, Any]:
 
 
 def _readable_examples(run: Run) -> list[dict[str, Any]]:
-    """Return the examples whose words are all in the run's vocabulary; all examples if there are none."""
+    """Return the examples whose words are all in the run's vocabulary; all examples if none qualifies."""
     readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
     return [_example(*one) for one in readable or _EXAMPLES]
 

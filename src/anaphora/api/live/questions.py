@@ -59,7 +59,7 @@ FIRST_SENTENCES = {
 
 
 def first_sentence(model: OpenRun | TransformersModel, language: str) -> FirstSentence:
-    """Return the everyday sentence of a language, or the corpus sentence if the everyday one has unknown words."""
+    """Return the everyday sentence of a language, or the corpus sentence if a run does not know all of its words."""
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
 
@@ -98,11 +98,11 @@ def parse(message: Any) -> LiveQuestion:
     """Parse a request of the page.
 
     Args:
-        message: JSON object with "text", "pronoun", "candidates", "cuts" as (layer, head, from, to), and "off" as
-            (layer, head).
+        message: JSON object with "text" and optionally "pronoun", "candidates", "cuts" as lists of [layer, head, from,
+            to], and "off" as lists of [layer, head].
 
     Raises:
-        UserError: a value is missing, of another type or too long, or a word is not in the text.
+        UserError: the text is missing, a value is of another type or too long, or as in `optional_example`.
     """
     if not isinstance(message, Mapping):
         raise UserError(N_("the question must be a JSON object"))
@@ -126,14 +126,15 @@ def parse(message: Any) -> LiveQuestion:
 
 
 def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[str, Any]:
-    """Return the maps for the explorer and, if the model answers pronoun questions, the candidates' probabilities.
+    """Return the maps for the explorer and, for a run whose prediction head scores candidates, their probabilities.
 
     Returns:
-        JSON-serialisable content. "answers" is None if the model gives no answer, "chosen" is [layer, head] or None,
-        and "seconds" is the elapsed time.
+        JSON-serialisable content. "answers" is None if there is no answer, "chosen" is [layer, head] or None, and
+        "seconds" is the elapsed time.
 
     Raises:
-        UserError: the text is too long for the model, or an intervention has a layer, head or word out of range.
+        UserError: the model cannot process the text or has no attention maps, its attention cannot be edited, or an
+            intervention has a layer, head or word out of range.
     """
     started = time.perf_counter()
     tokens = _tokens(model, question.text)

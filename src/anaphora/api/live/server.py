@@ -114,7 +114,7 @@ class LiveApplication:
         """Return the reply to one question.
 
         Raises:
-            UserError: the model is unknown, or the question is invalid for it.
+            UserError: the model is unknown, or as in `parse` and `reply`.
         """
         name = message.get("model") if isinstance(message, Mapping) else None
         if not isinstance(name, str) or name not in self.models:
@@ -126,7 +126,11 @@ class LiveApplication:
             return reply(self.models[name], question)
 
     def page(self, language: str) -> str:
-        """Return the page as HTML, with the first model's maps of an example sentence in `language`."""
+        """Return the page as HTML, with the first model's maps of an example sentence in `language`.
+
+        Raises:
+            UserError: as in `reply`.
+        """
         first = next(iter(self.models.values()))
         text, pronoun, candidates = first_sentence(first, language)
         with self._asking:
