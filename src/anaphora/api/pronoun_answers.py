@@ -45,8 +45,8 @@ class CandidateProbability:
     """Candidate of a pronoun with its probability.
 
     Attributes:
-        words: the candidate as in the text.
-        span: (start, end) character offsets in the text, end excluded.
+        words: the candidate as in the text, at its first mention.
+        span: (start, end) character offsets of this mention in the text, end excluded.
         probability: probability from 0 to 1.
     """
 

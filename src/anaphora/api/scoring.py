@@ -260,6 +260,9 @@ def pronoun_records(
 
     The index is -1 for "none of them". The predictions are None for a `transformers` model, and for a run whose
     prediction head does not score candidates.
+
+    Raises:
+        UserError: the model cannot process a text, or has no attention maps.
     """
     if not isinstance(model, OpenRun):
         return list(model.records(examples)), None

@@ -50,7 +50,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
     second: str | None = None  # second text of a pair for a transformers model, for a page or a table
     by: str = "word"  # `word`, or `token` for one row per subword; for a page or a table
     # The text with spaces between the words into which tokens are merged, as in "小红 推 了 小明"; by default words end
-    # at spaces and punctuation, and in Chinese at the tokenizer's word boundaries. For a page or a table.
+    # at spaces and punctuation, and in Chinese each token is a word. For a page or a table.
     words: str | None = None
     special: bool = True  # keep special tokens such as [CLS]; without them, the rest of each row is rescaled
     # Language of a page or of pictures: `en`, `zh`, or for pictures `both` (one file each); texts are not translated.

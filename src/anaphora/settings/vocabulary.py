@@ -72,7 +72,7 @@ class CharacterVocabulary(Vocabulary):
 
 @dataclass(kw_only=True)
 class SubwordVocabulary(Vocabulary):
-    """A fixed number of subwords, made of at most half as many different characters (the most frequent ones)."""
+    """At most `size` subwords, made of at most half as many different characters (the most frequent ones)."""
 
     size: int = 8000  # number of tokens, special tokens included; fewer if the texts yield fewer
     # Share of all characters of the texts that become tokens, the most frequent ones first (Kudo and Richardson 2018);
