@@ -50,8 +50,8 @@ class Batch:
         present: (N, M) bool mask of the candidates; False is padding.
         gold: (N, M) bool mask of the antecedents, or of a text's label.
         candidate_slots: (N, M) slot of each candidate, from 1.
-        masked_positions: (P,) flat positions of masked tokens.
-        own_positions: (O,) flat positions of unmasked tokens that the output layer also predicts.
+        masked_positions: (P,) flat positions of the tokens drawn for the masked-language-model loss.
+        own_positions: (O,) flat positions of other tokens that the output layer also predicts.
         items: (N,) index of each item in its split.
         minimal_pairs: (Q, 2) indices in the batch of minimal pairs with different answers; empty if unused.
     """

@@ -33,10 +33,10 @@ def whole_number(name: str, value: object) -> int:
 
 
 def plain_list(name: str, value: object) -> list[Any]:
-    """Convert a list, array or tensor to a list of Python numbers, nested if the input is.
+    """Convert a list, array, tensor or other iterable to a list of Python numbers, nested if the input is.
 
     Raises:
-        UserError: the value is not a list, array or tensor with at least one dimension.
+        UserError: the value is a string, a mapping, an array or tensor without dimensions, or no iterable.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise UserError(f"{name} ({repr(value)[:80]}) must be a list")
@@ -103,7 +103,7 @@ LONGEST_NAME = 200
 
 
 def directory_name(name: str, value: str) -> None:
-    """Check that a name is a plain directory name: not a path, hidden or too long."""
+    """Check that a name is a plain directory name: neither empty nor a path, neither hidden nor too long."""
     if not value or value.startswith(".") or set(value) & set("/\\\0") or len(value.encode()) > LONGEST_NAME:
         shown = value if len(value) <= 60 else f"{value[:60]}..."
         raise UserError(

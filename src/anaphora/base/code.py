@@ -1,4 +1,4 @@
-"""Digest of source code: of modules and all modules that they import, directly or indirectly."""
+"""Digest of source code: of modules and all modules of this package that they import, directly or indirectly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _SOURCES = _PACKAGE.parent
 def code_digest(*names: str) -> str:
     """Return a digest of the compiled code of modules or packages, and of all `anaphora` modules that they import.
 
-    Comments, docstrings and formatting do not affect the digest. Imports under TYPE_CHECKING are not followed.
+    Indirect imports count; imports under TYPE_CHECKING are not followed. Comments, docstrings and formatting do not
+    affect the digest.
 
     Args:
         names: dotted module names, for instance "anaphora.analysis"; a package includes all its modules.
@@ -28,7 +29,10 @@ def code_digest(*names: str) -> str:
 
 
 def modules_behind(*names: str) -> list[Path]:
-    """Return the sorted paths of modules or packages, and of all `anaphora` modules that they import."""
+    """Return the sorted paths of modules or packages, and of all `anaphora` modules that they import.
+
+    Imports are followed as in `code_digest`.
+    """
     reached: set[Path] = set()
     waiting = [path for name in names for path in _files(name)]
     while waiting:
@@ -87,7 +91,7 @@ def _parts(compiled: CodeType) -> Iterator[bytes]:
 
 
 def _imports(statements: Iterable[ast.stmt]) -> Iterator[str]:
-    """Yield the `anaphora` names that statements import, including those inside functions and blocks."""
+    """Yield the `anaphora` names that statements import, also in functions and blocks, but not under TYPE_CHECKING."""
     for statement in statements:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names if alias.name.startswith("anaphora"))

@@ -15,7 +15,7 @@ _WIDEST_TABLE = 200  # characters
 
 
 def print_table(table: Table) -> None:
-    """Print a table with up to 200 characters per line; a narrower terminal wraps the lines."""
+    """Print a table up to 200 characters wide, or as wide as a wider console; a narrower terminal wraps its lines."""
     width = console.width
     console.width = max(width, _WIDEST_TABLE)
     try:

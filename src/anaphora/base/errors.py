@@ -50,7 +50,7 @@ def shortened(message: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's first line, with the name of the setting that OmegaConf writes in a later line."""
+    """Summarise an error in one line, with the name of the setting that OmegaConf writes in a later line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
     first = lines[0] if lines else type(error).__name__

@@ -98,7 +98,11 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field."""
+    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
@@ -145,7 +149,7 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
 
 
 def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
-    """Read a file written by `write_json`.
+    """Read a JSON file; unlike Python's parser, reject NaN and infinities.
 
     Args:
         path: path of the file.
@@ -182,7 +186,7 @@ def shape_problem(content: Any, shape: Any, place: str = "") -> str:
 
     A shape is a type (`float` allows any number, `object` anything), None, a tuple of alternative shapes, a list with
     the shape of all entries, `{str: shape}` for an object with arbitrary keys, or an object with the shapes of required
-    keys ("key?" is optional).
+    keys ("key?" is optional); further keys are allowed.
     """
     if isinstance(shape, tuple):
         problems = [shape_problem(content, each, place) for each in shape]
@@ -238,9 +242,10 @@ def check_writable(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked_directory(directory: Path) -> Iterator[None]:
-    """Lock a directory against other processes; create it if it is missing, and remove it if it stays empty.
+    """Lock a directory against other processes; create it if it is missing, but remove a new one that stays empty.
 
-    Drafts that a killed process left in the directory are removed first.
+    Drafts that a killed process left in the directory are removed first. On a file system without locks, a printed
+    notice replaces the lock.
 
     Raises:
         UserError: another process holds the lock, or the directory cannot be written.
@@ -277,6 +282,8 @@ def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
 
 def _locked_file(directory: Path) -> int:
     """Open and lock the lock file of a directory and return its descriptor; create the directory if it is missing.
+
+    On a file system without locks, the file is opened and a notice printed.
 
     Raises:
         UserError: another process holds the lock.

@@ -15,7 +15,7 @@ CHINESE_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD_PATTERN = rf"[{CHINESE_RANGES}]+|[^\W\d_{CHINESE_RANGES}]+(?:[’'-][^\W\d_{CHINESE_RANGES}]+)*|\d+|[^\w\s]|_"
 """Sequence of Chinese characters, word with its apostrophes and hyphens, number, or punctuation mark.
 
-The tokenizer splits a sequence of Chinese characters into words.
+The tokenizer splits a sequence of Chinese characters further, into words or subwords.
 """
 
 CHINESE_CHARACTER = re.compile(f"[{CHINESE_RANGES}]")
@@ -59,9 +59,9 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
 def is_inside_word(text: str, place: int) -> bool:
     """Return whether a character offset is inside a word or number, like offset 3 of "Berlin".
 
-    Boundaries are between letters and digits, between scripts, and after each letter of a script without spaces, where
-    the word boundaries are unknown. An offset between a letter and its combining mark is inside the word, except after
-    a Chinese character.
+    Boundaries are next to other characters, even the hyphen of a word, between letters and digits, between scripts, and
+    next to each letter of a script without spaces, where the word boundaries are unknown. An offset between a letter
+    and its combining mark is inside the word, except after a Chinese character.
     """
     if not 0 < place < len(text) or CHINESE_CHARACTER.match(text[place - 1]):
         return False
@@ -133,9 +133,10 @@ def language_of(text: str) -> str:
 
 
 def is_contradicted(language: str, text: str) -> bool:
-    """Return whether a text has letters, but none in the script of a language; tokens like [MASK] are ignored.
+    """Return whether a text's letters rule out a language: all are Chinese, for "en", or none is East Asian, for "zh".
 
-    An English text may contain Chinese names, and a Chinese text English names.
+    A text without letters is not contradicted; tokens like [MASK] are ignored. An English text may contain Chinese
+    names, and a Chinese text English names.
     """
     letters = [character for character in _SPECIAL_WORD.sub("", text) if character.isalpha()]
     if language == "zh":

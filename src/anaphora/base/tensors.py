@@ -40,7 +40,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
 
 
 def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read arrays and check their digest.
+    """Read arrays, and check their digest if the file has one.
 
     Args:
         path: path of the safetensors file.

@@ -141,7 +141,16 @@ class Attention(Mixer):
         self.output = Linear(width, width)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return rotated query and key of `hidden`, value of `content`: two of (B, T, W) -> three of (B, H, T, D)."""
+        """Return query and key of `hidden`, rotated, and value of `content`, after all edits.
+
+        Args:
+            hidden: input of the query and key projections, (B, T, W).
+            content: input of the value projection, (B, T, W).
+            context: rotation and other inputs that all layers share.
+
+        Returns:
+            Query, key and value, (B, H, T, D) each.
+        """
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -282,7 +291,7 @@ class SharedQueryKey(Attention):
 
 
 class Uniform(Attention):
-    """Attention with zero scores and no position bias: each token gets the mean of the values of its sentence."""
+    """Attention with zero scores and no position bias: each token gets the mean of the values that its mask allows."""
 
     def make_projections(self, width: int) -> None:
         self.value = Linear(width, width)

@@ -163,7 +163,7 @@ def _one_sentence_a_row(segments: Tensor) -> bool:
 
 
 def initialiser(chosen: model_settings.Initialisation) -> Callable[[nn.Module], None]:
-    """Return a function for `nn.Module.apply` that initialises weights; biases start at zero."""
+    """Return a function for `nn.Module.apply` that initialises linear layers, with zero biases, and embeddings."""
 
     def initialise(module: nn.Module) -> None:
         if isinstance(module, nn.Linear | nn.Embedding):

@@ -67,7 +67,7 @@ class Block(nn.Module):
         self.value_norm = chosen.norm.build(chosen.width) if chosen.values == "token" else None
 
     def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
-        """Return the inputs of the query and key projections and of the value projection: two of (B, T, W)."""
+        """Return the input of the query and key projections, and that of the value projection: (B, T, W) each."""
         read = self._attention_input(hidden)
         if self.value_norm is not None:
             return read, self.value_norm(context.embeddings)
@@ -85,7 +85,7 @@ class Block(nn.Module):
         return self.attention.project(*self.attention_inputs(hidden, context), context)
 
     def add_attention(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Add the projected attention output to the residual stream: two of (..., W) -> (..., W)."""
+        """Add the projected attention output to the residual stream, then apply any post-norm: (..., W) each."""
         summed: Tensor = hidden + self.dropout(self.attention.finish(mixed))
         if self.is_pre_norm:
             return summed
@@ -93,7 +93,7 @@ class Block(nn.Module):
         return normed
 
     def add_feed_forward(self, hidden: Tensor) -> Tensor:
-        """Add the output of the feed-forward network to the residual stream: (..., W) -> (..., W)."""
+        """Add the feed-forward output to the residual stream, then apply any post-norm: (..., W) -> (..., W)."""
         if self.is_pre_norm:
             summed: Tensor = hidden + self.dropout(self.feed_forward(self.feed_forward_norm(hidden)))
             return summed
@@ -106,11 +106,11 @@ class Block(nn.Module):
 
 
 class LayerPass:
-    """Forward pass of one layer on a batch; the attention output is computed on first use and cached.
+    """Forward pass of one layer on a batch; `mixed`, the attention output, is computed on first use and cached.
 
     Attributes:
         block: the layer.
-        context: mask, bias and positions shared by all layers.
+        context: inputs shared by all layers, such as mask and bias.
         hidden: (B, T, W) input states.
         query, key, value: (B, H, T, D) projections of the input.
     """

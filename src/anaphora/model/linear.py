@@ -49,7 +49,7 @@ def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def faster_products() -> contextlib.AbstractContextManager[object]:
-    """Make the linear layers of any module use the faster kernel inside the `with` block."""
+    """Make the linear layers of any module use the faster kernel, if there is one, inside the `with` block."""
     return _Products() if has_faster_kernel() else contextlib.nullcontext()
 
 

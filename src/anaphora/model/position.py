@@ -33,7 +33,10 @@ class Position(nn.Module):
         return heads
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a function that rotates by the given positions; its angles are shared by all layers."""
+        """Return a function that rotates queries or keys, (B, H, T, D), by the given positions, (B, T).
+
+        All layers share the function, so that angles are computed once.
+        """
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
@@ -85,7 +88,7 @@ class Learned(Position):
 class Rotary(Position):
     """Rotation of each pair of features by an angle proportional to the position, Su et al. 2021, eq. 34.
 
-    Feature i is paired with feature i + D/2, as in the authors' later code; this only permutes the features.
+    Feature i is paired with feature i + D/2, as in GPT-NeoX (Black et al. 2022); this only permutes the features.
     """
 
     frequencies: Tensor

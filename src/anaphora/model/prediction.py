@@ -1,4 +1,4 @@
-"""Prediction heads, which answer from the query's vector, one attention row, or pairs of vectors.
+"""Prediction heads, which score candidates, or labels of a text, from hidden states or attention rows.
 
 R rows, T tokens per row, N items, M candidates per item, K query tokens, C candidate tokens, W width, V vocabulary,
 S slots, L layers, H heads. The query of an item is the token, or tokens, of its pronoun or mask.
@@ -130,7 +130,7 @@ class PredictionHead(nn.Module):
 class Word(PredictionHead):
     """Head that predicts the antecedent's word from the query's vector, over the whole vocabulary.
 
-    The score of a candidate is the mean log-probability of its tokens.
+    The score of a candidate is the mean log-probability of its tokens; that of "none of them" is that of [NONE].
     """
 
     def __init__(self, output: nn.Module, none_of_them: bool) -> None:
@@ -204,7 +204,7 @@ class Pointer(PredictionHead):
 
 
 class Bilinear(PredictionHead):
-    """Head with bilinear scores, query @ A @ candidate; "none of them" is a trained candidate vector."""
+    """Head with bilinear scores, query @ A @ candidate / sqrt(W); "none of them" is a trained candidate vector."""
 
     def __init__(self, width: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)

@@ -91,7 +91,7 @@ class Run:
         config: settings of the run.
         tokenizer: tokenizer with the run's vocabulary.
         model: encoder and prediction head, in evaluation mode.
-        origin: folder that the run was loaded from; None if that is `directory`.
+        origin: folder of a run from the hub or inside the package; None for a local run or local weights.
     """
 
     directory: Path
@@ -111,7 +111,7 @@ class Run:
 
     @property
     def files(self) -> RunFiles:
-        """Return the paths of the run's own files; new measurements go to `directory`."""
+        """Return the paths of the run's own files, in `origin` if it is known; new measurements go to `directory`."""
         return RunFiles(self.origin or self.directory)
 
     def untrained_model(self, seed: int) -> PronounModel:
@@ -120,7 +120,7 @@ class Run:
 
 
 def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounModel:
-    """Return a model randomly initialised from a seed, in evaluation mode; torch's random state is unchanged."""
+    """Return a model randomly initialised from a seed, in evaluation mode; torch's random state on the CPU is kept."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return PronounModel(config.model, config.task.prediction, vocabulary).eval()
@@ -155,6 +155,9 @@ def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None)
         path: path of the weights file.
         model: model to save.
         tokenizer: path of the tokenizer that gives the token ids; its digest is written too.
+
+    Raises:
+        UserError: the file cannot be written.
     """
     arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
     write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
@@ -172,7 +175,11 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist."""
+    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, stored.dumps(config))
 
@@ -182,13 +189,13 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
     Args:
         directory: folder of the run or of the weights; "hf://owner/name" for a model on the hub, which is downloaded;
-            or "shipped" for the run inside the package. Measurements on a model from the hub go to
-            outputs/<owner>--<name>, those on the packaged run to outputs/shipped.
+            or "shipped" for the run inside the package. Measurements on a local run go to its folder, on any other
+            model to `results_folder`.
         device: device for the model, by default the CPU.
 
     Raises:
-        UserError: the folder holds neither a run nor weights, training has not finished, a file is broken, or this
-            machine lacks the device.
+        UserError: the model cannot be downloaded, the folder holds neither a run nor weights, training has not
+            finished, a file is broken, our encoder does not support the weights, or this machine lacks the device.
     """
     computes_on = torch_device((device or Device()).device)
     name = str(directory)

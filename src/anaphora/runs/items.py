@@ -52,7 +52,7 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
     """Return the corpus that a run's data settings name.
 
     Raises:
-        UserError: the file does not exist, or its training items have changed (`check_training_items`).
+        UserError: the corpus does not exist or cannot be read, or its training items have changed.
     """
     if isinstance(data, ExternalCorpus) and not is_hub(data.path) and not Path(data.path).expanduser().exists():
         raise UserError(
@@ -92,7 +92,8 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
         items: approximate number of items per split, in whole groups; by default the run's own limit, or all items.
 
     Raises:
-        UserError: the data have no pronoun items, the split is empty, or the run's own data have changed.
+        UserError: the data have no pronoun items or cannot be read, the split is empty, or the run's own data have
+            changed.
     """
     source: Data = data or run.config.data
     if isinstance(source, TextCorpus):

@@ -48,14 +48,15 @@ class Machine:
         return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), load)
 
     def slowdown(self, threads: int) -> float:
-        """Return the factor by which the load slows down this number of threads, at least 1."""
+        """Return the factor by which the load slows down this number of threads, at least 1; an unknown load is 0."""
         return max(1.0, ((self.load or 0.0) + threads) / self.cores)
 
 
 def wait_passively() -> None:
     """Let waiting OpenMP threads yield the processor; call this before torch is imported.
 
-    By default they spin, so that their cores are wasted while a thread on a busy core is late.
+    By default they spin, so that their cores are wasted while a thread on a busy core is late. A user's own value of
+    OMP_WAIT_POLICY is kept.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -64,6 +65,7 @@ def keep_few_kernels() -> None:
     """Let oneDNN keep 64 compiled products instead of 1,024; call this before torch is imported.
 
     Each number of rows has products of its own. Batches differ in it, so that training needs most of them only once.
+    A user's own values of the environment variables are kept.
     """
     if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:  # oneDNN's older name, which the newer one would override
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")

@@ -22,10 +22,11 @@ _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
 def refuse_missing(settings: Any) -> None:
     """Check that the runs, data files and devices named in a command's settings exist.
 
-    This quick check runs before torch is imported; the command itself checks more thoroughly.
+    This quick check runs before torch is imported; the command itself checks more thoroughly, and only it looks for a
+    model on the hub.
 
     Raises:
-        UserError: a run, a file or the device is missing.
+        UserError: a run, a file or the device is missing, or a run is listed twice.
     """
     device = getattr(getattr(settings, "trainer", None), "device", None)
     if device is not None:
@@ -55,7 +56,7 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
 
 
 def say_which_run(settings: Any) -> None:
-    """Print the run that a command opens, since the default differs between commands.
+    """Print the run that a command opens, since the default differs between commands; print nothing for a list of runs.
 
     Raises:
         UserError: the command opens the packaged run, which is missing or damaged.

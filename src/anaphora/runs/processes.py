@@ -54,7 +54,7 @@ def started_processes(environment: Mapping[str, str] = os.environ) -> Processes:
     """Return the processes described by the environment variables of torchrun or srun, or else a single process.
 
     Raises:
-        UserError: a variable is missing, or the variables contradict one another.
+        UserError: a variable is missing or not a number, or the variables contradict one another.
     """
     for launcher, names in _VARIABLES.items():
         if environment.get(names[0], "1") != "1":

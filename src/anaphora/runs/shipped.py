@@ -62,7 +62,11 @@ def run_folder(name: str) -> Path:
 
 
 def write_release(folder: Path) -> Release:
-    """Write release.json with the digests of all files in a folder, and return the release."""
+    """Write release.json with the digests of all other files in a folder, and return the release.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RELEASE)
     digests = {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
     release = Release(_total(digests), digests)
@@ -87,7 +91,7 @@ def check_release() -> Release:
     """Check that the files of the packaged run are unchanged since its release, and return the release.
 
     Raises:
-        UserError: a file is missing or differs.
+        UserError: there is no packaged run, or a file is missing or differs.
     """
     release = read_release()
     for name, digest in release.files.items():

@@ -80,8 +80,8 @@ def with_start_model(config: Config) -> Config:
     is downloaded.
 
     Raises:
-        UserError: the start model cannot be found, settings of the model or the vocabulary are given in addition, or
-            other settings do not fit the start model's encoder.
+        UserError: the start model cannot be found or is damaged, settings of the vocabulary or of the model other than
+            dropout rates are given in addition, or other settings do not fit the start model's encoder.
     """
     if config.start is None or config.resume is not None:
         return config

@@ -170,7 +170,7 @@ def encoder_settings(folder: Path) -> model_settings.Model:
     """Return the settings of the encoder in a folder of pretrained weights.
 
     Raises:
-        UserError: config.json lacks a field or names a feature that this encoder does not support.
+        UserError: config.json is missing or damaged, lacks a field, or has a value that this encoder does not support.
     """
     path, config = folder / CONFIG, read_config(folder)
     family = FAMILIES[config["model_type"]]

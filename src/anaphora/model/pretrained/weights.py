@@ -41,8 +41,7 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
         rows: row index in the published token table for each of our tokens; None for the mean of all rows.
 
     Raises:
-        UserError: a file is missing or broken, or the tensors do not match config.json; the message names file and
-            tensor.
+        UserError: a file is missing or broken, or the tensors do not match config.json or `rows`.
     """
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
@@ -68,7 +67,7 @@ def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
     """Read the tensors of a file as float32, under the names of `current_tensor_name`.
 
     Raises:
-        UserError: the file is missing or broken, or a tensor has integers or values that are not finite.
+        UserError: the file is missing or broken, or a tensor has integers (except ids) or values that are not finite.
     """
     try:
         loaded = load_file(path)
@@ -142,8 +141,8 @@ def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[d
         The content of config.json, and the tensors by name.
 
     Raises:
-        UserError: the encoder or the output differs from BERT in structure; the message names every such setting and
-            the values that can be exported.
+        UserError: the encoder differs from BERT in structure, or else the output does; the message names every such
+            setting and the values that can be exported.
     """
     settings = encoder.settings
     attention, feed_forward = settings.attention, settings.feed_forward
