@@ -55,8 +55,9 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
         (see `selection_table`).
 
     Raises:
-        UserError: a split has no items, a factor in `by` is unknown, a text is too long for the model, or the folder
-            has results on another corpus.
+        UserError: the model has no data of its own and `data` is not set; `dev` or `split` has no mention with an
+            antecedent before it; a factor in `by` is unknown; the folder has results on other data or another run; or
+            as in `select_antecedents`.
     """
     from anaphora.api.runs import OpenRun
     from anaphora.commands.parts.shared import held_output, open_run_or_model

@@ -1,7 +1,7 @@
-"""Write the attention of any model in one text as a page or table, or that of a run as pictures.
+"""Write the attention of any model in one text as a page or table, or that of a run, or its scores, as pictures.
 
-The suffix of `output` chooses the format. With candidates, the heads in which the pronoun attends most to each of them
-are printed too.
+The suffix of `output` chooses the format. With a page or table, the heads in which the pronoun attends most to each of
+the candidates are printed, if candidates are given.
 
 Example: anaphora attention run=outputs/demo text="Anna left because she was tired." pronoun=she
 """
@@ -99,7 +99,11 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
 
 def attention(settings: AttentionQuery) -> None:
-    """Write the page or table and print each candidate's strongest heads, or draw pictures."""
+    """Write the page or table and print each candidate's strongest heads, or draw pictures.
+
+    Raises:
+        UserError: as in `show_text` or `draw_pictures`.
+    """
     if settings.draws:
         draw_pictures(settings)
     else:
@@ -107,7 +111,11 @@ def attention(settings: AttentionQuery) -> None:
 
 
 def show_text(settings: AttentionQuery, text: str) -> None:
-    """Write the page or table of a text, and print the heads in which the pronoun attends most to each candidate."""
+    """Write the page or table of a text, and print the heads in which the pronoun attends most to each candidate.
+
+    Raises:
+        UserError: the file cannot be written, or as in `anaphora.attention`.
+    """
     from anaphora.api.models import attention as read_attention
     from anaphora.base.console import console, say
     from anaphora.data.own_sentence import name_of_sentence
@@ -148,7 +156,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
 
 @in_language_of_messages
 def print_choice_of_pronoun(example: Example | None) -> None:
-    """Print which of a text's pronouns was chosen, or advice if the text has no pronoun."""
+    """Print which of a text's several pronouns was chosen, or advice if the text has no pronoun."""
     from anaphora.base.console import say
     from anaphora.report.page.answer_notes import no_pronoun_note, pronoun_note
 
@@ -182,7 +190,8 @@ def draw_pictures(settings: AttentionQuery) -> None:
     """Draw the attention in one sentence, or the figures of a run's scores, in each requested language.
 
     Raises:
-        UserError: figures on other data would be mixed with those on the run's own data.
+        UserError: figures on other data would be mixed with those on the run's own data, a file cannot be written, the
+            run has no such head, or the text is invalid or too long for the model.
     """
     from anaphora.base.console import console, working
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, headline_of, held_output
@@ -245,8 +254,8 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     """Return a function that draws the pronoun's row in one correct and one incorrect sentence of each language.
 
-    These are the first sentences in which the head's choice is correct or incorrect. For the correct one, the whole map
-    is drawn too.
+    These are the first main items on which the head's choice is correct or incorrect, if any. For the correct one, the
+    whole map is drawn too.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

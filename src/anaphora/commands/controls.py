@@ -45,7 +45,7 @@ def controls(settings: TrainedControls) -> dict[str, Control | None]:
     For a split other than `test`, the file is `controls_<split>.json`. Earlier results of other controls are kept.
 
     Returns:
-        The controls in the file by name; None for a control that has never been trained.
+        The controls in the file by name; None for a control that has never been measured.
 
     Raises:
         UserError: the run is unfinished or has no attention maps, or a control's directory holds something else.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 FEWEST_TRAINING_ITEMS = 1000
-"""Number of training items below which a randomly initialised encoder learns nothing (docs/own_data.md)."""
+"""Number of natural training items below which a randomly initialised encoder learns nothing (docs/own_data.md)."""
 
 
 _COUNTS, _SHORTCUTS = "counts.csv", "shortcuts.csv"
@@ -52,7 +52,7 @@ class CorpusDescription:
 
 
 def corpus(settings: CorpusDescription) -> None:
-    """Print a corpus's counts, its dropped rows, and the accuracy of every shortcut on its test split.
+    """Print a corpus's counts, its dropped rows and, for pronoun questions, the shortcuts' accuracy on the test split.
 
     With `output`, the tables, the items and a dataset card are written to this folder.
 

@@ -34,7 +34,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         The rows of the table.
 
     Raises:
-        UserError: the runs were not trained on the folds of one corpus, or a run was trained on an item to answer.
+        UserError: a run cannot be loaded, the CSV cannot be written, or as in `check_folds` and `answer_folds`.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.cross_validation import answer_folds, check_folds, fold_count

@@ -71,11 +71,12 @@ class Evaluation(RunHead):
 def evaluate(settings: Evaluation) -> None:
     """Answer the pronoun questions of a split, or label its texts, and print and write answers and accuracies.
 
-    With `runs`, the accuracies of several runs are compared instead.
+    A run without a prediction head has only a perplexity, which is printed. With `runs`, the accuracies of several runs
+    are compared instead.
 
     Raises:
-        UserError: answers on other data would be mixed with those on the run's own data, or `calibrate` or a head is
-            set for texts.
+        UserError: answers on other data would be mixed with those on the run's own data; `calibrate` or a head is set
+            for texts; or as in `evaluate_runs`, `evaluate_examples` and `evaluate_texts`.
     """
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, held_output
     from anaphora.runs.directory import load
@@ -96,10 +97,11 @@ def evaluate(settings: Evaluation) -> None:
 
 
 def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
-    """Print the accuracy of several runs and of shortcuts or linear models; write a CSV if `output` is set.
+    """Print and return the accuracy of several runs and of baselines; write a CSV if `output` is set.
 
     Raises:
-        UserError: the runs differ in more than fold and seed, have different tasks, or were trained on all items.
+        UserError: a run cannot be loaded; the runs differ in more than name, folder, fold and seed; the CSV cannot be
+            written; or as in `compare_answers` or, for text classifiers, `compare_labels`.
     """
     from anaphora.analysis.tasks.cross_validation import require_same_recipe
     from anaphora.commands.parts.shared import TableFile, load_runs
@@ -114,10 +116,14 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Answer every pronoun question of a split, and print the accuracy by language, kind of cue, type and stratum.
+    """Answer the pronoun questions of a split, and print the accuracy by language, kind of cue, type and stratum.
 
     The answers are written to `<split>_answers.json`, and scores by template to `<split>_templates.csv`. A model
-    without attention maps has no scores by template.
+    without attention maps has no scores by template. The answers of a run that answers no pronoun questions are null.
+
+    Raises:
+        UserError: the run has no such head, the data have no pronoun questions, the split is empty, a text is too long
+            for the model, or as in `calibrate_answers`.
     """
     from anaphora.analysis.evidence.headline import score_split
     from anaphora.analysis.evidence.storage import chosen_head, stored_head
@@ -201,13 +207,14 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
 
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Label every text of a split and compare the accuracy with a bag of words, or print a perplexity.
+    """Label the texts of a split and compare the accuracy with a bag of words, or print a perplexity.
 
     Labels are written to `<split>_answers.json`, and accuracies to `<split>_labels.csv`. For a run without a prediction
     head, only the perplexity of masked tokens is printed.
 
     Raises:
-        UserError: the split has no texts, or the run's prediction head has no answer to these data.
+        UserError: the split has no texts, the run's prediction head has no answer to these data, or a text is too long
+            for the model.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import labels as classification
@@ -248,9 +255,12 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return the task accuracy and the worst template for each language, kind, type and stratum.
+    """Return the task accuracy and the worst template for each combination of language, kind, type and stratum.
 
-    Accuracies are None if the model does not answer pronoun questions.
+    Args:
+        examples: N items.
+        correct: (N,) as in `Answers.correct`; NaN for all items if the model does not answer pronoun questions, so that
+            accuracies are None.
     """
     cells: dict[tuple[str, ...], list[int]] = {}
     for number, example in enumerate(examples):
@@ -285,8 +295,8 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     Items whose text is in a run's training or development split are left out.
 
     Raises:
-        UserError: a run does not answer pronoun questions, the data have none, no item is left, or a factor is
-            unknown.
+        UserError: a run does not answer pronoun questions, the data have none, no item is left, a factor is unknown,
+            `contrast` does not have two values, or a text is too long for a model.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.task_accuracy import (
@@ -335,10 +345,13 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
 
 
 def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several text classifiers, and of linear models, on the runs' own data.
+    """Print and return the accuracy of several text classifiers, linear models and the most frequent label.
+
+    All are evaluated on the runs' own data.
 
     Raises:
-        UserError: a setting is for pronoun questions only, or the split has no texts.
+        UserError: a setting is for pronoun questions only, the split has no texts, or a run's training items have
+            changed.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.labels import (

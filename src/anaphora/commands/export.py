@@ -53,7 +53,8 @@ def export(settings: Export) -> Path:
     """Write a run in the requested format, and return the path.
 
     Raises:
-        UserError: the folder is not empty, or a part of the model has no counterpart in the format.
+        UserError: the folder is not empty, the format does not support a part of the model, `output_layer` is set but
+            was not trained, or the page would be too large.
     """
     from anaphora.base.console import console
 

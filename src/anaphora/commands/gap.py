@@ -69,8 +69,8 @@ class GapEvaluation:
 
     Attributes:
         scores: score of each run and of all runs together, by name of the table row.
-        decisions: (S, W, N, M) bool. W is 1, or 2 with exchanged names: decisions from the original names, then from
-            the mean over original and exchanged names.
+        decisions: (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names:
+            decisions from the original names, then from the mean over original and exchanged names.
         examples: the N items.
     """
 
@@ -80,11 +80,12 @@ class GapEvaluation:
 
 
 def gap(settings: NameDecisions) -> list[dict[str, Any]]:
-    """Score name decisions, print the table, and write it as CSV if `output` is set.
+    """Score name decisions, print the table, write it as CSV if `output` is set, and return its rows.
 
     Raises:
         UserError: the items do not have two names and a gender each, two runs have the same name, a run does not answer
-            pronoun questions, or it may have been trained on the items.
+            pronoun questions, a text is too long for a model, a run was trained on items of `dev`, or as in
+            `evaluate_folds`.
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
     from anaphora.commands.parts.shared import TableFile, check_names_differ, load_runs
@@ -153,7 +154,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
     """Score each run on its held-out fold, and the runs together on all folds.
 
     Raises:
-        UserError: the runs do not cover all folds of `data`, or a run has other data settings.
+        UserError: a run has other data settings than `data`, a text is too long for its model, or as in `check_folds`.
     """
     import numpy as np
 
@@ -288,7 +289,7 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
         The score of each policy, by name of the table row.
 
     Raises:
-        UserError: a text is too long for the model.
+        UserError: a text is too long for the model, or the model has no attention maps.
     """
     import numpy as np
 
@@ -335,7 +336,8 @@ def _best_on_other_folds(
         scores: (N, M, K) score of each name under each of K policies.
         gold: (N, M) correct decisions.
         folds: (N,) number of each item's fold.
-        threshold: whether a name is accepted only above a threshold fitted on the other folds.
+        threshold: whether a name is accepted only from a threshold fitted on the other folds; otherwise the name with
+            the highest score always is.
     """
     import numpy as np
 

@@ -192,7 +192,7 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Return the folder for a run's results: its directory, or a subfolder of `output` if this is read-only."""
+    """Return the folder for a run's results: its directory, or a subfolder of `output` if it cannot be written."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say
 

@@ -29,12 +29,13 @@ class Scoring(RunHead):
 
 
 def score(settings: Scoring) -> Measurement:
-    """Choose a head on the development split, measure it on `split`, and print and write the scores.
+    """Measure the head in the settings, or one chosen on the development split, and print and write the scores.
 
-    The files are `metrics.json` and tables.
+    The files are `metrics.json`, or `metrics_<split>.json` for a split other than `test`, and tables.
 
     Raises:
-        UserError: scores on other data would be mixed with those on the run's own data.
+        UserError: scores on other data would be mixed with those on the run's own data, or as in `headline_of`,
+            `held_output` and `score_transformers`.
     """
     from anaphora.analysis.evidence.storage import write_evidence
     from anaphora.base.console import working
@@ -66,7 +67,11 @@ def score(settings: Scoring) -> Measurement:
 
 
 def score_transformers(settings: Scoring) -> Measurement:
-    """Score the heads of a `transformers` model, with causal tests if it answers questions, and write the scores."""
+    """Score the heads of a `transformers` model, with causal tests if it answers questions, and write the scores.
+
+    Raises:
+        UserError: the model cannot be opened, or as in `held_output`, `read_splits` and `score_on`.
+    """
     from anaphora.analysis.evidence.storage import write_measurement
     from anaphora.api.models import open_any
     from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on

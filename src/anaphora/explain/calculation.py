@@ -1,4 +1,4 @@
-"""Walk-through of a user's matrices in float64."""
+"""Walk-through of the matrices of a calculation in float64."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from anaphora.model.attention import attend, masked_softmax, merge_heads, split_
 
 
 def walk_through_calculation(calculation: Calculation, head: int = 0, row: str | None = None) -> Walkthrough:
-    """Return the walk-through of a user's matrices, in the language of the enclosing `spoken_in`.
+    """Return the walk-through of a calculation, in the language of the enclosing `spoken_in`.
 
     Args:
         calculation: the matrices and their labels.

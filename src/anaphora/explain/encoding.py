@@ -62,12 +62,12 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         query: text with its pronoun and candidates.
         layer: index of the layer, from 0.
         head: index of the head, from 0.
-        row: row that the steps follow: a word, represented by its first token, or the index of a token, from 0; None
-            for the pronoun.
+        row: row that the steps follow: a token, a word, represented by its first token, or the index of a token, from
+            0; None for the pronoun.
 
     Raises:
-        UserError: the layer, head or row does not exist, the model has no attention, the text is empty or too long, or
-            it has no pronoun and `row` is None.
+        UserError: the layer, head or row does not exist, `row` has several words, the model has no attention, the text
+            is empty or too long, or it has no pronoun although `row` is None or the model needs one.
     """
     if not run.model.encoder.has_maps:
         kind = run.config.model.attention.kind
@@ -119,7 +119,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 def _units(
     query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the label and the token indices of every word, with each mention of a candidate as a single unit."""
+    """Return label and token indices of every word and special token, with each mention of a candidate as one unit."""
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
     units: dict[tuple[str, int], list[int]] = {}

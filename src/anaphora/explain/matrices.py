@@ -1,6 +1,6 @@
 """Calculations from YAML files: the built-in examples and a user's own matrices.
 
-T tokens attended to, Q queries, W features, D features per head. Vectors are rows.
+T tokens attended to, Q queries, W features, H heads, D features per head. Vectors are rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from anaphora.explain.walk import Erratum
 from anaphora.settings.stored import load_yaml
 
 MAX_TOKENS = 96
-"""Maximum number of rows in a matrix and of tokens in a text that a page can show."""
+"""Maximum number of rows in a matrix of tokens, and of tokens in a text, that a page can show."""
 _MAX_FEATURES = 1024
 _CHINESE_BLANK = re.compile(f"(?<=[{WIDE_RANGES}]) (?=[{WIDE_RANGES}])")
 _MATRICES = ("X", "C", "W_Q", "W_K", "W_V", "W_O", "Q", "K", "V")
@@ -39,12 +39,13 @@ class Calculation:
     """Matrices to walk through, with compatible shapes.
 
     Attributes:
-        name: name of the file.
+        name: name of the file, without suffix.
         title, about: heading and introduction.
         x: (Q, W) input; None if Q, K and V are given.
-        second: (T, W) second sequence, from which keys and values are computed; None for self-attention, where Q = T.
+        second: (T, W) second sequence, from which keys and values are computed; None for self-attention, where Q = T,
+            and if Q, K and V are given.
         projections: the given matrices among W_Q, W_K and W_V, each with W rows.
-        given: Q (Q, D), K (T, D) and V (T, D); empty if there is an X.
+        given: Q (Q, H * D), K (T, H * D) and V (T, V) for any V that H divides; empty if there is an X.
         final: output projection, with one row for each feature of the values of all heads; None for no projection.
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
@@ -86,11 +87,12 @@ def load_example(name: str, language: str) -> Calculation:
 def load_calculation(path: Path, language: str) -> Calculation:
     """Load a calculation from a YAML file; every text in it may be given once or by language.
 
-    Without `W_Q` or `W_V`, the rows of X or C serve as queries or values, and without `W_K` the queries as keys.
+    Without `W_Q`, the rows of X serve as queries, without `W_V` those of C, else X, as values, and without `W_K`, which
+    C requires, the queries as keys.
 
     Raises:
-        UserError: the file is missing or not YAML, a field is unknown, or a matrix has the wrong shape; the message
-            names file, field, shape and expected shape.
+        UserError: the file is missing or not YAML, or a field is unknown, missing or invalid, such as a matrix of the
+            wrong shape; the message names the file and the field.
     """
     return _load(path, language, _ALLOWED_FIELDS)
 

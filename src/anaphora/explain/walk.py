@@ -70,7 +70,8 @@ class Step:
         name: name of the step, the same in every language.
         title: heading of the step.
         text: explanation of the step.
-        parts: matrices and operators in reading order; "×" is the matrix product, all other operators are elementwise.
+        parts: matrices and operators in reading order; "×" is the matrix product and "|" concatenation, other signs are
+            elementwise, and words such as "softmax" name functions.
         slips: errata of the published calculation.
     """
 

@@ -55,7 +55,8 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
         folder: folder of the configuration files.
 
     Raises:
-        UserError: an override is invalid, changes nothing, or changes a setting that is set by the study.
+        UserError: an override is invalid or changes a setting in `_STUDY_SETTINGS`, or two cells have the same
+            settings.
     """
     single = {name: tuple(overrides) for cells in plan.factors.values() for name, overrides in cells.items()}
     named: list[tuple[str, str, tuple[str, ...]]] = [(BASE_CELL, "", ())]

@@ -47,7 +47,7 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
 
 
 def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
-    """Return the task accuracy with three kinds of edges knocked out in all layers and heads.
+    """Return the task accuracy with each of three kinds of edges knocked out in all layers and heads.
 
     "candidates knocked out" removes the edges from the pronoun to the candidates, "all knocked out" those from the
     pronoun to all other tokens, and "pronoun knocked out" those from the candidates to the pronoun. The weight of a
@@ -66,11 +66,11 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
     """Return the task accuracy without single routes from the candidates to the answer, by language and type of cue.
 
     Information may reach the pronoun directly, by its edges to the candidates in some layer, or by other tokens that
-    attend to the candidates. `without_layer_0_accuracy` is the task accuracy if the pronoun cannot attend to the
-    candidates in layer 0, `without_relay_accuracy` if only the pronoun and the candidates' own tokens can attend to the
-    candidates, in all layers. `layer_0_candidate_accuracy` is the candidate accuracy of the head in layer 0 that is
-    best on the development split. Both measures exist for every layer; `task_accuracy` and `chance` are added for
-    comparison. Only main items count.
+    attend to the candidates. `without_layer_<l>_accuracy`, for every layer l, is the task accuracy if the pronoun
+    cannot attend to the candidates in layer l, `without_relay_accuracy` if only the pronoun and the candidates' own
+    tokens can attend to the candidates, in all layers. `layer_<l>_candidate_accuracy`, for every layer l, is the
+    candidate accuracy of the head in layer l that is best on the development split. `task_accuracy` and `chance` are
+    added for comparison. Only main items count.
     """
     main = np.flatnonzero(is_main(headline.measured.examples))
     examples = [headline.measured.examples[item] for item in main]
@@ -161,7 +161,8 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
     the antecedent or all its other edges, in percentage points. `patch_flips` and `exchange_flips` are the shares of
     answers that change if the pronoun's row is taken from the minimal pair, or if the antecedent and the strongest
     distractor exchange their weights. `pronoun_specificity` is the pronoun's attention mass on its antecedent divided
-    by that of the best other word. For compositions, each level is tested on all its items.
+    by that of the best other word. A level of compositions is tested on all its items, other groups on a sample of
+    about `SAMPLED_ITEMS` main items.
 
     Raises:
         UserError: the run does not answer pronoun questions, or no item can be tested.

@@ -54,7 +54,7 @@ class StartedRun(Protocol):
         """Return whether the run has ended."""
 
     def failure(self) -> str:
-        """Return the reason if the run failed without storing one; otherwise an empty string."""
+        """Return the reason to store if the run has ended without a stored result; an empty string if unknown."""
 
     def cancel(self) -> None:
         """Stop the run."""
@@ -160,12 +160,14 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a run if necessary and measure it; store an error in the run's `FAILURE_FILE` instead of raising it.
+    """Train a run if necessary and measure it, or measure only its settings if no measure needs a run.
+
+    An error is stored in the run's `FAILURE_FILE` instead of being raised.
 
     Args:
         config: settings of the run; `output` and `name` give its directory.
         query: measures to take.
-        train: whether to train an unfinished run; if False, it is skipped.
+        train: whether to train an unfinished run; if False, it is skipped and its settings are not measured.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -240,7 +242,7 @@ class StudyProgress:
 
     @property
     def steps_left(self) -> int:
-        """Return the number of training steps left, counted from the last checkpoint of each run."""
+        """Return the steps left in runs that have not ended, from their last checkpoints before the study started."""
         return sum(self._steps_left.values())
 
     def begin(self, job: Job) -> None:

@@ -119,10 +119,10 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
 
 
 def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return a measure of a run by its name in `RUN_MEASURES` or `SETTINGS_MEASURES`.
+    """Return a measure of a run by its name in `RUN_MEASURES`, "labels" excepted, or `SETTINGS_MEASURES`.
 
     Raises:
-        UserError: the measure needs attention maps, and the run has none.
+        UserError: the measure needs attention maps, and the run has none; or it does not apply to the run.
     """
     match name:
         case "scores":
@@ -142,7 +142,7 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the task accuracy and, for models with attention, the scores of the chosen head, by kind of cue."""
+    """Return task accuracy and, for models with attention, the chosen head's scores, by language and kind of cue."""
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
@@ -153,7 +153,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the task accuracy and the chosen head's scores by form of the query mention, one of `FORMS`."""
+    """Return the task accuracy and the chosen head's scores on main items by form of the query mention."""
     examples = evaluation.examples
     items = indices_by((example.language, form_of(example)) if example.is_main else None for example in examples)
     return _group_means(evaluation, [(*group, np.array(of_group)) for group, of_group in items.items()])
@@ -162,7 +162,7 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the chosen head's scores by distance from antecedent to pronoun, in words.
 
-    "distance 8" is 8 to 15 words, a bin of `DISTANCE_BINS`. Items without a distance are left out.
+    "distance 8" is 8 to 15 words, a bin of `DISTANCE_BINS`. Only main items with a distance count.
     """
     items = indices_by(
         (example.language, DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, example.distance, side="right")) - 1])
@@ -230,7 +230,7 @@ _OF_SETTINGS = {"scaling": scaling, "symmetry": symmetry, "time": step_time}
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
-    """Return the accuracy of a run's labels, with the share of the most frequent label as chance."""
+    """Return the accuracy of a run's labels by language, with the share of the texts' most frequent label as chance."""
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}

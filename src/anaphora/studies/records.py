@@ -41,7 +41,7 @@ _MEASURED = {
 
 @dataclass(frozen=True)
 class Query:
-    """Measures of every run of a study, with the split and the number of items; None for all items."""
+    """Measures of every run of a study, with the split and the number of items; None for the run's limit, or all."""
 
     measures: tuple[str, ...]
     split: str
@@ -71,8 +71,8 @@ class RunRecord:
         status: "finished", "failed", "unfinished" or "not begun".
         error: reason for a failure; empty otherwise.
         groups: measures; empty unless the run is finished.
-        head: layer and head chosen on the development split; None if heads were not scored.
-        seconds: training time; None if the run was not trained.
+        head: layer and head chosen on the development split; None if heads were not scored or the run is not finished.
+        seconds: training time in seconds; None if the run was not trained or is not finished.
     """
 
     cell: str

@@ -58,9 +58,9 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
         The results of all cells, those outside `plan.only` included.
 
     Raises:
-        UserError: before any run, if a cell's settings are invalid, its data, device or cluster do not exist, or a
-            directory holds a run with other settings; after the first run, if the study would take longer than
-            `minutes`.
+        UserError: before any run, if a cell's settings are invalid, its data, device or cluster do not exist, a
+            directory holds a run with other settings, or a stored result is damaged; after the first run, if the study
+            would take longer than `minutes`.
     """
     cells = cells_of(plan, folder)
     all_jobs = jobs_of(plan, cells)
@@ -90,7 +90,7 @@ def write_study(plan: StudyPlan, study: Study) -> None:
     """Write a study's results, figures and page and the index of all studies, and print its tables and verdict.
 
     Pages and figures are written in each language of `plan.interface_language`. If it is a single language, the Chinese
-    pages of an earlier bilingual run are removed.
+    pages and figures of an earlier bilingual run are removed.
     """
     root = Path(plan.output) / plan.name
     write_json(root / "study.json", study.to_json())
@@ -121,7 +121,12 @@ def write_study(plan: StudyPlan, study: Study) -> None:
 
 
 def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
-    """Run the jobs of a study in this process, in several processes or on a cluster, and print the progress."""
+    """Run the jobs of a study in this process, in several processes or on a cluster, and print the progress.
+
+    Raises:
+        UserError: after the first run, if the study would take longer than `minutes`, or the record of submitted jobs
+            is damaged.
+    """
     progress = StudyProgress(plan, jobs, query)
     logs = Path(plan.output) / plan.name / "logs"
     if plan.executor == "slurm":
@@ -162,7 +167,7 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
-    """Check that the data of all cells exist, before any run starts.
+    """Check that the data of the untrained runs exist, before any run starts.
 
     Raises:
         UserError: the data of a cell do not exist.

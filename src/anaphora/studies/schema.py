@@ -60,8 +60,8 @@ class CellRun:
 
     Attributes:
         seed, status, error: seed, status and reason for a failure, as in `RunRecord`.
-        head: layer and index of the chosen head; None if heads were not scored.
-        seconds: training time; None if the run was not trained.
+        head: layer and index of the chosen head; None if heads were not scored or the run is not finished.
+        seconds: training time in seconds; None if the run was not trained or is not finished.
     """
 
     seed: int
@@ -119,7 +119,8 @@ class RuleOutcome:
     Attributes:
         needed: the condition in symbols and English words, such as "lowest ≥ 0.9".
         passed: whether the rule holds; None if this is not decided.
-        spreads: values over seeds by language; None for a language without values.
+        spreads: spread over seeds by language, for the languages in which the measure exists on both sides; None if no
+            seed has a value, for instance because no run solves the task.
     """
 
     statement: str

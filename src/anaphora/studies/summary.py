@@ -1,6 +1,7 @@
 """Summary of a study's records: spreads over seeds, differences from the base cell, interactions and verdict.
 
-Values are lists over the plan's seeds; None stands for an unfinished run or a measure that does not apply.
+Values are lists over the plan's seeds, in a pool over the seeds of each of its cells; None stands for an unfinished run
+or a measure that does not apply.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
 
 
 def table_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the rows of `study.csv`: one per cell, seed, language and group, and one per unfinished run."""
+    """Return the rows of `study.csv`: one per finished run, language and group, and one per other run; no pools."""
     rows: list[dict[str, Any]] = []
     for cell in study.cells:
         for number, run in enumerate(cell.runs):
@@ -274,7 +275,10 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 
 
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
-    """Return the groups that a rule compares by language: its group and, if it has one, its baseline group."""
+    """Return the groups that a rule compares: its group and, if it has one, its baseline group.
+
+    The groups are by language; a language in which one of them lacks the measure is left out.
+    """
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
         sides.append((rule.baseline_cell or rule.cell, rule.baseline_group or rule.group))

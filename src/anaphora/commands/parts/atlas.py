@@ -38,10 +38,10 @@ Heads = dict[str, NDArray[np.float64]]
 
 
 def draw_atlas(settings: Report) -> Path:
-    """Write the atlas and its table after missing measurements, print a row for each model, and return the path.
+    """Write the atlas and its table after missing measurements, print the table, and return the path of the page.
 
     Raises:
-        UserError: a model or a corpus cannot be read.
+        UserError: a model or a corpus cannot be read, or as in `score_on`.
     """
     # Measuring takes minutes, so models and corpora that cannot be read are refused first.
     models = open_models(settings.models, settings.trainer)
@@ -69,14 +69,14 @@ def draw_atlas(settings: Report) -> Path:
 
 @in_language_of_messages
 def print_models(entries: Sequence[AtlasEntry]) -> None:
-    """Print a table with a row for each model."""
+    """Print a table with a row for each model, corpus and language."""
     print_text_table(replace(atlas_rows(entries), title=_("The chosen head of each model, shares in %")))
 
 
 def atlas_entry(
     model: Model, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return a model's scores on one corpus, from stored measurements if they are current."""
+    """Return a model's scores on one corpus: stored ones if they are current, otherwise new ones, which are stored."""
     folder = _folder(settings, name, corpus)
     provenance = _provenance(model, splits, settings)
     stored = _stored_evidence(model, folder, splits, provenance)
@@ -103,7 +103,10 @@ def atlas_entry(
 def with_tasks(
     entry: AtlasEntry, model: Model, source: Data, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Add the measures specific to a corpus: antecedent selection for documents, name decisions for GAP."""
+    """Add the measures specific to a corpus: antecedent selection for documents, name decisions for GAP.
+
+    Antecedents are not selected with a model that takes the pronoun as a second sequence.
+    """
     folder, about = _folder(settings, entry.model, entry.corpus), _provenance(model, splits, settings)
     if isinstance(source, CoreferenceCorpus):
         if reads_one_pronoun(model):
@@ -163,7 +166,10 @@ def _provenance(model: Model, splits: EvaluationSplits, settings: Report) -> Pro
 def _stored_evidence(
     model: Model, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return stored evidence and the accuracies of all heads; None if weights, items or code have changed."""
+    """Return a run's own stored evidence, else that of an earlier atlas, and the accuracies of all heads.
+
+    None if neither exists with the same weights, items and code.
+    """
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
         if own is not None and (heads := read_heads(model.run.directory, own)) is not None:
@@ -172,7 +178,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return the evidence and head accuracies of an earlier atlas; None if their provenance differs."""
+    """Return the evidence and head accuracies of an earlier atlas; None if missing or of another provenance."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

@@ -57,9 +57,9 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
 
 
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
-    """Write a report page on one or several runs in each language, with its figures and the runs' tables.
+    """Write a report page on one or several runs in each requested language, with its figures and the runs' tables.
 
-    Tables and figures of an earlier report that are not written again are removed.
+    Outdated tables are removed; so are outdated figures, unless the folder has a page on another split.
 
     Returns:
         The paths of the pages, which link to one another.
@@ -247,7 +247,7 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """Print and return the divergences between runs' attention rows; empty for one run, or if the items differ."""
+    """Print and return the divergences between runs' attention rows; empty for one run, or if items or words differ."""
     if len(evidence) < 2:
         return []
     try:

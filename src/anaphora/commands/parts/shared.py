@@ -54,10 +54,10 @@ def named_head(settings: RunHead) -> Head | None:
 
 
 def scored_evidence(run: str, split: str) -> Evidence:
-    """Return the stored evidence on a run.
+    """Return the stored evidence on a run, measured on a split.
 
     Raises:
-        UserError: the run has not been scored.
+        UserError: the run has not been scored on the split, or the file is invalid.
     """
     folder = measured_folder(run)
     stored = read_evidence(folder, split)
@@ -115,7 +115,7 @@ def asks_alike(run: Run, settings: RunItems) -> bool:
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
     """Check that results on other data would not be mixed with those on the run's own data.
 
-    Published weights, which have no data of their own, and the shipped run are exempt.
+    Pretrained weights, which have no data of their own, and the shipped run are exempt.
 
     Args:
         run: the run to measure.
@@ -243,7 +243,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
         keep_rows: whether to keep the attention rows of the measured items.
 
     Raises:
-        UserError: the run has no such head, or a split has no items.
+        UserError: the run has no such head, the data have no pronoun questions, or a split has no items.
     """
     requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
@@ -263,7 +263,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 
 
 def is_of_transformers(name: str) -> bool:
-    """Return whether a model needs `transformers`: it is not a run of this package, and the library is installed."""
+    """Return whether a pretrained model, not a run of this package, is given and `transformers` is installed."""
     if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))

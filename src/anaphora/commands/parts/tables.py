@@ -124,7 +124,7 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
 
 @in_language_of_messages
 def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Print the rows of `accuracy_table`, without empty columns."""
+    """Print the rows of `accuracy_table`, without the columns on runs, undecided items and contrast if empty."""
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]

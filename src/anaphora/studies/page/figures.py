@@ -265,7 +265,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
 
 
 def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
-    """Set the scale of the x axis: logarithmic if the positions span a factor of 8, otherwise linear.
+    """Set the scale of the x axis: logarithmic for positive positions that span a factor of 8, otherwise linear.
 
     `panel_width` is in inches.
     """
@@ -279,7 +279,10 @@ def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) ->
 
 
 def _scale_up(axes: Axes, measure: str, spreads: Sequence[Spread]) -> None:
-    """Set the scale of the y axis: 0 to at least 100 % for shares, logarithmic for values that span a factor of 30."""
+    """Set the scale of the y axis: logarithmic for positive values that span a factor of 30, otherwise linear from 0.
+
+    Shares always have a linear axis, to at least 100 %; negative values extend a linear axis below 0.
+    """
     share = is_share(measure)
     low, high = min(spread.lowest for spread in spreads), max(spread.highest for spread in spreads)
     if not share and low > 0 and high / low > 30:

@@ -46,6 +46,9 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
     Args:
         folder: folder of the studies.
         names: file name of the page by language, for links to translations.
+
+    Raises:
+        UserError: a study's file is damaged.
     """
     path = folder / names[spoken_language()]
     read = read_studies(folder)

@@ -92,7 +92,7 @@ def axis_value(group: str) -> tuple[str, float] | None:
 
 
 def measure_label(measure: str) -> str:
-    """Return the display name of a column of study.csv; the name of a layer's measure includes the layer."""
+    """Return the display name of a measure in study.csv; the name of a layer's measure includes the layer."""
     of_layer = re.fullmatch(r"(?P<before>.*)layer_(?P<layer>\d+)_(?P<after>.*)", measure)
     if of_layer:
         name = f"{of_layer['before']}layer_{of_layer['after']}"
@@ -101,7 +101,7 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether a measure is one of those that `accuracy_by_route` returns."""
+    """Return whether a measure is of one layer or of the relay, as in `accuracy_by_route`."""
     return measure.startswith(("without_", "layer_"))
 
 
@@ -217,7 +217,7 @@ def table_title(language: str) -> str:
 
 
 def _study_group_names() -> dict[str, str]:
-    """Return the display name of each group under an intervention."""
+    """Return the display names of "all" and of each group under an intervention."""
     return {
         "all": _("all items"),
         "candidates knocked out": _("edges from pronoun to candidates knocked out"),
@@ -230,7 +230,7 @@ def _study_group_names() -> dict[str, str]:
 
 
 def _study_measure_names() -> dict[str, str]:
-    """Return the display name of each column of study.csv."""
+    """Return the display name of each measure in study.csv, with {layer} in those of a layer."""
     return measure_names() | {
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
         "other_edges_points": _("all its others value-zeroed, points lost"),
