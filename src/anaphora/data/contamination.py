@@ -52,7 +52,8 @@ class EvaluationNgrams:
         paths: files or folders of evaluation data.
 
     Raises:
-        UserError: a path does not exist, a file does not match its suffix, or a path has no eight consecutive words.
+        UserError: a path does not exist, a folder has no supported file, a file does not match its suffix or cannot be
+            read, or a path has no eight consecutive words.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -187,7 +188,7 @@ def _json(path: Path) -> list[Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield all strings in a JSON value, at any depth, in order."""
+    """Yield all strings in a JSON value, at any depth, in order, without the keys of objects."""
     waiting = [value]
     while waiting:
         match waiting.pop():

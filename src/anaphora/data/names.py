@@ -60,9 +60,10 @@ def with_exchanged_names(example: Example) -> Example:
 def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
     """Copy each example `copies` times with names drawn from the candidates of all examples.
 
-    A new name comes from an example with the same factor `gender`, if any. It does not occur in the text, and consists
-    of one word if the old name does, and otherwise of several words. If 20 draws give no such name, the old name is
-    kept. After Liu 2019 (Anonymized BERT), who uses a few common names.
+    A new name comes from an example with the same factor `gender`, or likewise without it. It does not occur in the
+    text, differs from the example's other new names, and consists of one word if the old name does, and otherwise of
+    several words. If 20 draws give no such name, the old name is kept. After Liu 2019 (Anonymized BERT), who uses a few
+    common names.
 
     Args:
         examples: examples whose candidates are names.

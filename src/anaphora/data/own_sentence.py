@@ -28,10 +28,10 @@ _CHINESE = (
 
 
 def pronoun_pattern(letter: str) -> str:
-    """Return a regular expression that matches third-person pronouns, in Python or in JavaScript.
+    """Return a regular expression that matches third-person pronouns of English and Chinese, in Python or JavaScript.
 
-    A pronoun inside a longer word does not match, even if a hyphen separates the parts. "IT" in capitals does not match
-    either, since it usually means information technology.
+    An English pronoun inside a longer word does not match, even if a hyphen separates the parts; nor does "IT" in
+    capitals, since it usually means information technology, or a Chinese pronoun in words such as 其他 and 他人.
 
     Args:
         letter: pattern of a letter or digit, which Python and JavaScript write differently.
@@ -65,14 +65,14 @@ def example_from_query(
         text: the sentence.
         pronoun: the pronoun to resolve, as "it:2" for the second of several occurrences; by default the last
             third-person pronoun of the sentence.
-        candidates: the entities that the pronoun may refer to; a string with Chinese commas is split at them.
+        candidates: the entities that the pronoun may refer to; a name with Chinese commas is split at them.
         antecedent: the correct candidate, if known.
         language: "en" or "zh"; by default the result of `language_of`.
 
     Raises:
-        UserError: a word is not in the text, a span is outside the text, a candidate overlaps the pronoun, the
-            antecedent is not a candidate, the pronoun occurs several times and no number selects one, or no pronoun is
-            given and the sentence has no third-person pronoun.
+        UserError: a word is not in the text, a span is outside the text, a candidate overlaps the pronoun or another
+            candidate, the antecedent is not a candidate, the pronoun occurs several times and no number selects one, no
+            pronoun is given and the sentence has no third-person pronoun, or an argument has the wrong type.
     """
     candidates = split_names(_list_of_words(candidates))
     same = [unicodedata.normalize("NFC", name) for name in candidates]
@@ -140,7 +140,7 @@ def find_pronoun(text: str, pronoun: str) -> Span:
     """Return the span of a pronoun that is given as a word, as "it:2" for its second occurrence, or as "start:end".
 
     Raises:
-        UserError: the pronoun is not in the text, or occurs several times and no number selects one.
+        UserError: `find_span` does not find the pronoun, or it occurs several times and no number selects one.
     """
     every = list(occurrences_in_any_case(pronoun, text)) if isinstance(pronoun, str) and pronoun.strip() else []
     if len(every) > 1:
@@ -169,7 +169,7 @@ def find_span(text: str, words: str, setting: str) -> Span:
         setting: name of the setting, for error messages.
 
     Raises:
-        UserError: `words` is not a string or not in the text, or the characters are outside the text.
+        UserError: `words` is blank, not a string or not in the text, or the characters are outside the text.
     """
     if not isinstance(words, str):
         message = N_("{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")

@@ -108,7 +108,7 @@ class GroupRows:
             self._convert()
 
     def table(self, order: Sequence[int]) -> pyarrow.Table:
-        """Return the rows of the groups with the given indices, in their order; the groups are given up."""
+        """Return the rows of the groups with the given indices, in their order, and free all rows; call it once."""
         import pyarrow
 
         if self._groups:

@@ -108,7 +108,7 @@ class Corpus:
         return groups
 
     def characters(self, split: str) -> NDArray[np.int64]:
-        """Return the number of characters of each text of a split: (N,), computed without decoding the texts."""
+        """Return the number of characters of each text of a split: (N,); raise UserError for an unknown split."""
         from pyarrow import compute
 
         lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
@@ -147,11 +147,10 @@ class Corpus:
         return [split for split in self.splits if len(self._table(split))]
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
-        """Write each non-empty split to `folder` as <split>.parquet, replacing a file of this name.
+        """Write each non-empty split to <folder>/<split>.parquet, with a description of each column.
 
-        Args:
-            folder: path of the folder.
-            descriptions: description of each column, stored in the file.
+        Raises:
+            UserError: a file cannot be written.
         """
         for split in self.filled_splits:
             write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
@@ -189,8 +188,8 @@ def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
 def load(settings: data_settings.Data) -> Corpus:
     """Load a corpus from the cache; if the cache lacks it, build it and write it there.
 
-    Building leaves out groups with an item that shares eight consecutive words with `data.without`, and makes one fold
-    the dev split if `data.folds` is set. Leftovers of interrupted writes are removed from the cache.
+    Building leaves out groups, or paragraphs of plain text, that share eight consecutive words with `data.without`, and
+    makes one fold the dev split if `data.folds` is set. Leftovers of interrupted writes are removed from the cache.
 
     Raises:
         UserError: no data are set, a file is missing or invalid, no item is left, or the cache is damaged or cannot be

@@ -27,7 +27,7 @@ from anaphora.settings.training import Validation
 from anaphora.training.module import TrainingModule
 
 _BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
-"""Format of tqdm's bar that always shows steps per second; metrics have their TensorBoard names."""
+"""Format of tqdm's bar that always shows steps per second, and never seconds per step."""
 
 
 class ProgressBar(lightning.Callback):
@@ -66,7 +66,7 @@ class ProgressBar(lightning.Callback):
 
 
 class StopTogether(lightning.Callback):
-    """Callback that stops all ranks at the same step after a signal to any of them.
+    """Callback that stops all ranks at the same step after SIGTERM or SIGINT to any of them.
 
     Lightning's own handler broadcasts from inside the signal handler, possibly during a reduction. Here the module
     records the signal, and the ranks exchange it at every step; a second signal stops the process at once.
@@ -93,8 +93,8 @@ class ValidationCheckpoint(lightning.Callback):
 
     Attributes:
         validations: step and metrics of each validation.
-        seconds: duration of training in seconds, including resumed parts.
-        curves_seconds: part of `seconds` spent in the loggers.
+        seconds: duration of training up to the last validation in seconds, including the part before a resumption.
+        curves_seconds: part of `seconds` spent in `CurvesCallback`.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.finish()
 
     def finish(self, *, diverged: bool = False) -> None:
-        """Write the training record, with a note if the loss diverged; only rank 0 writes."""
+        """Write the training record, with a note if the training diverged; only rank 0 writes."""
         if not self._writes:
             return
         record = {
@@ -224,7 +224,7 @@ class ValidationCheckpoint(lightning.Callback):
             return len(self.validations) - 1
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
         if min(losses) == math.inf:
-            return len(losses) - 1  # a run without a prediction head has no such loss
+            return len(losses) - 1  # without a prediction head, only texts have such a loss
         return losses.index(min(losses))
 
     def _since_best(self) -> int:
@@ -232,7 +232,7 @@ class ValidationCheckpoint(lightning.Callback):
 
 
 def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
-    """Return the metrics of the last validation by name, without values logged for the progress bar."""
+    """Return the metrics of the last validation by name, without the training loss on the progress bar."""
     return {name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")}
 
 

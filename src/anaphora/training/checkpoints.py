@@ -40,7 +40,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     """Read the checkpoint of a run into CPU memory.
 
     Raises:
-        UserError: the file is damaged, or not a checkpoint of a run.
+        UserError: the file is missing or damaged, or not a checkpoint of a run.
     """
     way_out = f"delete {path.parent}, and resume={path.parent.parent} trains from the first step again"
     try:
@@ -58,6 +58,8 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 def check_resumable(layout: RunFiles, config: Config) -> None:
     """Check, before any long work, that the checkpoint and the best weights of a run are usable.
+
+    A run without a checkpoint passes, since it starts again from the first step.
 
     Raises:
         UserError: a file is damaged or missing, or does not match the run's settings.

@@ -55,12 +55,12 @@ class TrainingData(NamedTuple):
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the texts of a corpus; learn the vocabulary if no tokenizer is given.
 
-    The tokens are cached in a file. A label prediction head takes its labels from the training split unless the
-    settings name them.
+    The tokens are cached in a file, unless the tokenizer is random. A label prediction head takes its labels from the
+    training split unless the settings name them.
 
     Raises:
-        UserError: the training or development split is empty, the training texts have fewer than two labels, or a text
-            of any split has another label or is too long for the model.
+        UserError: the training or development split is empty; or, for a label prediction head, there are fewer than two
+            labels, a text of any split has another label, or a development or test text is too long for the model.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -116,7 +116,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer for training texts, which splits rarer words at random if `vocabulary.dropout` is set."""
+    """Return the tokenizer for training texts; with `vocabulary.dropout`, it splits rarer words at random."""
     share = config.vocabulary.dropout if isinstance(config.vocabulary, WordVocabulary) else 0.0
     return DroppingTokenizer(tokenizer, share, config.seed) if share else tokenizer
 
@@ -193,7 +193,9 @@ class _ValidationBatches:
 
 
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
-    """Return the training examples with their copies; without copies, all of them are decoded as they are read.
+    """Return the training examples with their copies.
+
+    Without copies and `trainer.limit_items`, they are decoded whenever they are read.
 
     Raises:
         UserError: the split is empty.
@@ -207,7 +209,7 @@ def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
 
 
 def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:
-    """Return the examples of a split, evenly subsampled to `trainer.limit_items`.
+    """Return the examples of a split, reduced to about `trainer.limit_items` by `sample_quads`.
 
     Raises:
         UserError: the split is empty.
@@ -264,7 +266,7 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
 
 
 def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
-    """Check that no item has more tokens than the model has learned positions.
+    """Check that no item has more tokens than the model has learned positions; other positions have no limit.
 
     Raises:
         UserError: an item is too long.
@@ -340,8 +342,8 @@ def label_nearest(data: EncodedSplit) -> None:
 def nearest_compatible(example: Example) -> int:
     """Return the index of the last compatible candidate before the pronoun, or else of the first one after it.
 
-    A candidate is compatible if it agrees with the pronoun in gender, number and animacy. In types of cue that rely on
-    agreement, only the antecedent agrees; in all others, every candidate does.
+    In the `AGREEMENT_TYPES`, the antecedents are compatible, since they alone agree with the pronoun; in other items,
+    every candidate is.
     """
     agree = range(len(example.candidates))
     compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree

@@ -29,7 +29,7 @@ PROJECT = "anaphora"
 
 
 def check_loggers(names: Sequence[str]) -> None:
-    """Check that the packages of the loggers are installed.
+    """Check that the packages of the loggers in `SERVICES` are installed.
 
     Raises:
         UserError: a package is missing.
@@ -43,8 +43,8 @@ def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list
     """Build the loggers of a run; the loggers of a resumed run continue its curves at the checkpoint.
 
     W&B and MLflow keep the points that an interrupted run logged after its checkpoint; the run's ids at both are
-    written to `SERVICE_FILE`. Their environment variables, such as WANDB_MODE and MLFLOW_TRACKING_URI, determine where
-    curves are stored; by default, MLflow's database is in the parent directory of the run.
+    written to `SERVICE_FILE`. The environment variables of these services, such as WANDB_MODE and MLFLOW_TRACKING_URI,
+    determine where curves are stored; by default, MLflow's database is in the parent directory of the run.
 
     Raises:
         UserError: a file with the curves or the ids of a resumed run is damaged.
@@ -109,8 +109,9 @@ def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
 class RunCSVLogger(Logger):
     """Logger that writes every metric to the run's `curves/metrics.csv`, under the TensorBoard tags.
 
-    Unlike Lightning's logger, it writes the file atomically. The file gets a row every ten steps, and one for
-    each validation. A resumed run keeps the rows up to its checkpoint, without the final metrics.
+    Unlike Lightning's logger, it writes the file atomically, at each validation. There is a row for the first step,
+    every ten steps and each validation, and a last one for the final metrics. A resumed run keeps the rows up to its
+    checkpoint, without the final metrics.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:

@@ -44,7 +44,8 @@ class Losses:
 
     Attributes:
         total: weighted sum of the parts.
-        parts: mean of each part over its elements, by its name in `PARTS`.
+        parts: mean of each part over its elements, by its name in `PARTS`; for a rank's share, times its weight in
+            `BatchShare.weights`.
     """
 
     total: Tensor
@@ -56,7 +57,10 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 
 
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
-    """Return the share of a batch for one rank; a rank without rows gets the first row with weight 0."""
+    """Return the share of a batch for one rank.
+
+    A rank without rows gets the first row, or the rows of the first minimal pair, with weight 0.
+    """
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
     if not len(share.ids):
@@ -152,7 +156,7 @@ def take_share(batch: Batch, rank: int, count: int) -> Batch:
     share. Random choices made for the whole batch, such as slots and masked words, do not change.
 
     Returns:
-        The share; without rows if the batch has no more than `rank` rows.
+        The share; without rows if the batch has no more than `rank` rows, counted in this way.
     """
     return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
 

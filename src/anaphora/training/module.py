@@ -32,8 +32,9 @@ class TrainingModule(lightning.LightningModule):
 
     Attributes:
         step_metrics: metrics of the last step: the loss, its parts if there are several, the gradient norm before
-            clipping, and the highest learning rate.
-        predictions: predictions of the last validation; None before the first one and without a prediction head.
+            clipping, the highest learning rate, and the share of hidden states in the values if it has a curriculum.
+        predictions: predictions of the last validation; None before the first one, without a prediction head, and on
+            all ranks but the first.
         stop_requested: whether this process has received a request to stop; all ranks stop at the next step.
     """
 
@@ -104,7 +105,7 @@ class TrainingModule(lightning.LightningModule):
             )
 
     def _set_hidden_share(self) -> None:
-        """Set the share of hidden states in the values for this step; at the end of the curriculum it is exactly 1."""
+        """Set the share of hidden states in the values for this step; it is exactly 1 after the curriculum."""
         self.model.encoder.hidden_share = self.optimizer_settings.value_curriculum.hidden_share(
             self.global_step, self.trainer.max_steps
         )
@@ -203,9 +204,9 @@ HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_sp
 
 
 def seed_generator(seed: int, device: torch.device) -> None:
-    """Seed the random generator of a device.
+    """Seed the generator of the CPU, or for another device those of all devices.
 
-    `torch.manual_seed` seeds all devices, and records a stack trace for each unused one, which takes 1 % of a step.
+    On the CPU, `torch.manual_seed` would record a stack trace for each unused device, which takes 1 % of a step.
     """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)

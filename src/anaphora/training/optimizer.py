@@ -154,7 +154,8 @@ class Muon(torch.optim.AdamW):
 def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
     """Bring the singular values of matrices close to 1 by Newton-Schulz steps: (K, M, N) -> (K, M, N).
 
-    The resulting singular values are between about 0.5 and 1.2, which does not harm training (Jordan et al. 2024).
+    With three steps, singular values of at least 2 % of a matrix's Frobenius norm end between about 0.68 and 1.2, and
+    smaller ones grow up to 41-fold. Values that are not exactly 1 do not harm training (Jordan et al. 2024).
 
     Args:
         matrices: (K, M, N) stack of matrices.

@@ -21,7 +21,7 @@ def load_or_train(config: Config, advice: str, report: Callable[[str], None] | N
     """Load the finished run with these settings, after `finish_training`.
 
     Raises:
-        UserError: as in `finish_training`.
+        UserError: as in `finish_training` and `load`.
     """
     return load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
 

@@ -63,7 +63,7 @@ class TrainingResult:
     Attributes:
         directory: directory of the run.
         steps: number of completed steps.
-        seconds: duration of training in seconds, including resumed parts.
+        seconds: duration of training in seconds, including the part before a resumption.
     """
 
     directory: Path
@@ -116,7 +116,7 @@ class _Claim(NamedTuple):
     Attributes:
         resumed: whether the run is continued.
         checkpoint: path of the checkpoint to continue from; None to start from the first step.
-        moved: whether the data are at another path than at the start of the run.
+        moved: whether `resume_data` gives new paths of the data.
     """
 
     config: Config
@@ -128,7 +128,7 @@ class _Claim(NamedTuple):
     def check_directory(self) -> None:
         """Check that a resumed run is unfinished, or that the directory of a new run holds no run.
 
-        Leftovers of a killed process are removed from a finished run.
+        If the resumed run has finished, leftovers of a killed process are removed from it.
 
         Raises:
             UserError: the resumed run has finished, or the directory holds a run.
@@ -145,10 +145,10 @@ class _Claim(NamedTuple):
             )
 
     def check_resumable(self) -> None:
-        """Check that the files of a resumed run are intact.
+        """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run.
 
         Raises:
-            UserError: a file is damaged or missing, or does not match the run's settings.
+            UserError: as in `check_resumable` and `read_curves`.
         """
         if self.resumed:
             check_resumable(self.layout, self.config)
@@ -210,7 +210,11 @@ def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
 
 
 def _prepare(claimed: _Claim) -> tuple[TrainingData, MinimalPairs | None, Run | None]:
-    """Return the data, the minimal pairs if the loss needs them, and the run that provides the initial weights."""
+    """Return the data, the minimal pairs and the run that provides the initial weights.
+
+    The minimal pairs are None if the loss does not need them, and the run is None if training starts from random
+    weights or continues from a checkpoint.
+    """
     config, layout = claimed.config, claimed.layout
     source = None if config.start is None or claimed.checkpoint else load(locate_model(config.start, "start"))
     known = Tokenizer.load(layout.tokenizer) if claimed.resumed else source.tokenizer if source is not None else None
@@ -296,10 +300,11 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
     """Copy encoder and vocabulary output of a run into a model, and the prediction head if its settings are the same.
 
-    The encoder of a control may lack components, such as positions or queries and keys; these are skipped.
+    The model's encoder may lack components of the run's, such as positions or queries and keys in a control; these are
+    skipped.
 
     Raises:
-        UserError: the encoders have different shapes.
+        UserError: the run's encoder lacks a weight of the model's, or a weight has another shape.
     """
     try:
         missing, _ = model.encoder.load_state_dict(source.model.encoder.state_dict(), strict=False)

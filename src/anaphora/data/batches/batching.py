@@ -31,7 +31,7 @@ def plan_batches(
     Args:
         lengths: (N,) number of tokens of each item.
         batching: packed rows, or one item per row in length buckets.
-        order: indices of units in the order in which they are assigned.
+        order: indices of units; each window of `batching.window` units is assigned in the order of their lengths.
         units: item indices of each unit; the items of a unit share a batch, and in packed rows also a row. None if each
             item is a unit.
 
@@ -85,7 +85,8 @@ class MinimalPairs:
     """Minimal pairs of a split: two items with the same candidates in the same order, but different cues and answers.
 
     Attributes:
-        batch_units: lists of items that must share a batch: the items of a minimal pair, or a single other item.
+        batch_units: lists of items that must share a batch: all items with the same `minimal_pair` and candidates, or a
+            single other item.
         pairs: (Q, 2) item indices of minimal pairs with different answers.
     """
 
@@ -142,6 +143,9 @@ class TrainingBatches:
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
         own_share: share of the visible words whose own tokens are predicted, from 0 to 1.
+
+    Raises:
+        UserError: the split is empty.
     """
 
     def __init__(

@@ -65,7 +65,7 @@ class RaggedArray:
 
 
 class EncodedSplit:
-    """Items of a split as flat arrays: tokens of each item, and positions of its pronoun and candidates.
+    """N items of a split as flat arrays: tokens of each item, and positions of its pronoun and up to M candidates.
 
     Args:
         examples: items of the split.
@@ -162,7 +162,7 @@ class EncodedSplit:
                 order; None assigns slots 1, 2, ... in order.
 
         Raises:
-            UserError: there are fewer slots than candidates.
+            UserError: there are fewer slots than candidates of any item of the split.
         """
         items = np.fromiter((item for row in rows for item in row), dtype=np.int64)
         lengths = self.ids.lengths[items]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CATAPHORA_SHARE = 0.1  # share of cataphora in the training items of a type with cataphoric templates
 INVENTED_SHARE = 0.08  # share of invented names in the training items of a role type
 INVENTED_IN_COMPOSITIONS = 0.25  # share of invented names in the training items of compositions
-STRATUM_SHARE = 0.1  # size of each stratum besides the main one, as a share of the test items
+STRATUM_SHARE = 0.1  # share of the test items in each small stratum: cataphora, distractor_only, third, invented
 SETS_BESIDE_COMPOSITIONS = 0.25  # share of set cues in the training items if there are compositions; otherwise a half
 THIRD = "third"  # stratum of compositions whose pronoun refers to a third person
 THIRD_SHARE = 0.1  # share of this stratum in the training items of compositions
@@ -40,7 +40,7 @@ EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
 """Relative numbers of training items of the types of a kind, 1 for any other type. The listed types are the slowest to
 learn, since they need whole classes of nouns, or have verbs whose reading is reversed by a later word. In dev and test,
-all types have the same number of items."""
+all types have the same number of main items."""
 _MAX_DRAWS = 200  # number of draws in a row without a new sentence after which the content counts as exhausted
 _SEEDS = {"distractor_only": "filler_only"}
 """Former name of a stratum, which is still part of the stratum's seed, so that the corpus stays as published."""
@@ -165,7 +165,7 @@ def quad_generator(settings: ControlledCorpus, language: str, content: Path) -> 
     """Return the generator of a language's quads; the seed divides its words among the splits.
 
     Raises:
-        UserError: the lexicon is invalid.
+        UserError: the lexicon is invalid, or has fewer asides than `data.test_asides`.
     """
     lexicon = lexicons.load(language, content)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)

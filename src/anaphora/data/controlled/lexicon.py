@@ -113,8 +113,8 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
     """Load the lexicon of a language ("en" or "zh") from its folder in `content`.
 
     Raises:
-        UserError: the file or an entry is missing, an entry is unknown or too short, a word is in two classes, or a
-            name has two genders; the message names file and entry.
+        UserError: the file or an entry is missing, an entry is unknown, too short or of another form, a noun or
+            predicate is in two classes, or a name has two genders; the message names file and entry.
     """
     path = content / FOLDERS[language] / "lexicon.toml"
     table = read_toml(path)

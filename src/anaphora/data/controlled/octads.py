@@ -1,8 +1,8 @@
 """Octads: the eight cells of one predicate with two states, in two voices and two orders of the names.
 
 One state picks the predicate's agent, the other its patient. The level of a predicate and a state says in which voices
-they occur together in training: L0 in both, L1 in one (the other is tested), L2 in neither, although both occur in
-other pairs.
+they occur together in training: L0 in both, L1 in one (the other is tested), L2 in neither, although the predicate and
+the state each occur in other pairs. At level L1, an octad has only the four cells of one voice.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class OctadPlanner:
     def states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> tuple[State, State]:
         """Draw one state that picks the agent and one that picks the patient.
 
-        All pairs of predicate and state are about equally frequent, and each state picks agents about as often as
-        patients.
+        All pairs of a predicate and a state of the level are about equally frequent, and each state picks agents about
+        as often as patients.
         """
         chosen = []
         voices = self.withheld.voices(predicate, level, split)

@@ -1,6 +1,7 @@
 """Quads of the controlled corpus: the m * m examples of m cues and m orders of the same words; m is mostly 2.
 
-A policy that uses only positions, or only entities, is correct on exactly 1 / m of a quad.
+A sentence with two pronouns gives two examples. A policy that uses only positions, or only entities, is correct on
+exactly 1 / m of a quad.
 """
 
 from __future__ import annotations

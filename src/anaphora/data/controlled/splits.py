@@ -6,7 +6,7 @@ Selection: the cues of a quad come from one coset t. Test quads use nouns of cos
 and training quads nouns of the other three.
 Gender, number, animacy: the cue is the pronoun. Held-out nouns are in four groups. Nouns of group 0 occur with subject
 forms only in test, nouns of group 1 with possessive forms only in test; groups 2 and 3 are the same for dev. All other
-nouns may occur anywhere.
+nouns occur only in training, with any form.
 Role types: type k uses the names of coset 2k only in test and those of coset 2k + 1 only in dev. Octads replace the
 voice type and use its names. `WithheldPairs` defines the pairs of predicate and state that occur in training.
 """
@@ -90,7 +90,13 @@ class Holdout:
 
 
 def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
-    """Assign the words of a lexicon, and names invented from its syllables, to random cosets."""
+    """Assign the words of a lexicon to random cosets, and names invented from its syllables to training or test.
+
+    Args:
+        lexicon: words of a language.
+        seed: random seed.
+        shared_nouns: share of the nouns of each agreement class that are not held out, from 0 to 1.
+    """
 
     def cosets_of(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:
         shuffled = list(items)
@@ -115,7 +121,10 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Invent a name for each pair of different syllables; half of the English names have a third syllable."""
+    """Invent a name from each pair of different syllables, in random order; half of the English names have a third one.
+
+    Names that are words of the lexicon are left out.
+    """
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
     known = {name.lower() for names in lexicon.names.values() for name in names}

@@ -314,7 +314,7 @@ def _strength(mark: str) -> int:
 
 
 def list_tokens(count: int, language: str) -> list[str]:
-    """Return the tokens for {list}: the slots {0} to {`count` - 1}, with commas and a final "and" between them."""
+    """Return the tokens for {list}: the slots {0} to {`count` - 1}, with commas (、) and a final "and" (和) between."""
     between, last = (",", "and") if language == "en" else ("、", "和")
     tokens = ["{0}"]
     for index in range(1, count):

@@ -113,7 +113,7 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
         setting: name of the setting of `ends`, for error messages.
 
     Raises:
-        UserError: a line is invalid, or the convention cannot be inferred.
+        UserError: a line is invalid, the file has no document, or the convention cannot be inferred.
     """
     rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
     if not rows:
@@ -301,8 +301,8 @@ def _check_nesting(document: ClusterDocument) -> None:
 def coreference_document(line: ClusterDocument, language: str) -> Document:
     """Convert a document with clusters to a `Document` whose mentions have head words, forms and entities.
 
-    The factors are the corpus, "clusters", and the genre, which is the part of the document's name
-    before the first "/", if any.
+    The factors are the corpus, "clusters", and the genre, which is the part of the document's name before the first
+    "/", if any.
     """
     words, starts = line.words, [0]
     for sentence in line.sentences[:-1]:

@@ -103,7 +103,7 @@ def read_documents(
 
     If several documents have the same name and words, only the first is used. If the settings have a language, each
     document is checked against it. The report also counts lost mentions. A mention is dropped if it has no antecedent
-    in its passage, or if its passage has placeholders.
+    in its passage, a shorter mention has the same head word, or its passage cuts it or has placeholders.
 
     Args:
         settings: length of the passages, shares and seed.
@@ -111,6 +111,9 @@ def read_documents(
         official: official splits by file; the mentions of other files are dropped. If empty, the examples of all files
             are divided by the shares.
         documents: function that returns the documents of a file, each with its lost mentions.
+
+    Raises:
+        UserError: a document is not in the language of the settings.
     """
     dropped: Lost = []
     known: set[tuple[str, int]] = set()

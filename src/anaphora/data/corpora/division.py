@@ -87,7 +87,7 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
 
 
 def files_below(path: Path) -> dict[str, Path]:
-    """Return the files in a folder and its subfolders by relative path, sorted; hidden files are left out.
+    """Return the files in a folder and its subfolders by relative path, sorted, without hidden files and folders.
 
     For the path of a single file, the result has this file by its name.
     """

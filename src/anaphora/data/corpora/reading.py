@@ -351,7 +351,7 @@ def in_adjacent_groups(
     Args:
         corpus: prefix of the keys.
         examples: the examples, in the order of the file.
-        questions: (candidates, answer) of each example.
+        questions: (candidates, answer) of each example; any other key of a group may stand for the candidates.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])

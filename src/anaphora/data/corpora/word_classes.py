@@ -109,7 +109,7 @@ def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozens
 
     Args:
         words: the W words.
-        tags: part-of-speech tags of each word; may be empty: (W,).
+        tags: part-of-speech tags of each word, (W,); a word may have none.
     """
     blanked = [place for place, word in enumerate(words) if word in _EMPTY_CELLS]
     if 2 * len(blanked) <= len(words):

@@ -46,7 +46,8 @@ class PersonMention:
 
     Attributes:
         start, end: character span, end exclusive; a title is included, a possessive 's is not.
-        person: name of the person, such as "Marta Dahl" or "Mrs Dahl", shared by all mentions in the passage.
+        person: name of the person, such as "Marta Dahl" or "Mrs Dahl"; the same for all mentions of this person in the
+            passage.
         gender: "male" or "female"; None if unknown.
     """
 
@@ -126,8 +127,8 @@ class NameLexicon:
 
         A title or a known given name, followed by another name, is a mention; later mentions may use a part of the full
         name, as all mentions of the page's subject may. A given name alone is a first mention only in texts without a
-        page subject, such as stories, and only if at least two pages are about its bearers. Names with a word of
-        `_NOT_IN_NAMES`, such as "Street", and names of more than four words are ignored.
+        page subject, such as stories, and only if its gender is known and at least two pages are about its bearers.
+        Names with a word of `_NOT_IN_NAMES`, such as "Street", and names of more than four words are ignored.
         """
         known: dict[str, tuple[str, str | None]] = {}
         if subject is not None:

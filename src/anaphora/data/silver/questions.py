@@ -135,8 +135,8 @@ def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None
     """Build at most two items by the gender rule: one with the antecedent before the other candidate, one after it.
 
     There is no item if a person's gender is unknown, all people have one gender, several people have a pronoun's
-    gender, or a pronoun may refer to the page's subject, which the passage does not name. Reflexive pronouns are not
-    used.
+    gender, or a pronoun may refer to the page's subject, which the passage does not name. Reflexive pronouns, and
+    pronouns before the first mention of their antecedent, are not used.
     """
     text, people = source.text, source.people
     forms = list(_PRONOUN.finditer(text))
@@ -279,7 +279,8 @@ def _gender(form: str) -> str:
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the items by split and the report, with a row per paragraph; a document stays in one split.
 
-    Only documents in English are used; given names are learned from all of them, in every split.
+    Only documents in English are used; given names are learned from all of them, in every split. Items whose antecedent
+    is the first candidate are reduced by `MAX_FIRST_RATIO`.
 
     Raises:
         UserError: `plain_text.read` rejects the text, or the text has no male or no female given name, or gives no

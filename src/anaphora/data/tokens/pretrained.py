@@ -38,7 +38,8 @@ def read_tokenizer(folder: Path) -> ImportedTokenizer:
     """Read the tokenizer of a folder with pretrained weights: tokenizer.json, or the vocab.txt of a BERT.
 
     Raises:
-        UserError: both files are missing, or the file is damaged or has a model that cannot be renumbered.
+        UserError: both files are missing, or the file is damaged, lacks a required special token, has one twice under
+            different names, or has a model that cannot be renumbered.
     """
     path = folder / TOKENIZER
     if path.exists():

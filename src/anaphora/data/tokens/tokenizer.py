@@ -25,18 +25,19 @@ _SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGE
 
 
 def independent_segments(text: str) -> list[str]:
-    """Split a text into segments that are tokenized independently: runs of Chinese characters, and text between spaces.
+    """Split a text into segments: runs of Chinese characters, and other text between spaces.
 
-    Equal segments, which are frequent in long texts, need to be tokenized only once.
+    A tokenizer with `splits_at_blanks` tokenizes them independently, so that equal segments, which are frequent in long
+    texts, need to be tokenized only once.
     """
     return _SEGMENT.findall(text)
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """Tokens of a text, the first of which is [CLS].
+    """Tokens of a text, including the special tokens that a model puts around it, such as [CLS] and [SEP].
 
-    Tokens without visible characters count as special: [CLS], the final [SEP] of some models, and spaces.
+    All tokens without visible characters count as special, including spaces.
 
     Attributes:
         ids: T token ids.
@@ -44,7 +45,7 @@ class TokenizedText:
         words: T word indices; -1 for a special token.
         special: names of the special tokens in the vocabulary, in order; () if unknown.
         unread: character spans outside the vocabulary, for which the model gets [UNK] or no token.
-        types: T token type ids of a pair of texts; () if the model has none.
+        types: T token type ids of a pair of texts; () for a single text, or if the model has none.
     """
 
     ids: tuple[int, ...]
@@ -60,9 +61,9 @@ class TokenizedText:
 
 
 class Tokenizer:
-    """Tokenizer for English and Chinese with one vocabulary, learned by `anaphora.data.tokens.vocabulary`.
+    """Tokenizer with a vocabulary learned by `anaphora.data.tokens.vocabulary`, or imported by `read_tokenizer`.
 
-    The subwords of a space-separated word share a word index; each Chinese token is a word.
+    The subwords of a word share a word index; each Chinese token is a word.
     """
 
     def __init__(self, backend: Backend) -> None:

@@ -38,15 +38,15 @@ def word_vocabulary(
 ) -> Tokenizer:
     """Learn a vocabulary of words; other words are split into as few known words and characters as possible.
 
-    The model is a unigram model (Kudo 2018) in which all tokens have nearly the same score. Consecutive unknown
-    characters become one [UNK].
+    The only words that begin with a Chinese character are those in `words`. The model is a unigram model (Kudo 2018) in
+    which all tokens have nearly the same score. Consecutive unknown characters become one [UNK].
 
     Args:
         texts: training texts.
         words: words to include whatever their count.
         min_count: least count of a training word in the vocabulary.
-        only_seen: whether to drop words that do not occur as tokens in the training texts, so that every embedding is
-            trained.
+        only_seen: whether to drop words that do not occur as tokens in the training texts, since their embeddings would
+            not be trained; single characters are kept.
     """
     normalizer = _normalizer()
     segments = _segment_counts(texts)
@@ -197,8 +197,8 @@ def _repeated_words(counts: Counter[str]) -> Iterator[str]:
 class DroppingTokenizer(Tokenizer):
     """Tokenizer with a word vocabulary that splits a random share of its rarer words; token ids do not change.
 
-    A word vocabulary contains every training word, so that without dropout a model never sees subwords in training. A
-    variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words.
+    A word vocabulary contains nearly every English training word, so that without dropout a model hardly sees subwords
+    in training. A variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words.
 
     Args:
         tokenizer: result of `word_vocabulary`.

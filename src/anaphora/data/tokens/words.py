@@ -137,8 +137,8 @@ class UnknownWords:
 
     Attributes:
         words: distinct unknown words, as written in the text; a word that splits into known subwords is known.
-        is_readable: whether the pronoun, all candidates and at least two thirds of all words are known, so that an
-            answer about the text may be shown.
+        is_readable: whether at least two thirds of all words are known, and, if the text has a question, the pronoun
+            and all candidates, so that an answer about the text may be shown.
     """
 
     words: tuple[str, ...]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def quiet_writer_thread() -> Iterator[None]:
-    """Silence OSError in the writer thread; TensorBoard raises the same error in the main thread."""
+    """Silence OSError in threads, such as TensorBoard's writer, whose error is raised in the main thread too."""
     before = threading.excepthook
 
     def hook(failed: threading.ExceptHookArgs) -> None:
@@ -60,7 +60,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self.experiment.flush()
 
     def finalize(self, status: str) -> None:
-        """Write the remaining events, and the successful end of the session."""
+        """Write the remaining events, and the end of the session if it was successful."""
         if status == "success":
             end = plugin_data_pb2.SessionEndInfo(status=api_pb2.STATUS_SUCCESS)
             self._add_hparams(metadata.SESSION_END_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_end_info=end))

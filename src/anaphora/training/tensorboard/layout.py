@@ -47,7 +47,7 @@ MAX_TABLE_ROWS = 6
 """Maximum number of right answers in a table, and of wrong ones."""
 _MARKDOWN_ESCAPES = str.maketrans({mark: f"&#{ord(mark)};" for mark in string.punctuation} | {"\n": " ", "\r": " "})
 _MAX_TEXT_CHARACTERS = 300
-"""Maximum number of characters of a text in a table, on each side of a pronoun."""
+"""Maximum number of characters in a table: of a text, or of an example on each side of its pronoun."""
 _LINE_WIDTH = 56
 """Maximum width of a line of text in a table; a Chinese character has width 2. Longer lines would leave too little
 width for the other columns, whose words TensorBoard would then break."""
@@ -125,12 +125,12 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
 
 
 def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
-    """Return the steps at which images are drawn: validations evenly spread from start to end.
+    """Return the steps at which images are drawn: the start, the end, and validations evenly spread between them.
 
     Args:
         steps: number of steps of the run.
         every: number of steps between two validations.
-        most: maximum number of steps with images; 1 means only the last step.
+        most: maximum number of steps with images; 1 means only the last step, 0 none.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
@@ -141,8 +141,8 @@ def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
 def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple[str, int]]:
     """Select the probe sentences: pairs of a tag and an item index in the split.
 
-    In each language, short sentences of the main stratum are taken from the kinds of cue in turn, evenly spread within
-    a kind. The selection does not depend on a model.
+    In each language, up to two short sentences of the main stratum are taken from the kinds of cue in turn, evenly
+    spread within a kind. The selection does not depend on a model.
     """
     probes = []
     for language, name in LANGUAGE_TAGS.items():
@@ -189,7 +189,7 @@ def prediction_tables(
     Args:
         predictions: predictions of the model.
         data: encoded items of the split.
-        head: layer and head whose choice is shown next to the prediction; None shows no head.
+        head: layer and head whose choice is shown next to the prediction of a pronoun; None shows no head.
     """
     gold = data.gold
     is_right = np.where(
@@ -300,7 +300,10 @@ def _with_probability(answer: str, probability: np.float32) -> str:
 
 
 def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
-    """Break a text into lines of Markdown of at most `_LINE_WIDTH`; the characters from bold[0] to bold[1] are bold."""
+    """Break a text into lines of Markdown of at most `_LINE_WIDTH`, or of a single wider word.
+
+    The characters from bold[0] to bold[1] are bold.
+    """
     lines, line, width = [], "", 0
     start, end = bold
     # A word stays whole, with the space after it and the marks of the bold part; a line
@@ -321,7 +324,7 @@ def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape a text as one line of Markdown: every punctuation mark becomes a character reference."""
+    """Escape a text as one line of Markdown: every ASCII punctuation mark becomes a character reference."""
     return text.translate(_MARKDOWN_ESCAPES)
 
 

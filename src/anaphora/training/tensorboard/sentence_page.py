@@ -49,7 +49,7 @@ class SentenceRow:
 
     Attributes:
         language: language of the sentence.
-        words: each word with its weight in % and whether it is the pronoun.
+        words: each word with its weight in %, rounded, and whether it is the pronoun.
         answer: candidate that the model predicts; None if it predicts no candidate.
         is_right: whether the answer is the antecedent.
         on_antecedent: weight on the antecedent in %.
@@ -76,7 +76,7 @@ class SentencePage(lightning.Callback):
     """Callback that writes the page at each validation, and prints its path once.
 
     The callback draws no random numbers and changes no weights. There is no page for a run without measured heads, or
-    with a vocabulary that lacks a word of the sentences.
+    with a vocabulary that lacks words of the sentences in both languages.
 
     Args:
         path: path of the page.
