@@ -15,6 +15,7 @@ from anaphora.analysis.results.scores import Head
 from anaphora.api.live.questions import parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
+from anaphora.base.files import write_json
 from anaphora.data.own_sentence import example_from_query
 from anaphora.explain.walk import Walkthrough
 
@@ -105,6 +106,12 @@ def test_the_line_says_if_labels_trained_the_chosen_head(own_run: Path, monkeypa
         for notes in listed:
             (line,) = [note for note in notes if f"Layer 1 head {head}" in note]
             assert ("The labels trained this head" in line) == (head == 0)
+
+
+def test_a_head_that_is_chosen_later_for_a_language_is_noticed(own_run: Path) -> None:
+    for layer in (0, 1):
+        write_json(own_run / "en" / "metrics.json", {"head": {"layer": layer, "head": 1}})
+        assert anaphora.attention(own_run, TEXT).chosen == Head(layer, 1)
 
 
 @pytest.mark.parametrize(("text", "names"), [(TEXT, ("Anna", "Emma")), (CHINESE, ("王芳", "李强"))])

@@ -14,6 +14,7 @@ from anaphora.base.checks import one_text
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX
+from anaphora.base.language import LANGUAGES
 from anaphora.data.own_sentence import optional_example
 from anaphora.data.tokens.tokenizer import BETWEEN_TEXTS
 from anaphora.runs.directory import load as load_run
@@ -119,8 +120,8 @@ class _Named:
 
     Attributes:
         name: name as written by the user.
-        files: (path, modification time in ns, size in bytes) of each file in the model's folder, without subfolders,
-            that ends in one of `_KINDS_READ`; empty for a model on the Hub.
+        files: (path, modification time in ns, size in bytes) of each file that ends in one of `_KINDS_READ`, in the
+            model's folder and in those of its languages, each of which may have a head; empty for a model on the Hub.
     """
 
     name: str
@@ -131,7 +132,8 @@ class _Named:
         if name.startswith(HUB_PREFIX):
             return cls(name, ())
         folder = run_folder(name).resolve()
-        files = [(path, path.stat()) for path in sorted(folder.glob("*")) if path.suffix in _KINDS_READ]
+        paths = [path for place in ("", *LANGUAGES) for path in sorted((folder / place).glob("*"))]
+        files = [(path, path.stat()) for path in paths if path.suffix in _KINDS_READ]
         return cls(name, tuple((str(path), status.st_mtime_ns, status.st_size) for path, status in files))
 
 
