@@ -1,4 +1,4 @@
-"""Candidate scoring by language models: each candidate takes the place of the pronoun.
+"""Candidate scoring by language models: each candidate takes the place of the pronoun, or completes a prompt.
 
 For a masked language model, the pronoun is replaced by as many masks as the candidate has tokens; the score is the
 mean log-probability of the candidate's tokens (Kocijan et al. 2019, section 3). For a decoder, the sentence is followed
@@ -162,7 +162,7 @@ def _scored_texts(
 ) -> tuple[ScoredText, ...] | None:
     """Return the texts that score the candidates; None if a candidate cannot be scored.
 
-    Candidates with equally many masks share a text.
+    For a masked language model, candidates with equally many masks share a text.
     """
     texts: dict[tuple[int, ...], ScoredText] = {}
     for candidate in range(len(example.candidates)):

@@ -59,7 +59,7 @@ def causal_tests_of_run(
         The results by language and kind of cue.
 
     Raises:
-        UserError: the run answers no pronoun questions, or no item can be tested.
+        UserError: as in `run_subject`.
     """
     subject = run_subject(run, testable_items(examples))
     return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
@@ -78,7 +78,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
         The results by language and cell.
 
     Raises:
-        UserError: the run answers no pronoun questions, or no item can be tested.
+        UserError: as in `run_subject`.
     """
     subject = run_subject(run, [example for example in examples if reason_to_drop(example) is None])
     layers, heads = subject.shape
@@ -96,7 +96,8 @@ def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
     """Wrap a run as the subject of causal tests; its prediction head or its masked-LM output gives the answers.
 
     Raises:
-        UserError: the run answers no pronoun questions, or no item can be tested.
+        UserError: the run answers no pronoun questions, no item can be tested, or a run that answers by its masked-LM
+            output takes the pronoun as a second sequence.
     """
     if reason := why_unanswered(run):
         raise reason

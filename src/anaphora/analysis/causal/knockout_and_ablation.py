@@ -39,7 +39,8 @@ RANDOM_SETS = 5
 """Number of random sets of heads with which each set of best heads is compared."""
 EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
 """Up to 64 heads, each head is ablated alone and sets of the best heads grow by one. In larger models only the best 16
-are ablated alone, and the sets double in size, because each ablation is a pass over all items."""
+and the head under test are ablated alone, and the sets double in size, because each ablation is a pass over all
+items."""
 _KNOCKOUT_STAGES = {
     "head": N_("causal tests: knockout, head"),
     "layer": N_("causal tests: knockout, layer"),
@@ -54,7 +55,7 @@ class KnockedOut(NamedTuple):
 
     Attributes:
         right: correctness of the answers, (N,).
-        mass: removed attention weight, (N,).
+        mass: weight on the edges, averaged over heads, (N,).
         has_edge: mask of the items with an edge of the kind, (N,).
     """
 
@@ -178,7 +179,7 @@ class CausalTests:
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
 
     def single(self) -> list[tuple[Head, str, Floats]]:
-        """Ablate each head alone, or only the best heads of a large model.
+        """Ablate each head alone, or in a large model only the best heads and the head under test.
 
         The head under test is ablated in all of `ABLATION_MODES`, the other heads with zeros and with their mean.
 

@@ -61,7 +61,7 @@ class OneHead(NamedTuple):
 
 
 def one_head(tests: CausalTests) -> OneHead:
-    """Run the tests of a single head; each test edits only the pronoun's rows in that head."""
+    """Run the tests of a single head, which edit nothing but the pronoun's rows in that head."""
     tests.progress(_("causal tests: one head, dose by dose"))
     return OneHead([_dose(tests, mass) for mass in DOSES], _exchange(tests), _freed(tests))
 
@@ -146,8 +146,8 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
 def _exchange(tests: CausalTests) -> Exchange:
     """Exchange the weights on the antecedent and on the distractor with the largest weight.
 
-    Only items with a correct answer and a distractor are tested. For the pronoun this equals exchanging the head's
-    values at the two names: path patching from the names to the pronoun through this head.
+    Only items with a correct answer and a distractor are tested. For the pronoun and names of one token, this equals
+    exchanging the head's values at the names: path patching from the names to the pronoun through this head.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)

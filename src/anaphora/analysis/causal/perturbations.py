@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 PERTURBATIONS = ("cue_masked", "context_removed", "names_replaced", "no_positions")
-"""cue_masked: the words in which an item differs from its minimal pair become [MASK], or the pronoun if it is the cue.
+"""cue_masked: the words in which an item differs from its minimal pair become [MASK], or the pronoun if there are none.
 context_removed: every word except the pronoun and the candidates becomes [MASK].
-names_replaced: every candidate's name is replaced by a name with as many tokens from another quad of the language,
-consistently within a quad. Who does what stays the same; gender, number and preferences for a word do not.
+names_replaced: every candidate's name is replaced by a name with as many tokens from another quad of the language, if
+there is one, consistently within a quad. Who does what stays the same; gender, number and preferences for a word do
+not.
 no_positions: the words stay, and the position encoding is removed from the model.
 """
 

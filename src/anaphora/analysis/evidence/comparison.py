@@ -79,7 +79,7 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, for each language of a run and each kind of cue."""
+    """Return the spread of every measure over the runs, for each language, and kind of cue or "all", that a run has."""
     spreads = []
     for language in dict.fromkeys(language for run in runs for language in run.languages):
         for kind in (ALL, *KINDS):

@@ -189,10 +189,13 @@ class Evidence:
     """Scores of a run, and the evidence for and against the head that it reports.
 
     Attributes:
-        seed: seed of the run; None for a model from another library, as for `encoder`, `train_seconds`,
-            `reads_candidates` and `head_is_supervised`.
+        seed: seed of the run. `seed`, `encoder`, `train_seconds`, `reads_candidates` and `head_is_supervised` are None
+            for a model from another library.
         split: name of the scored split.
-        languages, strata: scores of main items, and of other items by language and stratum.
+        languages, strata: scores of main items by language, and of other items by language and stratum.
+        levels: scores by language and level of composition (`level_scores`).
+        factors: accuracies by factor and language.
+        maps, perturbations, controls: results by name of the map, the perturbation or the control.
         untrained_models: number of untrained models that were measured.
         train_seconds: duration of the training in seconds.
         reads_candidates: whether answers are read from the candidates' states, without attention to them.

@@ -26,7 +26,7 @@ class ExampleSentence:
 
     Attributes:
         record: the sentence and the pronoun's rows.
-        row: the words with their spans.
+        row: the pronoun's rows over words.
         maps: maps over W words by name, (L, H or 1, queries, keys).
         answer: the model's predicted candidate, or `NO_CANDIDATE`; None if the model answers no pronoun questions.
         model_correct: whether the prediction is right; None if the model answers no pronoun questions.
@@ -99,8 +99,8 @@ def development_accuracy(measurement: Measurement, languages: Collection[str]) -
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
     """Return the four records of the first complete quad of a language and kind of cue; empty without such a quad.
 
-    Quads without the label `kind` have the kind "all". Octads are skipped, because their two voices do not fit a
-    2 x 2 layout of cues and orders.
+    Quads without the label `kind` have the kind "all". Octads and quads with two pronouns per sentence are skipped,
+    because their eight items do not fit a 2 x 2 layout of cues and orders.
     """
     scores = measurement.measured
     quads = quads_of(scores.examples)

@@ -173,7 +173,8 @@ def measure_headline(
         data: digest of the development and measured items; computed if None.
 
     Raises:
-        UserError: there are no development items, or none of stratum main that can be scored.
+        UserError: there are no development items, or none of stratum main that can be scored, or the model has no
+            attention maps.
     """
     if not development:
         raise UserError(
@@ -228,7 +229,8 @@ def score_split(
     Each batch's rows are freed after scoring.
 
     Raises:
-        UserError: the split is empty, or the factor `focal` of an item excludes its antecedents.
+        UserError: the split is empty, the factor `focal` of an item excludes its antecedents, or the model has no
+            attention maps.
     """
     numbers: list[int] = []
     answers: list[tuple[NDArray[np.int64], Answers]] = []
@@ -275,7 +277,7 @@ def untrained_correctness(
         (R, N), NaN on items outside a model's subset.
 
     Raises:
-        UserError: a model was measured on an item outside `examples`.
+        UserError: a model has no main development item, or was measured on an item outside `examples`.
     """
     item_numbers = indices_by(examples)
     rows = []

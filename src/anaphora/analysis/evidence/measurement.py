@@ -50,7 +50,7 @@ class RunEvidence:
     """Evidence on a run, with the scores of all heads.
 
     Attributes:
-        headline: scores of all heads.
+        headline: the run with the scores of all its heads, its answers and the baselines.
         evidence: content of `metrics.json`.
         folder: folder with `metrics.json` and the tables.
     """
@@ -139,7 +139,7 @@ class MeasuredModel:
     """Model of a run, with the items for the measures that need forward passes.
 
     Attributes:
-        headline: the head, its scores and the model's answers.
+        headline: the run with the scores of all its heads, its answers and the baselines.
         development: items on which the best head or layer of each other map is chosen.
         examples: sample of the measured items.
         progress: callback for progress messages.
@@ -157,11 +157,14 @@ class MeasuredModel:
 
     @cached_property
     def map_rows(self) -> dict[str, MapRows]:
-        """Return the pronoun's rows in each kind of map, on `examples`."""
+        """Return the pronoun's rows in each kind of map, on `examples`.
+
+        Integrated gradients need a prediction head, and take a sample of items above `MAX_ATTRIBUTED_TOKENS` tokens.
+        """
         return _map_rows(self.headline.run, self.examples)
 
     def development_map_rows(self) -> dict[str, MapRows]:
-        """Return the pronoun's rows in each kind of map, on the development items."""
+        """Return the pronoun's rows in each kind of map, on the development items, as in `map_rows`."""
         return _map_rows(self.headline.run, self.development)
 
     def causal_tests(self) -> Causal | None:
@@ -183,7 +186,7 @@ def measure_evidence(
     """Measure all evidence for and against the chosen head, except controls and verdict.
 
     Args:
-        headline: the head, its scores and the model's answers.
+        headline: the run with the scores of all its heads, its answers and the baselines.
         development: items on which the best head or layer of each other map is chosen.
         items: approximate number of main items, in whole quads, for other maps and causal tests.
         fixed: settings of the protocol.

@@ -60,11 +60,12 @@ def evidence_from_records(
         untrained: for each untrained model, records of development examples and of a subset of the measured examples.
 
     Returns:
-        The measurement and its evidence. The causal tests are None without a subject; controls, other maps and
-        perturbations are not measured.
+        The measurement and its evidence. The causal tests are None without a subject; controls, other maps,
+        perturbations and other words as queries are not measured.
 
     Raises:
-        UserError: the records, answers and subject do not match; the message states what was expected.
+        UserError: the records, answers, subject and `chosen` do not match, a sentence of `measured` is also a
+            development sentence, or no main item can be scored.
     """
     fixed = fixed or Protocol()
     _check_disjoint(development, measured)

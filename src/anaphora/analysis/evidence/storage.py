@@ -172,7 +172,10 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
         headline: scores of every head and item.
         folder: output folder.
         evidence: content of the file; by default the scores, together with the other fields already in the file if
-            these have the same head, weights, items and code.
+            these have the same head, weights, items, code and number of untrained models.
+
+    Raises:
+        UserError: a file cannot be written.
     """
     if evidence is None:
         evidence, stored = headline.evidence(), evidence_to_replace(folder, headline.split)
@@ -204,7 +207,7 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
 
 
 def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64]] | None:
-    """Return each head's candidate accuracy on the development split by language, (L, H).
+    """Return each head's macro candidate accuracy on the development split by language, (L, H).
 
     Args:
         folder: folder with the tables.

@@ -199,7 +199,7 @@ def _knockout(scope: Knockout | None) -> VerdictRow:
 def _patching(patching: PatternPatching | None) -> VerdictRow:
     """Return the outcome of the patching rule on pairs that differ in one word or, without such pairs, on all pairs.
 
-    Without an interval the rule is not decided: all pairs have one template or the same outcome.
+    Without an interval the rule is not decided, for example if all pairs have one template.
     """
     layer = patching.of_layer if patching else None
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
@@ -323,7 +323,8 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Fixe
     """Return the protocol of a report; metric, map and direction are constants.
 
     The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the verdict's rules and the run's
-    settings as sorted JSON. Paths are left out, so that a copy of a run has the same hash.
+    settings as sorted JSON. The run's name and output folder and the settings of a resumed run are left out, so that a
+    copy of a run has the same hash.
 
     Args:
         fixed: settings of the protocol.

@@ -2,7 +2,7 @@
 
 N items with up to M candidates. An answer is the index of a candidate or `NO_CANDIDATE`; `Answers | None` is None for
 a model without a prediction head. Scores (N, M + 1) rate each candidate and, last, "none of them"; the highest score
-is the answer. Candidates that consist of the same tokens have equal scores.
+is the answer. A prediction over the vocabulary gives candidates of the same tokens equal scores.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def captured_words(
     """Yield each chunk's index and the attention rows of its Q query words, (Q, L, H, T), shortest chunks first.
 
     Raises:
-        UserError: the model takes the pronoun as a second sequence.
+        UserError: the model takes the pronoun as a second sequence, or has no attention maps.
     """
     model.check_without_query()
     for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
@@ -165,6 +165,9 @@ def log_probabilities(
     """Return the log-probability of each answer, "none of them" last: (N, M + 1).
 
     Absent candidates, and "none of them" if the task does not allow it, are -inf.
+
+    Raises:
+        UserError: the model answers no pronoun questions.
     """
     shares = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
     for batch in evaluation_batches(data, batching, slots_of(prediction)):

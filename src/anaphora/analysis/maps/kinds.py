@@ -79,7 +79,7 @@ class MapRows:
         granularity: "head", "layer" or "model".
         records: one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T).
         items: index of each record's item in the split.
-        skipped: number of items that are too long for this map.
+        skipped: number of items left out: too long for attention flow, or not in the sample of integrated gradients.
     """
 
     granularity: str

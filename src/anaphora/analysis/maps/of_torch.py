@@ -85,7 +85,7 @@ def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any)
         L tensors of (B, H, T, T).
 
     Raises:
-        UserError: `encoder` is not a torch Transformer encoder, or its forward pass rejects `source`.
+        UserError: `encoder` is not a torch Transformer encoder, `source` is not a tensor, or the forward pass fails.
     """
     if not isinstance(encoder, nn.TransformerEncoder):
         raise UserError(f"encoder is a {type(encoder).__name__}; expected a torch.nn.TransformerEncoder")

@@ -77,7 +77,8 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
         about: description stored with the rows, which `data.records.parquet_about` reads.
 
     Raises:
-        UserError: a file with the items' name exists without a file of rows, and may be the user's.
+        UserError: a file cannot be written, or a file with the items' name exists without a file of rows, and may be
+            the user's.
     """
     items = items_path(path)
     if items.exists() and not path.exists():

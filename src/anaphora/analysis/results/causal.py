@@ -25,7 +25,7 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Loss from knockout of the gold edge minus the loss from the most costly matched edge."""
+    """Loss from knockout of the gold edge minus the loss from the most costly matched edge; None without the latter."""
 
     value: float | None
     interval: Interval | None
@@ -33,7 +33,10 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Knockout:
-    """Knockout losses in one scope by kind of edge: "gold", "distractor", "cue", "matched_*" and "value_zeroing"."""
+    """Knockout losses in one scope by kind of edge: "gold", "distractor", "cue", "matched_*" and "value_zeroing".
+
+    The scope "head" also has "value_zeroing_others", for the pronoun's edges to all tokens but the antecedents.
+    """
 
     gold_minus_matched: Difference
     edges: dict[str, KnockoutLoss] = field(default_factory=dict, metadata=OTHER_KEYS)
@@ -196,7 +199,12 @@ class Correlation:
 
 @dataclass(frozen=True, kw_only=True)
 class CausalCell:
-    """Causal tests on a group of items; knockout by scope ("head", "layer", "window", "all_layers")."""
+    """Causal tests on a group of items.
+
+    Attributes:
+        knockout: losses by scope: "head", "layer", "window" (the layer and its two neighbours) or "all_layers".
+        dose_response: correlation of an edge's score and the cost of its knockout, by name of the map.
+    """
 
     items: int
     task_accuracy: float | None

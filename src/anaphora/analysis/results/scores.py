@@ -94,12 +94,12 @@ class Cell:
         candidate_accuracy: share of items with the antecedent as the head's strongest candidate.
         quad_accuracy: share of complete quads in which the head is right on every item; None without complete quads.
         minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
-        open_accuracy: share of items with the antecedent as the strongest of all words.
+        open_accuracy: share of items with the antecedent as the strongest of all words except the pronoun.
         focal_accuracy: share of items with the antecedent as the strongest of the candidates that the cue may pick.
         antecedent_mass: mean weight of the head on the antecedent.
         lift: antecedent mass over the antecedent's share of the tokens.
         chance: mean share of candidates that are antecedents.
-        intervals: 95 % intervals of the measures above.
+        intervals: 95 % intervals of the measures above, except chance.
         baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty in cells by type of cue.
     """
 

@@ -173,7 +173,7 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """Return the head with the best candidate accuracy on the main items of a development split.
+    """Return the head with the best macro candidate accuracy on the main items of a development split (`ranked_heads`).
 
     Selection biases the accuracy of the best of L * H heads upwards, so it must be reported on another split.
 

@@ -1,4 +1,4 @@
-"""Groups of items: by a label, and those that differ in cue or order, minimal pairs and quads.
+"""Sets of items that differ in cue (minimal pairs), or in cue and order (quads), and accuracy over whole sets.
 
 N is the number of items.
 """

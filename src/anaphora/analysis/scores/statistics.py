@@ -174,8 +174,8 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
     """Return the observed accuracy of K heads, and their accuracies with antecedents relabelled within groups.
 
     In minimal pairs, the cues of a group exchange their antecedents, by the same permutation in every order. A head
-    that follows position, entity or a fixed link of cue and entity is thus at chance level. Items without a minimal
-    pair draw new antecedents among the candidates that the cue may pick.
+    that follows position, entity or a fixed link of cue and entity is thus at chance level. All other items,
+    also in minimal pairs with equal answers, draw new antecedents among the candidates that the cue may pick.
 
     Args:
         scores: N items with their antecedents.

@@ -150,7 +150,7 @@ class SelectorAccuracy:
         field: one of `CHOICE_SETS`; "mentions" for rules.
         column: one of `FORM_COLUMNS`.
         layer, head: indices of the head; None for rules and untrained models.
-        development: the head's accuracy on the items on which it was chosen.
+        development: the head's accuracy on the development items in the column.
         interval: None if the documents do not determine an interval.
         over_nearest: accuracy minus that of the nearest mention on the same items.
     """
@@ -317,7 +317,8 @@ class Passages:
             progress: callback that receives the number of texts in each batch.
 
         Raises:
-            UserError: the encoder takes the pronoun as a second sequence, so that one pass cannot serve all mentions.
+            UserError: the encoder has no attention maps, or takes the pronoun as a second sequence, so that one pass
+                cannot serve all mentions.
         """
         if encoder.settings.second_sequence:
             raise UserError("model.second_sequence reads one pronoun of a text; here every mention is evaluated")

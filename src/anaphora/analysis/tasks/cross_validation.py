@@ -33,8 +33,8 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
         by: names of factors that the items must have.
 
     Raises:
-        UserError: a factor of `by` occurs in no item, a run was trained on other items than its corpus now has, or a
-            text is too long for a model.
+        UserError: a factor of `by` occurs in no item, a run answers no pronoun questions, its corpus is missing or no
+            longer has its training items, or a text is too long for a model.
     """
     by_fold: dict[int, list[Run]] = {}
     for run in sorted(runs, key=lambda one: one.config.seed):

@@ -167,7 +167,8 @@ class Extractor:
         """Yield the rows of the items in batches, in the order of the parts; texts without a query word have no rows.
 
         Raises:
-            UserError: an item, or `chunk_tokens` for texts, is too long for the model.
+            UserError: an item, or `chunk_tokens` for texts, is too long for the model, or the model has no attention
+                maps or, for texts, takes the pronoun as a second sequence.
         """
         for part in parts:
             count = max(1, len(part) // PART_ITEMS)  # a large group makes a large part

@@ -36,10 +36,10 @@ def label_names(run: Run) -> list[str]:
 
 
 def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
-    """Return a run's predicted labels as indices into `label_names`: (N,).
+    """Return a run's predicted labels of texts, truncated to their first chunk, as indices into `label_names`: (N,).
 
     Raises:
-        UserError: a text is too long for the model, or has none of the labels.
+        UserError: as in `encode_texts`.
     """
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
@@ -75,7 +75,7 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
     Texts are truncated as for the run. The penalty is chosen as in `bag_of_words`.
 
     Raises:
-        UserError: a text is too long for the model, or has none of the labels.
+        UserError: as in `encode_texts`.
     """
     from scipy import sparse
 
@@ -214,7 +214,7 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     token is masked.
 
     Raises:
-        UserError: a text is too long for the model.
+        UserError: as in `encode_texts`.
     """
     data = encode_texts(run, texts, ())
     total, masked = 0.0, 0

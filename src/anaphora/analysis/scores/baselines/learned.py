@@ -30,10 +30,10 @@ _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
-    """Return the positional policy that is most accurate in training: a candidate's rank or a token offset.
+    """Return the positional policy that is most accurate in training: a candidate's rank or a word offset.
 
     Ranks are 0 to 5, counted from the first candidate, from the last or outwards from the pronoun. Offsets are -40 to
-    40 tokens from the pronoun; the candidate nearest to the offset is chosen. At most 2,000 training items are used.
+    40 words from the pronoun; the candidate nearest to the offset is chosen. At most 2,000 training items are used.
     """
     sample = _evenly_spaced(train, 2000)
     shares = np.stack([focal_shares(positional_scores(example), example) for example in sample], axis=1)

@@ -66,7 +66,7 @@ Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
 def fit_order_models(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """Return the correctness of each shortcut and of the rule model, for all languages in parallel.
+    """Return the correctness of each shortcut and of the rule model; large training splits are fitted in parallel.
 
     Args:
         splits: training items and N test items of each language; each item has two focal candidates and one antecedent.
@@ -114,7 +114,7 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     """Return the correctness of a table of training wordings that answers with the first or the second name: (N,).
 
     The answer is the more frequent one among training items with the same wording; a tie or a new wording gives 0.5.
-    NaN for items other than role cues with two candidates, and for all items if no such training item has a `cue`.
+    NaN for items other than role cues with two focal candidates, and everywhere if no such training item has a `cue`.
     """
     right = np.full(len(test), np.nan)
     if not any("cue" in example.factors for example in filter(_is_role_of_two, train)):

@@ -20,7 +20,7 @@ from anaphora.data.example import Example
 Policy = Callable[[Example], Floats]
 
 WORDS = re.compile(rf"[{CHINESE_RANGES}]|[^\W_]+(?:['’-][^\W_]+)*")
-_MAX_OFFSET = 40  # tokens; largest fixed offset tried
+_MAX_OFFSET = 40  # words; largest fixed offset tried
 _AT_ONCE = 50  # examples scored by one call of a `PolicyOfMany`
 
 
@@ -86,7 +86,7 @@ POLICIES: Mapping[str, Policy] = {
     "longest": longest,
     "most_mentioned": most_mentioned,
 }
-"""Policies that are not fitted, except `random_choice`."""
+"""Policies that are not fitted, without `random_choice`."""
 
 
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
@@ -104,7 +104,7 @@ def positional_scores(example: Example) -> Floats:
     """Return the scores of all P policies by rank or by offset: (P, M).
 
     For each rank from 0 to 5, there is a policy that counts from the first candidate, one that counts from the last,
-    and one that counts outwards from the pronoun. Then come the offsets from the pronoun, -40 to 40 tokens.
+    and one that counts outwards from the pronoun. Then come the offsets from the pronoun, -40 to 40 words.
     """
     place = np.arange(len(example.candidates), dtype=float)
     outwards = np.argsort(np.argsort(-nearest(example), kind="stable")).astype(np.float64)

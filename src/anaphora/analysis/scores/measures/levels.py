@@ -44,7 +44,7 @@ class LevelIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """Scores on set cues, on one level of compositions, or on compositions with unseen names.
+    """Scores on set cues, on one level of compositions (in sentences or short texts), or on those with unseen names.
 
     Attributes:
         octad_accuracy: share of octads and quads in which the head is right on every item.
@@ -72,7 +72,8 @@ def composition_shortcuts(
     """Return the correctness of each shortcut on the test compositions, fitted on all training compositions.
 
     Returns:
-        name -> (N,), NaN for items other than compositions; empty if no language has compositions in both splits.
+        name -> (N,), NaN for items other than compositions and in languages without training compositions; empty if no
+        language has compositions in both splits.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):

@@ -34,7 +34,7 @@ class MapScores:
         granularity: "head", "layer" or "model": the unit that has a row.
         head: the chosen head or layer; None for a map of the model.
         items: number of scored items.
-        skipped: number of items that are too long for this map.
+        skipped: number of items left out (`MapRows.skipped`).
     """
 
     granularity: str
@@ -55,7 +55,7 @@ def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRow
         head: head for the raw weights, chosen on the whole development split.
 
     Raises:
-        UserError: no main item of a map can be scored.
+        UserError: no main development item of a map can be scored.
     """
     by_map: dict[str, MapScores] = {}
     for name, rows in measured.items():

@@ -78,8 +78,8 @@ def head_roles(
           needs a share of 0.9. All tokens of the pronoun are at offset 0, its neighbours at -1 and 1.
         - "special": mean weight on special tokens such as [CLS]; the role needs 0.5.
         - "cue": share of items with the largest weight on a word of the cue; the role needs 0.5. The cue's words are
-          those in which an item differs from its minimal pair, except pronoun and candidates. Items whose cue is the
-          pronoun do not count; None if no item counts.
+          those in which an item differs from its minimal pair, except pronoun and candidates. Items without such words,
+          for example with the pronoun as cue, do not count; None if no item counts.
         - "antecedent": candidate accuracy minus the best baseline's accuracy; the role needs 0.1, which is 10
           percentage points. None without baselines.
 
@@ -133,7 +133,9 @@ def _role_entry(
 
 
 def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:
-    """Return a mask of each item's cue: the tokens that differ within its minimal pair; all False without a pair.
+    """Return a mask of each item's cue: the tokens that differ within its minimal pair, except pronoun and candidates.
+
+    All are False without a minimal pair, or if the factor `cue` is the pronoun.
 
     Args:
         examples: N items with their minimal pairs.
