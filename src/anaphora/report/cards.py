@@ -81,7 +81,7 @@ def corpus_card(
     """Return the dataset card of a corpus as Markdown, with metadata by which `datasets` finds the file of each split.
 
     Args:
-        settings: settings from which the corpus was generated, by name.
+        settings: settings of the corpus by name, with its kind as "data".
         terms: statement of the licence.
         splits: names of the splits, each stored as NAME.parquet.
         columns: description of each column, by name.
@@ -109,7 +109,7 @@ def corpus_card(
 
 
 def is_corpus_card(text: str) -> bool:
-    """Return whether a text is a card written by `corpus_card`."""
+    """Return whether a text begins like a card written by `corpus_card`."""
     return text.startswith("---\nconfigs: ")
 
 

@@ -15,9 +15,9 @@ Row = dict[str, Any]
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return the tables of the evidence by name, without those of the main scores, strata and levels.
+    """Return the tables of the evidence by name, with flat rows; a part that was not measured gives no rows.
 
-    The rows are flat. A part that was not measured gives a table without rows.
+    The main scores, strata, levels, tests of one head and specificity have no table here.
     """
     return {
         "significance": list(_group_rows(evidence.significance)),

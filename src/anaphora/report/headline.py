@@ -70,7 +70,10 @@ def headline_table(evidence: Evidence) -> Table:
 
 
 def headline_sentence(evidence: Evidence) -> str:
-    """Return the conclusion in words; languages with the same result share a sentence."""
+    """Return the conclusion in words.
+
+    Groups of the same result in `groups_by_case` share a sentence, except "ordinary" and "unsolved" ones.
+    """
     cases = groups_by_case(evidence)
     items = _("unseen items")
     if not evidence.is_of_held_out_items:
@@ -112,9 +115,9 @@ def headline_sentence(evidence: Evidence) -> str:
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     """Return the groups by result.
 
-    A task is solved if the lower bound of its accuracy is above chance and every baseline, and the accuracy itself
-    is at least halfway from chance to 1. The thresholds of a head are chance, every baseline and the 95th percentile
-    of untrained models.
+    A task is solved if the lower bound of its accuracy, or without an interval the accuracy, is above chance and every
+    baseline other than untrained models, and the accuracy is at least halfway from chance to 1. The thresholds of a
+    head are chance and every baseline, with mean and 95th percentile of untrained models.
 
     Returns:
         "points": task solved, lower bound of the head's candidate accuracy above all thresholds.
@@ -290,7 +293,7 @@ def _bar_name(name: str) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """Return a share (0 to 1) in percent without decimals, for use in a sentence."""
+    """Return a share (0 to 1) in percent as in `format_short_percent`, for use in a sentence."""
     if share is None:
         return _("an unknown share")
     return f"{format_short_percent(share)} %"

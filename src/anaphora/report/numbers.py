@@ -43,7 +43,7 @@ def format_short_percent(share: float | None) -> str:
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Return a number with its unit and interval.
+    """Return a number with its unit and interval; a p-value or count has neither.
 
     Args:
         value: the number; None if it was not measured.

@@ -23,7 +23,10 @@ _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
 
 
 def stored_sentence(text: str) -> str:
-    """Translate a sentence from a result file; return it unchanged if the catalogue lacks it."""
+    """Translate a sentence from a result file, with its chance or best baseline in percent.
+
+    A sentence that the catalogue lacks stays in English.
+    """
     if best := _BEST.fullmatch(text):
         baseline = label(baseline_names(), best["baseline"].replace(" ", "_"))
         share = f"{100 * float(best['share']):.1f}"

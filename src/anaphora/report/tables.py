@@ -20,7 +20,7 @@ from anaphora.report.wording import (
 
 
 def causal_table(evidence: Evidence) -> TableElement:
-    """Return a table of the causal tests, one row per language and kind of cue.
+    """Return a table of the causal tests, with rows for each language as a whole and for each of its kinds of cue.
 
     The columns are task accuracy, its losses from knockouts in the chosen head and its layer, and the share of flipped
     answers.

@@ -62,7 +62,7 @@ def print_undecided(answers: Answers | None) -> None:
 def print_verdict(evidence: Evidence) -> None:
     """Print the verdicts on the layer and on the head alone, with the rules that fail or were not measured.
 
-    There is one line per language and kind of cue.
+    Each verdict has one line per language and kind of cue.
     """
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
@@ -88,7 +88,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 def print_headline(evidence: Evidence) -> None:
     """Print the headline table and sentence, the worst template of each language, and the number of excluded items.
 
-    The tables of composition levels and of the single head follow the headline table if they were measured.
+    The tables of composition levels, of the single head and of specificity follow the headline table if measured.
     """
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
@@ -158,7 +158,7 @@ def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Ta
 
 @in_language_of_messages
 def print_comparison(rows: Sequence[GroupSpread]) -> None:
-    """Print the spread of each measure over runs, with notes on groups whose items differ between runs."""
+    """Print the spread of each measure over runs, with notes on groups that differ between runs or that runs lack."""
     console.print(_comparison_table(rows))
     whole = max(row.runs for row in rows)
     for row in rows:

@@ -1,7 +1,7 @@
 """Figure titles that state the result, computed from the data.
 
-A title presents a head's accuracy as a result only if it exceeds chance, untrained models and shortcuts. The title of a
-single sentence makes no claim about other sentences.
+The title of the scores presents a head's accuracy as a result only if it exceeds chance, shortcuts and, if they were
+measured, untrained models. The title of a single sentence makes no claim about other sentences.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """Return a title on the accuracy of the chosen head, with one line per case of `groups_by_case`.
+    """Return a title on the accuracy of the chosen head, with lines for the cases of `groups_by_case`.
 
-    In the case "ordinary", every group has its own line.
+    "points" and "unmeasured" share a line, every "ordinary" group has its own, and "unsolved" groups without answers
+    are apart from those with answers.
     """
     cases = groups_by_case(evidence)
     lines = []
@@ -97,6 +98,8 @@ def heads_title(
     scores: NDArray[np.float64], chance: float, untrained: float | None, language: str, evidence: Evidence
 ) -> str:
     """Return a title with the chosen head's candidate accuracy on the development split of one language.
+
+    A second line names the best head of the language if its accuracy is higher.
 
     Args:
         scores: (L, H) candidate accuracies; NaN in layers without attention.
@@ -169,7 +172,8 @@ def attention_title(
 ) -> str:
     """Return a title that names the candidate or word with the most weight and its share of the row.
 
-    Below a share of one half, the title says that the weight is spread.
+    If an antecedent has less weight, the title names it too. Below a share of one half, it says that the weight is
+    spread.
 
     Args:
         words: W words.

@@ -1,6 +1,7 @@
 """Building blocks of the evidence figures: panels with shared rows, and curves over a count.
 
-Shares and losses are in [0, 1] in the data, and in percent or percentage points on the axes.
+Shares and losses are in [0, 1] in the data, and in percent or percentage points on the axes of curves, and of panels
+with `points`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Curve:
         colour: colour in hexadecimal.
         form: "line" with points, "broken" for a dashed line, "dot" for a single point, or "level" for a horizontal line
             without counts.
-        low, high: ends of the interval at each point, None where unknown, drawn as a band; empty for no band.
+        low, high: ends of the interval at each point, None where unknown, drawn as a band or, for a "dot", as a line;
+            empty for no band.
     """
 
     counts: Sequence[float]

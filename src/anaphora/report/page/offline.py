@@ -217,9 +217,10 @@ def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
 
 
 def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) -> None:
-    """Remove the Chinese page of an earlier bilingual report, which the new page replaces.
+    """Remove the Chinese page of an earlier bilingual report, which the new page replaces, and its figures.
 
-    A Chinese page without a link to the English page is not from a bilingual report and is kept.
+    A Chinese page without a link to the English page is not from a bilingual report and is kept. Figures are kept if
+    the folder has another Chinese page.
 
     Args:
         folder: folder of the page.

@@ -119,7 +119,7 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield sentences on one language: the head with the highest candidate accuracy, and each model's knockout loss.
+    """Yield sentences on one language: the chosen head with the highest candidate accuracy, and the knockout losses.
 
     Models whose loss or its interval was not measured have no sentence. Without scored heads, nothing is yielded.
     """

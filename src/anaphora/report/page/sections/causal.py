@@ -274,7 +274,7 @@ def _perturbation_table(evidence: Evidence) -> TableElement:
 
 
 def one_head_section(run: ReportRun) -> Section:
-    """Return the section on the chosen head alone: effects, specificity, equal doses and redistributed weight."""
+    """Return the section on the chosen head alone: causal tests, specificity, equal doses and redistributed weight."""
     evidence = run.evidence
     doses = dose_table(evidence)
     figure = causal.equal_doses_figure(evidence.causal_cells)

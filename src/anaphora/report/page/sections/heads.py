@@ -119,7 +119,7 @@ def quads_section(run: ReportRun) -> Section:
 def alignment_section(run: ReportRun) -> Section:
     """Return the section on the candidate accuracy of all heads during training.
 
-    It has no figure for fewer than two validations.
+    It has no figure for fewer than two validations or for validations without candidate accuracy.
     """
     elements: list[PageElement] = []
     head = run.evidence.head.position

@@ -39,7 +39,7 @@ from anaphora.report.wording import (
 )
 
 _WORST_TEMPLATES = 5
-"""Number of templates listed per language."""
+"""Maximum number of templates listed per language."""
 
 
 def scoreboard_section(run: ReportRun) -> Section:
@@ -286,7 +286,10 @@ def _accuracies(cell: Cell | FactorValue, ends: Interval | None) -> list[str]:
 
 
 def _worst_templates(evidence: Evidence, language: str) -> list[list[str]]:
-    """Return a row for each of the templates with the lowest candidate accuracy, the lowest first."""
+    """Return a row for each of the templates with the lowest candidate accuracy, the lowest first.
+
+    If accuracy by template was not measured, the only row is that of the worst template in the scores.
+    """
     cells = (evidence.factors or {}).get("template", {}).get(language, ())
     known = sorted(
         (cell for cell in cells if cell.candidate_accuracy is not None), key=attrgetter("candidate_accuracy")
