@@ -50,7 +50,7 @@ class Corpus:
         splits: datasets by split; empty splits included.
         words: words that a tokenizer should not split; in this package, only the controlled corpus has such words.
         report: number of rows read, and the dropped rows with reasons.
-        fingerprint: hash of everything that determines the items, part of the folder's name in the cache.
+        fingerprint: hash of the settings, code and local files that determine the items; ends the cache folder's name.
     """
 
     splits: Mapping[str, datasets.Dataset]
@@ -305,7 +305,7 @@ def _with_fold_as_dev(
 
 
 def files_read(settings: data_settings.Data) -> dict[str, Path]:
-    """Return the files that determine the content of a corpus, by name, without opening them.
+    """Return the local files that determine the content of a corpus, by name, without opening them.
 
     Raises:
         UserError: a path does not exist, or a folder has no file of a supported format.
@@ -319,7 +319,7 @@ def files_read(settings: data_settings.Data) -> dict[str, Path]:
 
 
 def _fingerprint(settings: data_settings.Data) -> str:
-    """Return a hash of everything that determines the items: settings, code and files."""
+    """Return a hash of the settings, code and local files that determine the items."""
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
     total.update(source_of(settings).encode())
     # It is unknown which modules of this package a reader from outside imports, so all data code is hashed.

@@ -73,6 +73,7 @@ class EncodedSplit:
         keeps_tokens: whether to keep each item's `TokenizedText` in `tokens`, which training does not need.
 
     Attributes:
+        vocabulary: vocabulary size.
         ids, words: token ids and word indices of each item.
         queries: positions of the pronoun's tokens in each item.
         candidates, names: positions of candidate tokens in each item, and the candidate index of each of these tokens.

@@ -54,7 +54,7 @@ def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict
         content: folder of the TOML files.
 
     Raises:
-        UserError: the content is invalid, or too small for the number of items.
+        UserError: the content is invalid, or too small for the settings.
     """
     groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
     for split, group in _generated_groups(settings, content):
@@ -85,7 +85,7 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingR
     """Generate the corpus; return the examples' rows by split and the report, with a row per example.
 
     Raises:
-        UserError: the content is invalid, or too small for the number of items.
+        UserError: the content is invalid, or too small for the settings.
     """
     rows = {split: GroupRows() for split in SPLITS}
     for split, group in _generated_groups(settings, CONTENT_FOLDER):

@@ -85,8 +85,8 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
     file, or a folder without official splits, is divided by the shares.
 
     Raises:
-        UserError: no file is found, a line is invalid, or two mentions cross; the message names file, line, field and
-            value.
+        UserError: no file is found, a line is invalid, two mentions cross, the convention for ends cannot be inferred,
+            or a document is not in `data.language`; the message names file, line, field and value.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:

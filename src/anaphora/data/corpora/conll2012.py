@@ -54,7 +54,8 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
     file, or a folder without official splits, is divided by the shares.
 
     Raises:
-        UserError: no file is found, or a line is invalid; the message names file, line, field and value.
+        UserError: no file is found, a line is invalid, or a document is not in `data.language`; the message names file,
+            line, field and value.
     """
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()

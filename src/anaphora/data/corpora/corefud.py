@@ -32,7 +32,8 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
     dropped. A folder without such files is divided by the shares, as a single file is.
 
     Raises:
-        UserError: no file is found, or a line is invalid; the message names file, line, field and value.
+        UserError: no file is found, a line is invalid, or a document of CorefUD is not in `data.language`; the message
+            names file, line, field and value.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:

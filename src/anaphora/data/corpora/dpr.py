@@ -30,8 +30,8 @@ def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
     In a folder, test.c.txt, if present, is the test split; otherwise the shares divide the training file.
 
     Raises:
-        UserError: train.c.txt is missing, or a file does not consist of such blocks; the message names file, line and
-            value.
+        UserError: train.c.txt is missing, a file does not consist of four-line blocks, a block is invalid, or the
+            blocks of a pair have different candidates; the message names file, line and value.
     """
     path = existing_path(settings.path, ORIGIN.files)
     reading = RowReader()
@@ -73,8 +73,8 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
     A block is a dictionary with `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
 
     Raises:
-        UserError: the file does not consist of such blocks, or an answer is not a candidate; the message names file,
-            line and value.
+        UserError: the file does not consist of four-line blocks, a block has fewer than two candidates, or an answer is
+            not a candidate; the message names file, line and value.
     """
     number = -1
     for number, (line, block) in enumerate(_line_groups(read_lines(path))):

@@ -30,7 +30,7 @@ def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingRepo
     """Return the examples by split and the report; both rows of a schema share a group and are a minimal pair.
 
     Raises:
-        UserError: the file or a column is missing, or a row has more or fewer cells than the header.
+        UserError: the file is missing, or `tab_separated` rejects it.
     """
     return read_examples(settings, _example, tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS))
 
