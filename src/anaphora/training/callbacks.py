@@ -219,7 +219,10 @@ class ValidationCheckpoint(lightning.Callback):
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # remaining files do no harm
 
     def _best(self) -> int:
-        """Return the index of the validation whose weights are kept: that of the lowest loss, or the last."""
+        """Return the index of the validation whose weights are kept.
+
+        This is the first one with the lowest loss, or the last one with `validation.keep=last` or without losses.
+        """
         if self.keep == "last":
             return len(self.validations) - 1
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]

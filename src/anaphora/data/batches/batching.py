@@ -221,7 +221,7 @@ def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
 
 
 def evaluation_batches(data: EncodedSplit, batching: Batching, slots: int) -> Iterator[Batch]:
-    """Yield batches with every item once, sorted by length."""
+    """Yield batches with every item once, in which items of similar length are together."""
     order = np.argsort(data.ids.lengths, kind="stable")
     for rows in plan_batches(data.ids.lengths, batching, order):
         yield data.batch(rows, slots)

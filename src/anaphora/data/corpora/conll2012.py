@@ -156,7 +156,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
 
 
 def _is_comment(line: str) -> bool:
-    """Return whether a line begins with # and lacks the 12 columns of a word, in which # begins the document's name."""
+    """Return whether a line begins with # and is not a word of a document whose name begins with #."""
     return line.startswith("#") and len(_cells_of(line)) < _FEWEST_COLUMNS
 
 

@@ -62,6 +62,8 @@ class PieceCheck:
     def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
         """Check the T tokens of a text against their T spans, which may include spaces.
 
+        Tokenizers that drop no characters are not checked.
+
         Raises:
             UserError: a token differs from the characters in its span.
         """
