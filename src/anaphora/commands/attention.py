@@ -221,7 +221,12 @@ def draw_pictures(settings: AttentionQuery) -> None:
 
 
 def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
-    """Run the model on one sentence, and return a function that draws its heat map and the pronoun's row."""
+    """Run the model on one sentence, and return a function that draws its heat map and the pronoun's row.
+
+    Raises:
+        UserError: the sentence is invalid or too long for the model, the run has no such head, or none is set and none
+            was chosen.
+    """
     from anaphora.analysis.evidence.storage import stored_head
     from anaphora.analysis.maps.capture import whole_maps
     from anaphora.analysis.maps.record import AttentionRecord

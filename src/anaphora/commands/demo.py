@@ -22,7 +22,8 @@ def demo(config: Config) -> float | None:
         The run's objective, which the sampler minimises, in a job of a sweep; otherwise None.
 
     Raises:
-        UserError: the data have no pronoun questions, the model has no attention maps, or training cannot start.
+        UserError: the data have no pronoun questions, the model has no attention maps, in a job of a sweep the
+            objective is not measured, or as in `load_or_train`.
     """
     from anaphora.analysis.evidence.measurement import gather_evidence
     from anaphora.analysis.maps.rows import write_attention_rows

@@ -138,6 +138,9 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
         runs: the runs to evaluate.
         examples: items with two names each.
         exchanged: whether to also score the decisions from the mean over original and exchanged names.
+
+    Raises:
+        UserError: a text is too long for a model.
     """
     import numpy as np
 

@@ -54,7 +54,7 @@ def look(settings: LivePage) -> None:
     if the first model is a run with a chosen head for it.
 
     Raises:
-        UserError: a model does not exist, a word is not in the text, or the port is in use.
+        UserError: a model does not exist, the port cannot be used, or as in `print_sentence`.
     """
     from anaphora.api.live.questions import first_sentence
     from anaphora.api.live.server import LiveApplication, open_server
@@ -93,7 +93,11 @@ def has_display() -> bool:
 
 
 def print_sentence(run: OpenRun, text: str, pronoun: str | None, candidates: Sequence[str]) -> None:
-    """Print a sentence, the run's answer and the pronoun's attention row, in the interface language."""
+    """Print a sentence, the run's answer and the pronoun's attention row, in the interface language.
+
+    Raises:
+        UserError: as in `OpenRun.explain`.
+    """
     from rich.console import Console
 
     from anaphora.base.locale.translation import interface_language, spoken_in

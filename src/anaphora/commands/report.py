@@ -125,7 +125,8 @@ def report(settings: Report) -> list[Path]:
         The path of the page in each language (English first), of the CSV table, or of the atlas.
 
     Raises:
-        UserError: a run is unfinished, two runs have the same name, or a setting has no effect on what is written.
+        UserError: a run is unfinished, two runs have the same name, a setting has no effect on what is written, or, for
+            a table, as in `compare`, for an atlas, as in `draw_atlas`.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.analysis.evidence.measurement import gather_evidence
@@ -174,7 +175,8 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
     """Print the median and spread of every stored score over several runs, and write them as CSV.
 
     Raises:
-        UserError: there are fewer than two runs, one has not been scored, or none has scores of main items.
+        UserError: there are fewer than two runs, one has not been scored on the split, none has scores of main items,
+            or the table cannot be written.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.commands.parts.shared import TableFile, scored_evidence

@@ -15,6 +15,7 @@ def study(plan: StudyPlan) -> None:
 
     Raises:
         FailedRunsError: a run has failed, of the cells in `only` if this is set. The page is written first.
+        UserError: as in `run_study`.
     """
     from anaphora.studies.run import run_study
 

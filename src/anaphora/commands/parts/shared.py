@@ -41,7 +41,11 @@ if TYPE_CHECKING:
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
-    """Return the sentence in the settings as an example, with its pronoun and candidates."""
+    """Return the sentence in the settings as an example, with its pronoun and candidates.
+
+    Raises:
+        UserError: as in `example_from_query`.
+    """
     assert settings.text is not None
     return example_from_query(
         settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
@@ -263,7 +267,10 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 
 
 def is_of_transformers(name: str) -> bool:
-    """Return whether a pretrained model, not a run of this package, is given and `transformers` is installed."""
+    """Return whether a name is of a pretrained model or a model on the Hub that is no run of this package.
+
+    Always False if `transformers` is not installed.
+    """
     if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
