@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-"""Devices on which a run can be trained."""
+"""Allowed names of the device on which a run is trained; `auto` chooses one that this machine has."""
 
 
 @dataclass(kw_only=True)

@@ -15,7 +15,7 @@ CHINESE_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD_PATTERN = rf"[{CHINESE_RANGES}]+|[^\W\d_{CHINESE_RANGES}]+(?:[’'-][^\W\d_{CHINESE_RANGES}]+)*|\d+|[^\w\s]|_"
 """Sequence of Chinese characters, word with its apostrophes and hyphens, number, or punctuation mark.
 
-The tokenizer splits a sequence of Chinese characters further, into words or subwords.
+The tokenizer splits a sequence of Chinese characters further, by its vocabulary.
 """
 
 CHINESE_CHARACTER = re.compile(f"[{CHINESE_RANGES}]")

@@ -49,7 +49,7 @@ def attend(
 
 
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
-    """Return whether torch's fused kernel is slower: in bfloat16 on the CPU, for up to about 256 tokens.
+    """Return whether torch's fused kernel is slower: in bfloat16 on the CPU, for up to 256 keys.
 
     In this case its forward and backward passes take two to eight times as long as two products and a softmax; with 512
     tokens both take the same time.

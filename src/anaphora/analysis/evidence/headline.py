@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FIRST_UNTRAINED_SEED = 1_000_000
 """First seed of the untrained models, larger than the seeds of runs."""
 UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
-"""Numbers of items, in evenly spaced whole quads, on which an untrained model's head is chosen and then measured."""
+"""Approximate numbers of items, in evenly spaced quads, on which an untrained model's head is chosen, then measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

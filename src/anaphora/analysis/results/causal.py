@@ -44,7 +44,7 @@ class Knockout:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleAblation:
-    """Task accuracy lost when one head is ablated, with the mode of ablation."""
+    """Task accuracy lost when one head is ablated, with the mode of ablation (`subjects.ABLATION_MODES`)."""
 
     layer: int
     head: int
@@ -89,7 +89,12 @@ class FlippedByCount:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedPatching:
-    """Results of patching the pronoun's rows between sentences of any lengths, aligned token by token."""
+    """Results of patching the pronoun's rows between sentences of any lengths, aligned token by token.
+
+    Attributes:
+        pairs: number of items in minimal pairs whose two sentences have different, correct answers.
+        head, layer: results with the head under test patched, and with all heads of its layer patched.
+    """
 
     pairs: int
     head: Flipped
@@ -101,7 +106,7 @@ class PatternPatching:
     """Results of patching the pronoun's rows with those of the minimal pair's other sentence.
 
     Attributes:
-        pairs: number of items whose minimal pair has equal lengths, differs in one word and is answered correctly.
+        pairs: number of items in minimal pairs that differ in one word, with different, correct answers.
         skipped: number of items in other minimal pairs.
         head: results with the head under test patched.
         layer, all_layers: results with all heads of its layer patched, and with all heads of the model patched.
@@ -164,7 +169,7 @@ class HeadLevel:
         antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to
             antecedent are zeroed.
         other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
-        pairs: number of items in minimal pairs of any lengths with correct answers to both sentences.
+        pairs: number of items in minimal pairs of any lengths with different, correct answers to both sentences.
         patch_flips: share of these items whose answer follows the other sentence's row.
         exchange_items: number of items with a correct answer and a distractor.
         exchange_flips: share of these items whose answer becomes the distractor when the weights of antecedent and
@@ -191,7 +196,7 @@ class HeadLevel:
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation:
-    """Spearman's correlation between an edge's score and the cost of its knockout."""
+    """Spearman's correlation between an edge's score and the cost of its knockout; None if either is constant."""
 
     rho: float | None
     interval: Interval | None
