@@ -30,6 +30,7 @@ from anaphora.data.text import Text
 from anaphora.data.tokens.pretrained import read_tokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.runs.directory import Run, load, pretrained_run, randomly_initialised
+from anaphora.runs.items import weights_digest
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
@@ -274,6 +275,12 @@ def change(folder: Path, **fields: Any) -> None:
     path = folder / "config.json"
     written = {**json.loads(path.read_text(encoding="utf-8")), **fields}
     path.write_text(json.dumps({name: value for name, value in written.items() if value is not None}), encoding="utf-8")
+
+
+def test_pretrained_weights_have_a_digest_of_their_own(runs: dict[str, Run]) -> None:
+    digests = {weights_digest(run) for run in runs.values()}
+    assert len(digests) == len(runs) == len(KINDS)
+    assert weights_digest(runs["bert"]) == weights_digest(load(runs["bert"].config.start or ""))
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,8 @@ def analysis_code_digest(*more: str) -> str:
 
 
 def weights_digest(run: Run) -> str:
-    """Return a digest of a run's weights file."""
-    return file_digest(run.files.weights)[:16]
+    """Return a digest of a run's weights file; of its weights for pretrained weights, which are not in its folder."""
+    return file_digest(run.files.weights)[:16] if run.files.weights.exists() else model_digest(run)
 
 
 def model_digest(run: Run) -> str:
