@@ -1,4 +1,4 @@
-"""Generator of pronoun items in minimal pairs, for the cues gender, number, animacy, selection and role.
+"""Generator of pronoun items in minimal pairs: gender, number, animacy, selection, role, and scenes of things.
 
 The two items of a pair differ in the pronoun or in the clause around it, and have different antecedents. The first
 participant is therefore the antecedent in half of the items.
@@ -12,7 +12,7 @@ from functools import cache
 from random import Random
 
 from anaphora.base.language import LANGUAGES
-from experiments.shipped.lexicon import ANIMAL, GENDERS, PERSON, THING, Context, Lexicon, Noun, Reading, load
+from experiments.shipped.lexicon import ANIMAL, GENDERS, PERSON, THING, Context, Lexicon, Noun, Reading, Scene, load
 from experiments.shipped.phrases import (
     ASKED,
     END,
@@ -62,6 +62,7 @@ class Items:
             "animacy": self._animacy,
             "selection": self._selection,
             "role": self._role,
+            "things": self._thing_scene,
         }
 
     def rows(self, shares: dict[str, float], pairs: int) -> Iterator[Row]:
@@ -96,7 +97,7 @@ class Items:
         def admits(noun: Noun, place: int) -> bool:
             if noun.sort != sort or (sort == PERSON and gender not in noun.genders):
                 return False
-            return not noun.is_name and not noun.is_mass if plural[place] else not noun.is_plural
+            return noun.has_plural(self.language) if plural[place] else not noun.is_plural
 
         nouns = self._two(context, admits)
         readings = {PERSON: self.lexicon.of_persons, THING: self.lexicon.of_things, ANIMAL: self.of_animals}
@@ -107,12 +108,18 @@ class Items:
         other = self.chance.choice((THING, THING, ANIMAL))
         sorts = self.chance.choice([each for each in ((PERSON, other), (other, PERSON)) if self.contexts_of(*each)])
         context = self.chance.choice(self.contexts_of(*sorts))
-        nouns = self._two(context, lambda noun, place: noun.sort == sorts[place] and not noun.is_plural)
+        plural = self.chance.random() < PLURALS
+
+        def admits(noun: Noun, place: int) -> bool:
+            fits = noun.has_plural(self.language) if plural else not noun.is_plural
+            return noun.sort == sorts[place] and fits
+
+        nouns = self._two(context, admits)
         if nouns is None:
             return None
         shared = self.chance.choice(self.of_animals) if other == ANIMAL and self.chance.random() < 0.5 else None
         readings = [shared or self._reading_of(noun) for noun in nouns]
-        return Pair(context, self._participants(nouns, ("", ""), (False, False)), (readings[0], readings[1]))
+        return Pair(context, self._participants(nouns, ("", ""), (plural, plural)), (readings[0], readings[1]))
 
     def _reading_of(self, noun: Noun) -> Reading:
         """Return a reading that fits a noun, and no noun of another sort."""
@@ -136,25 +143,31 @@ class Items:
         contexts = [each for each in self.lexicon.contexts if all(map(Noun.fits, nouns, each.kinds))]
         if not contexts or meant.word == other.word:
             return None
-        plural = self.chance.random() < PLURALS and not (meant.is_mass or other.is_mass)
+        plural = self.chance.random() < PLURALS and all(noun.has_plural(self.language) for noun in nouns)
         return Pair(
             self.chance.choice(contexts), self._participants(nouns, (NEUTER, NEUTER), (plural, plural)), readings
         )
 
     def _role(self) -> Pair | None:
         scene = self.chance.choice(self.lexicon.scenes)
-        gender = self.chance.choice((*GENDERS, NEUTER))
+        return self._of_scene(scene, self.chance.choice((*GENDERS, NEUTER)))
+
+    def _thing_scene(self) -> Pair | None:
+        return self._of_scene(self.chance.choice(self.lexicon.thing_scenes), NEUTER)
+
+    def _of_scene(self, scene: Scene, gender: str) -> Pair | None:
         plural = scene.plural and self.chance.random() < PLURALS
 
         def admits(noun: Noun, _: int) -> bool:
             if gender == NEUTER:
-                return not noun.genders and not (plural and noun.is_mass)
-            return gender in noun.genders and not (plural and noun.is_name)
+                return not noun.genders and (not plural or noun.has_plural(self.language))
+            return gender in noun.genders and (not plural or noun.has_plural(self.language))
 
         nouns = self._two(scene.context, admits)
         if nouns is None or nouns[0].is_plural != nouns[1].is_plural:
             return None
-        return Pair(scene.context, self._participants(nouns, (gender, gender), (plural, plural)), scene.readings)
+        first, second = map(self.chance.choice, scene.readings)
+        return Pair(scene.context, self._participants(nouns, (gender, gender), (plural, plural)), (first, second))
 
     # Nouns and contexts.
 

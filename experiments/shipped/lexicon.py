@@ -14,6 +14,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from experiments.shipped.scenes import (
+    OF_FIRST,
+    OF_SECOND,
+    SWAPPED,
+    WORDINGS,
+    WrittenScene,
+    link_and_clause,
+    read_scenes,
+)
+
 HERE = Path(__file__).parent
 FILES = {
     "en": (HERE / "english.toml", HERE / "english_more.toml", HERE.parent / "everyday" / "english.toml"),
@@ -39,6 +49,8 @@ ANIMAL_WORDS = (
     "songbird",
 )
 """First words of the names of animal classes, in addition to names with the word "animal"."""
+ONE_WORD = "word:"
+"""Prefix of the class of one noun, which a scene lists."""
 KIN = ("parent", "kin", "family", "relative", "child")
 """Words in the names of classes of relatives."""
 
@@ -77,6 +89,10 @@ class Noun:
     def is_mass(self) -> bool:
         """Return whether the noun is a mass noun, without plural and indefinite article."""
         return any(kind.endswith("_mass") for kind in self.classes)
+
+    def has_plural(self, language: str) -> bool:
+        """Return whether the noun can be plural; a word that only a scene lists has no plural in English."""
+        return not self.is_name and not self.is_mass and (language == "zh" or bool(self.other))
 
     @property
     def sort(self) -> str:
@@ -125,11 +141,11 @@ class Context:
 
 @dataclass(frozen=True)
 class Scene:
-    """Situation in which common knowledge determines to which participant a reading refers, the first or the second."""
+    """Event, with the readings in which common knowledge makes the pronoun refer to the first and to the second."""
 
     context: Context
-    readings: tuple[Reading, Reading]
-    plural: bool
+    readings: tuple[tuple[Reading, ...], tuple[Reading, ...]]
+    plural: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,6 +159,7 @@ class Lexicon:
     of_persons: tuple[Reading, ...]
     of_things: tuple[Reading, ...]
     scenes: tuple[Scene, ...]
+    thing_scenes: tuple[Scene, ...]
     asides: tuple[str, ...]
     openings: tuple[str, ...]
 
@@ -164,6 +181,7 @@ class Lexicon:
 def load(language: str) -> Lexicon:
     """Return the content of a language."""
     tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in FILES[language]]
+    written = {sort: list(read_scenes(HERE / f"{sort}s.{language}.txt")) for sort in (PERSON, THING)}
 
     def entries(key: str) -> list[dict[str, Any]]:
         return [entry for table in tables for entry in table.get(key, [])]
@@ -182,7 +200,7 @@ def load(language: str) -> Lexicon:
 
     return Lexicon(
         language=language,
-        nouns=_nouns(tables),
+        nouns=_nouns(tables, written),
         contexts=tuple(
             Context(tuple(entry["say"]), tuple(entry.get("swapped", ())), (list(entry["A"]), list(entry["B"])))
             for entry in entries("context")
@@ -196,13 +214,15 @@ def load(language: str) -> Lexicon:
                     tuple(entry["forward"]), tuple(entry.get("backward", ())), (list(entry["A"]), list(entry["B"]))
                 ),
                 (
-                    Reading(tuple(entry["first"]), links=tuple(entry["link"])),
-                    Reading(tuple(entry["second"]), links=tuple(entry["link"])),
+                    (Reading(tuple(entry["first"]), links=tuple(entry["link"])),),
+                    (Reading(tuple(entry["second"]), links=tuple(entry["link"])),),
                 ),
                 entry.get("plural", False),
             )
             for entry in entries("scene")
-        ),
+        )
+        + tuple(map(_scene, written[PERSON])),
+        thing_scenes=tuple(map(_scene, written[THING])),
         asides=tuple(entry["say"] for entry in entries("aside")),
         openings=tuple(entry["say"] for entry in entries("opening")),
     )
@@ -212,8 +232,25 @@ def _holds_animals(kind: str) -> bool:
     return kind.partition("_")[0] in ANIMAL_WORDS or ANIMAL in kind.split("_")
 
 
-def _nouns(tables: list[dict[str, Any]]) -> tuple[Noun, ...]:
-    """Return each noun once with all its classes; homonyms, such as the two meanings of coach, are two nouns."""
+def _scene(written: WrittenScene) -> Scene:
+    def readings(continuations: list[str]) -> tuple[Reading, ...]:
+        split = map(link_and_clause, continuations)
+        return tuple(Reading((clause,), links=(link,)) for link, clause in split)
+
+    first, second = ([ONE_WORD + noun for noun in nouns] or [PERSON] for nouns in written.nouns)
+    lines = written.lines
+    return Scene(
+        Context(tuple(lines[WORDINGS]), tuple(lines[SWAPPED]), (first, second)),
+        (readings(lines[OF_FIRST]), readings(lines[OF_SECOND])),
+    )
+
+
+def _nouns(tables: list[dict[str, Any]], scenes: dict[str, list[WrittenScene]]) -> tuple[Noun, ...]:
+    """Return each noun once with all its classes; homonyms, such as the two meanings of coach, are two nouns.
+
+    A noun that a scene lists has a class of its own. If no class of the tables holds it, it has no plural, and a person
+    can have either gender.
+    """
     classes: dict[tuple[str, str, bool, bool], set[str]] = defaultdict(set)
     genders: dict[tuple[str, str, bool, bool], set[str]] = defaultdict(set)
     for table in tables:
@@ -230,6 +267,18 @@ def _nouns(tables: list[dict[str, Any]]) -> tuple[Noun, ...]:
                 key = (word, other, bool(of_persons), sort == "group")
                 classes[key].add(kind)
                 genders[key].update(of_persons)
+    keys = defaultdict(list)
+    for key in classes:
+        if not key[3]:
+            keys[key[0], key[2]].append(key)
+    for sort, of_sort in scenes.items():
+        is_person = sort == PERSON
+        for word in sorted({word for scene in of_sort for nouns in scene.nouns for word in nouns}):
+            known = keys.get((word, is_person), [])
+            for key in known or [(word, "", is_person, False)]:
+                classes[key].add(ONE_WORD + word)
+                if not known and is_person:
+                    genders[key].update(GENDERS)
     return tuple(
         Noun(
             key[0],

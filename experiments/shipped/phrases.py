@@ -24,7 +24,10 @@ PRONOUNS = {
 """Subject, object and possessive pronoun by language, gender and whether it is plural."""
 AGREEMENT = {"was": ("was", "were"), "is": ("is", "are"), "has": ("has", "have"), "does": ("does", "do")}
 """Singular and plural forms of English verbs that agree with a participant."""
-LINKS = {"en": (", and", ".", ", but", ".", ";"), "zh": ("，", "。", "，可是", "。")}
+LINKS = {
+    "en": (", and", ".", ", but", ".", ";", "because", "while", "when", "although", "even though", "so", "before"),
+    "zh": ("，", "。", "，可是", "。", "；", "，因为", "，所以", "，于是", "，结果", "，当时", "，虽然"),
+}
 """Default links before a reading, by language."""
 FIRST, SECOND, ASKED, END = "\x01", "\x02", "\x03", "\x04"
 """Marks for the start of the first participant, the second participant and the pronoun, and for the end of a span."""
@@ -34,6 +37,7 @@ _DETERMINERS = {
     "kin": ("my ", "my ", "our ", "the ", "your "),
     "person": ("the ", "the ", "the ", "a ", "that "),
     "thing": ("the ", "the ", "the ", "the ", "a ", "my ", "this ", "that ", "our "),
+    "single": ("the ", "the ", "our ", "that "),
     "mass": ("the ", "the ", "the ", "some ", "our ", "that "),
     "plural": ("the ", "the ", "the ", "my ", "these ", "those ", "two ", "our "),
 }
@@ -63,7 +67,11 @@ def phrase(noun: Noun, plural: bool, language: str, chance: Random) -> str:
     if language == "zh":
         return _chinese_phrase(noun, plural, chance)
     kind = "plural" if plural else "kin" if noun.is_kin else "person" if noun.genders else "thing"
-    determiner = chance.choice(_DETERMINERS["mass" if noun.is_mass else kind])
+    if noun.is_mass:
+        kind = "mass"
+    elif kind == "thing" and not noun.other:
+        kind = "single"
+    determiner = chance.choice(_DETERMINERS[kind])
     if determiner == "a " and _VOWEL.match(noun.word):
         determiner = "an "
     return determiner + (noun.other if plural else noun.word)

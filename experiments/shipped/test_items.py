@@ -54,7 +54,9 @@ def test_the_same_seed_draws_the_same_rows() -> None:
 
 
 def test_english_rows_agree_and_take_the_right_article() -> None:
-    wrong = re.compile(r"\bthey (?:was|is|has|does)\b|\ban (?:uni[cf]|one)|\ba (?:[aeio]|hour|heir)", re.IGNORECASE)
+    wrong = re.compile(
+        r"\bthey (?:was|is|has|does)\b|\ban (?:uni[cf]|one)|\ba (?:(?!eu)[aeio]|hour|heir)", re.IGNORECASE
+    )
     texts = [row["text"] for row in Items(load("en"), Random(3)).rows({"role": 1.0, "selection": 1.0}, 3000)]
     assert not [text for text in texts if wrong.search(text) and not re.search(r"\ba one", text)]
 
