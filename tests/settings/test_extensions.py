@@ -197,7 +197,7 @@ def examples(text: str) -> dict[str, list[Example]]:
 
 
 def test_an_own_corpus_is_read_and_made_anew_when_its_reader_changes(tmp_path: Path) -> None:
-    source = "def build(chosen):\n    return examples({!r}), ReadingReport(rows=4)\n"
+    source = "TEXT = {!r}\n\n\ndef build(chosen):\n    return examples(TEXT), ReadingReport(rows=4)\n"
     own, file = kind_of(data_settings.Data, "own"), tmp_path / "reader.py"
 
     def read_with(text: str) -> str:

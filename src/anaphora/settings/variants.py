@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -187,9 +187,11 @@ def source_of(settings: object) -> str:
     registration = REGISTERED.get(type(settings))
     if registration is None:
         return ""
-    for place in (inspect.getmodule(registration.build), registration.build):
-        try:
-            return inspect.getsource(cast(Any, place))
-        except (OSError, TypeError):  # a notebook has no source file, but its cells are available
-            continue
-    raise UserError(f"{registration.option}: the source of its build is not found; write it as a function in a file")
+    try:
+        # Of a function, `getsource` would leave out the rest of its file or cell, on which it may depend.
+        lines, _ = inspect.findsource(inspect.unwrap(registration.build))
+    except (OSError, TypeError):
+        raise UserError(
+            f"{registration.option}: the source of its build is not found; write it as a function in a file"
+        ) from None
+    return "".join(lines)
