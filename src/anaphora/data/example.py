@@ -170,12 +170,12 @@ def in_text_order(
 
 
 def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
-    """Return about `most` examples: whole groups at equal distances, which may unbalance the design cells."""
+    """Return about `most` examples, as evenly spaced whole groups; the design cells may become unbalanced."""
     return [examples[number] for number in sample_groups([example.group for example in examples], most)]
 
 
 def sample_groups(groups: Sequence[str], most: int) -> list[int]:
-    """Return the indices of about `most` items: whole groups at equal distances; each "" is a group of its own."""
+    """Return the indices of about `most` items, as evenly spaced whole groups; each "" is a group of its own."""
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
@@ -219,7 +219,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
             come in any order. `minimal_pair` may have its older name `twin`.
 
     Raises:
-        UserError: a field is missing, unknown or of the wrong type, or does not fit the text.
+        UserError: a field is missing, unknown, of the wrong type or invalid, or does not fit the text.
     """
     if _OLDER_MINIMAL_PAIR in record and "minimal_pair" not in record:
         record = {"minimal_pair" if name == _OLDER_MINIMAL_PAIR else name: record[name] for name in record}

@@ -45,7 +45,7 @@ class Text:
 
 
 def evenly_sampled(texts: Sequence[Text], most: int | None) -> list[Text]:
-    """Return at most `most` texts at equal distances; all texts if `most` is None."""
+    """Return at most `most` evenly spaced texts; all texts if `most` is None."""
     if most is None or len(texts) <= most:
         return list(texts)
     return [texts[number * len(texts) // most] for number in range(most)]

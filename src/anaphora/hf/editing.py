@@ -215,7 +215,7 @@ def edited_attention(
         points, edits, sizes: as in `EditedAttention`.
 
     Raises:
-        UserError: the attention of a block differs from that in the probe.
+        UserError: the attention in this pass differs from that in the probe.
     """
     with (
         running_modules(part) as running,
@@ -232,7 +232,7 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
     """Return the attention weights at each edit point in a forward pass: (B, H, T, T).
 
     Raises:
-        UserError: the attention of a block differs from that in the probe, or the model cannot process the texts.
+        UserError: the attention in this pass differs from that in the probe, or the model cannot process the texts.
     """
     count, length = inputs["input_ids"].shape
     with edited_attention(model, points, {}, (count, heads, length)) as attention:

@@ -47,7 +47,7 @@ class AttentionTap:
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None
     ) -> Tensor:
-        """Mix values by attention weights and record the weights: three of (B, H, T, D) -> (B, H, T, D).
+        """Mix values by attention weights, and record the requested weights: three of (B, H, T, D) -> (B, H, T, D).
 
         Raises:
             PassEnded: this was the last layer to record.

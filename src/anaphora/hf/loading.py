@@ -109,7 +109,7 @@ def _checked_folder(name: str) -> Path:
 
 
 def _check_no_adapter(place: str, title: str, offline: bool) -> None:
-    """Check that a folder or a model on the hub is a complete model.
+    """Check that a folder or a model on the hub is not an adapter.
 
     Raises:
         UserError: the folder or the model is an adapter.
@@ -153,7 +153,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the Auto class that loads a model as stored: with an output layer, as a lone encoder, else `AutoModel`."""
+    """Return the Auto class of a stored model: one with an output layer or for lone encoders, or else `AutoModel`."""
     for automatic, names in (*_output_layers().items(), ("AutoModelForTextEncoding", _lone_encoders())):
         if any(name in names for name in config.architectures or ()):
             return getattr(transformers, automatic)

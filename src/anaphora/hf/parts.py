@@ -21,7 +21,10 @@ _LONGEST_ERROR = 200
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
-    """Return the text module of a model as a `PreTrainedModel`; errors are those of `text_module`."""
+    """Return the text module of a model, wrapped in a `PreTrainedModel` if it has no configuration of its own.
+
+    Errors are those of `text_module`.
+    """
     part: Any = text_module(model, name)
     return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
 

@@ -235,7 +235,7 @@ class TransformersModel:
     ) -> list[Tensor]:
         """Return the attention maps of all layers with attention, from one forward pass over texts padded on the right.
 
-        If padding changes the maps, the model reads each text alone.
+        If padding may change the maps, the model reads each text alone.
 
         Args:
             tokens: B tokenized texts.

@@ -64,9 +64,10 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """Quote file names that Hydra would misread, and put lists in brackets, in command-line arguments.
 
-    Hydra splits a name at commas, parses 2024_10_05 as a number, and rejects Chinese. Values that Hydra parses as a
-    string, null or a list of strings are left unchanged, and so are references and paths that are lists or sweep
-    choices. In a sweep, whose values Hydra splits, lists are left unchanged and only names that are numbers are quoted.
+    Hydra parses the name 2024_10_05 as a number and rejects Chinese. Names that it parses as a string, null, list,
+    dictionary or sweep are left unchanged, as are references. Only lists that belong to no group of settings get
+    brackets; the entries of a list of texts are quoted unless Hydra parses them as strings. In a sweep, whose values
+    Hydra splits, lists are left unchanged and only names that Hydra parses as numbers are quoted.
 
     Args:
         arguments: command-line arguments after the command's name.
@@ -92,9 +93,10 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 
 
 def checked_resume(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of `train`; with `resume=`, the paths of the data are renamed to `resume_data.*`.
+    """Check the arguments of `train` if they contain `resume=`, and return them with the keys of moved data renamed.
 
-    These paths are `data.path`, `data.also` and `data.without`. The kind of data is in the run's stored settings.
+    `data.path=`, `data.also=` and `data.without=` become `resume_data.path=` and so on, since the kind of the data is
+    in the run's stored settings. Arguments without `resume=` are returned unchanged.
 
     Raises:
         UserError: an argument changes a setting that a resumed run keeps, or `data.also` or `data.without` is no list.

@@ -22,7 +22,7 @@ SPLITS = ("train", "dev", "test")
 
 @dataclass(kw_only=True)
 class Data:
-    """A source of examples; each subclass is a variant."""
+    """A source of examples or texts; the subclasses with their own `kind`, except `NoData`, are variants."""
 
     reader: ClassVar[str] = ""  # the module whose `read` returns the items by split and a report; `build` imports it
 

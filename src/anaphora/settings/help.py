@@ -120,7 +120,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
     """Return a listing of a group or setting (`optimizer`), a slot's variants (`model/position`), or all (`all`).
 
     Raises:
-        UserError: the command has no such group.
+        UserError: the command has no such group or setting.
     """
     if topic == "all":
         return listed_settings(schema)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Vocabulary:
-    """Vocabulary learned from the training split; each subclass is a variant."""
+    """Vocabulary learned from the training split; the subclasses with a `kind` of their own are the variants."""
 
     kind: str = MISSING
 

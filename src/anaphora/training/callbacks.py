@@ -86,7 +86,7 @@ class StopTogether(lightning.Callback):
 
 
 class ValidationCheckpoint(lightning.Callback):
-    """Callback that records validations and writes the best weights and a checkpoint to resume from.
+    """Callback that records validations, writes the best weights and a checkpoint, and stops training early.
 
     All writes are atomic, so a killed run resumes from its last validation. With several ranks, rank 0 validates and
     writes; all ranks hold the validations, so that they make the same decisions.
@@ -249,7 +249,7 @@ def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
 
 
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
-    """Return the properties of software and hardware that, together with a run's settings, determine its rounding.
+    """Return the properties of software and hardware that affect the rounding errors of a run.
 
     Returns:
         The version of torch, the device, the precision, whether the model is compiled, the numbers of threads and

@@ -59,8 +59,8 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     training split unless the settings name them.
 
     Raises:
-        UserError: the training or development split is empty; or, for a label prediction head, there are fewer than two
-            labels, a text of any split has another label, or a development or test text is too long for the model.
+        UserError: as in `store.load` and `EncodedTexts`; the training or development split is empty; or, for a label
+            prediction head, there are fewer than two labels, or a development or test text is too long for the model.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -97,8 +97,8 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     (`task.other_names`).
 
     Raises:
-        UserError: the training or development split is empty, the model cannot process an item of any split, or no
-            batch can hold an item for training or validation.
+        UserError: as in `store.load`; the training or development split is empty, the model cannot process an item of
+            any split, or no batch can hold an item for training or validation.
     """
     corpus = load_corpus(config.data)
     training, development = _training_examples(corpus, config), _examples(corpus, "dev", config)

@@ -32,7 +32,7 @@ class TrainingModule(lightning.LightningModule):
 
     Attributes:
         step_metrics: metrics of the last step: the loss, its parts if there are several, the gradient norm before
-            clipping, the highest learning rate, and the share of hidden states in the values if it has a curriculum.
+            clipping, the highest learning rate, and, with a value curriculum, the share of hidden states in the values.
         predictions: predictions of the last validation; None before the first one, without a prediction head, and on
             all ranks but the first.
         stop_requested: whether this process has received a request to stop; all ranks stop at the next step.

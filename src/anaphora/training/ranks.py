@@ -137,7 +137,7 @@ def mean_over_ranks(values: Sequence[Tensor | float]) -> list[Tensor]:
 
 
 def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any]:
-    """Return the arguments of Lightning's Trainer that describe the processes."""
+    """Return the arguments of Lightning's Trainer for the device, the processes and the checkpoint files."""
     if processes.count == 1:
         # Otherwise a single process on a cluster is taken for one of several.
         return {"accelerator": device.type, "devices": 1, "plugins": [LightningEnvironment(), CheckpointFile()]}

@@ -18,7 +18,7 @@ from anaphora.settings.stored import read
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
-    """Load the finished run with these settings, after `finish_training`.
+    """Load the finished run with these settings; `finish_training` first resumes or trains it if necessary.
 
     Raises:
         UserError: as in `finish_training` and `load`.

@@ -132,8 +132,8 @@ class _Epoch:
 class TrainingBatches:
     """Training batches by step; the batch of a step depends only on (seed, step).
 
-    Each epoch is a seeded shuffle of all items. The first epochs may contain only the shortest groups
-    (`batching.shortest_first`).
+    An epoch is a seeded shuffle of all items; with `batching.shortest_first`, the first epochs may have only the
+    shortest groups.
 
     Args:
         data: the training split.

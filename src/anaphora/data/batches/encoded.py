@@ -24,7 +24,7 @@ ENCODED_AT_ONCE = 2048
 
 
 class RaggedArray:
-    """Lists of different lengths, stored in one flat array of 32-bit numbers.
+    """Lists of different lengths, stored in one flat array of integers.
 
     Attributes:
         flat: the concatenated lists.

@@ -1,7 +1,7 @@
 """Encoded texts: all chunks of each text for pre-training, or its first chunk and its label for classification.
 
 Chunks have at most `longest` tokens, special tokens at their ends included, and are split between words if possible.
-The tokens are cached, since tokenizing ten million words takes long.
+Unless the tokenizer is random, the tokens are cached, since tokenizing ten million words takes long.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class EncodedTexts(EncodedSplit):
             tokenizer: tokenizer of the model.
             longest: largest number of tokens of a chunk, special tokens included.
             labels: allowed labels, for classification by a text's first chunk; () to encode all chunks of each text.
-            cached: whether to read and write the tokens in the cache.
+            cached: whether to read and write the tokens in the cache; tokens of a random tokenizer are never cached.
 
         Raises:
-            UserError: a text has none of the labels, or `longest` leaves no room for a token besides the special
-                tokens.
+            UserError: a text has none of the labels, `longest` leaves no room for a token besides the special tokens,
+                or the cache is damaged or cannot be written.
         """
         least = sum(map(len, tokenizer.surrounding_tokens())) + 1
         if longest < least:
@@ -72,7 +72,7 @@ class EncodedTexts(EncodedSplit):
             self.gold[number, labels.index(text.label)] = True
 
     def subsample(self, most: int) -> None:
-        """Keep at most `most` chunks, at equal distances."""
+        """Keep at most `most` evenly spaced chunks."""
         if len(self) <= most:
             return
         kept = np.arange(most) * len(self) // most

@@ -122,9 +122,9 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
 
     Args:
         language: "en" or "zh".
-        types: cue types of the corpus. Binding, compositions and short texts are included only if listed. With
-            compositions or short texts, other types are also included only if listed, and the syllables of invented
-            names are included.
+        types: cue types of the corpus. Binding and short texts are included only if listed. If compositions or short
+            texts are listed, both the phrases of compositions and the syllables of invented names are included, and
+            other types only if listed.
         content: folder of the TOML files.
 
     Raises:

@@ -47,8 +47,9 @@ class _LabelledPair:
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report; examples of one text share a group.
 
-    In a folder, or on the hub, the development part is the test split; a single file is divided by the shares. Rows
-    without a label, repeated rows and overlapping candidates are dropped.
+    In a folder, or on the hub, the development part is the test split; a single file is divided by the shares. Repeated
+    rows, rows without a label or with placeholders, and candidates that overlap the pronoun or another candidate are
+    dropped.
 
     Raises:
         UserError: a file is missing, or a row is invalid; the message names file, line, field, value and what is

@@ -6,7 +6,7 @@ both; a cell may hold several brackets. `entity_brackets` decides what each part
 A line with an id like 3-4 is a multiword token, whose text is that of its syntactic words without spaces; other words
 are followed by a space unless MISC has `SpaceAfter=No`. A line with an id like 8.1 is an empty node, which is not part
 of the text; a mention of empty nodes alone is dropped. A trace such as *pro* counts as an empty node, although its id
-is that of a word. If a sentence has a line `# text =`, its words must match it.
+is that of a word. If a sentence has a line `# text =` and no placeholders, its words must match this text.
 """
 
 from __future__ import annotations

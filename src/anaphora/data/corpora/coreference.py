@@ -166,7 +166,8 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
     """Return an example for each mention with an antecedent in its passage; append the other mentions to `dropped`.
 
     A mention inside the queried mention is not a candidate ("his" in "his wife"). If several mentions have the same
-    head word, only the shortest is used: "Anna", not "Anna and Berta" if "Anna" is the head word of both.
+    head word, only the shortest is used: "Anna", not "Anna and Berta" if "Anna" is the head word of both. Passages with
+    placeholders give no examples.
 
     Args:
         document: the document.

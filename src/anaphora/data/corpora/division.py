@@ -224,8 +224,9 @@ def _shuffled_groups(items: Sequence[Item], seed: int) -> tuple[list[str], list[
 def reader_module(settings: Data) -> Mapping[str, Any]:
     """Return the names in the module of the corpus reader; empty for a corpus without a reader.
 
-    Besides `read`, the module has `ORIGIN`, or `ORIGINS` by kind, and optionally:
+    Besides `read`, the module may have:
 
+    - `ORIGIN`, or `ORIGINS` by kind: files that the reader needs, and their licence; a generated corpus has none.
     - `files`: function from the settings to the files that determine the items, by name; their content is part of the
       cache key. By default `files_at_path`.
     - `known_words`: function from the settings to words that a tokenizer should not split.

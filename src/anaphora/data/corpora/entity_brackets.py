@@ -246,7 +246,10 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
 
 
 def _unbalanced(brackets: Brackets, place: int) -> int:
-    """Return the number of unmatched brackets if the part at index `place` is the entity."""
+    """Return the number of unmatched brackets if the part at index `place` is the entity.
+
+    If a bracket has no such part, all count as unmatched.
+    """
     if not all(bracket is None or bracket.has_part(place) for bracket in brackets):
         return len(brackets)
     return pair_brackets(entity_brackets(brackets, place)[0])[1]

@@ -1,9 +1,9 @@
-"""Reader of plain text, with one paragraph per line: .txt, .jsonl and wikitext, also gzipped, or the hub.
+"""Reader of plain text: .txt, .jsonl and wikitext, also gzipped, or the hub.
 
-In a .txt file, each paragraph between blank lines is a Text. In .jsonl and on the hub, each row is a Text, with `text`
-and an optional `title`. In wikitext (Merity et al. 2017), each article is a Text: titles are written as " = Title = "
-between empty lines, headings with more equals signs, and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ ";
-<unk> becomes `UNKNOWN_WORD`.
+In a .txt file, each block of lines between blank lines is a Text of one paragraph; other Texts have one paragraph per
+line. In .jsonl and on the hub, each row is a Text, with `text` and an optional `title`. In wikitext (Merity et al.
+2017), each article is a Text: titles are written as " = Title = " between empty lines, headings with more equals signs,
+and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; <unk> becomes `UNKNOWN_WORD`.
 """
 
 from __future__ import annotations

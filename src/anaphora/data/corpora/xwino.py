@@ -37,7 +37,7 @@ def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report; groups and minimal pairs are those of `in_adjacent_groups`.
 
     In a folder, all .tsv files are read, in order of their names. Rows in other languages than English and Chinese are
-    dropped.
+    dropped, as are rows that mark the end of 因为 as the pronoun.
 
     Raises:
         UserError: no file is found, or a row is invalid; the message names file, line, field and value.

@@ -43,7 +43,7 @@ class TokenizedText:
         ids: T token ids.
         spans: T character spans without spaces at their ends, end exclusive; (0, 0) for a special token.
         words: T word indices; -1 for a special token.
-        special: names of the special tokens in the vocabulary, in order; () if unknown.
+        special: names that the vocabulary gives the special tokens, in text order; () if unknown.
         unread: character spans outside the vocabulary, for which the model gets [UNK] or no token.
         types: T token type ids of a pair of texts; () for a single text, or if the model has none.
     """

@@ -19,7 +19,7 @@ PROJECTIONS = ("query", "key", "value", "output")
 
 @dataclass(kw_only=True)
 class Attention:
-    """Token mixing of a layer; each subclass is a variant.
+    """Token mixing of a layer; the subclasses with a `kind` of their own are the variants.
 
     Attributes:
         projections: names of the linear projections that a layer of this kind trains.

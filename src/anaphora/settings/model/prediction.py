@@ -151,5 +151,5 @@ def slots_of(prediction: Prediction) -> int:
 
 
 def reads_candidates(prediction: Prediction) -> bool:
-    """Return whether candidates are scored by their states and not by attention, so that the query may ignore them."""
+    """Return whether candidates are scored by their states alone, so that the pronoun need not attend to them."""
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)

@@ -24,10 +24,11 @@ from anaphora.training.tensorboard.pictures import head_maps_image, pronoun_rows
 
 
 class CurvesCallback(lightning.Callback):
-    """Callback that logs scalars every ten steps and at each validation, and images and predictions to TensorBoard.
+    """Callback that logs scalars to all loggers during training, and images and predictions to TensorBoard.
 
-    Images and predictions are logged at no more than `trainer.pictures` steps of a run. The callback draws no random
-    numbers and changes no weights. Steps count completed steps, so that a resumed run continues at its checkpoint.
+    Scalars are logged after the first step, every ten steps, at each validation and at the end. Images and predictions
+    are logged at no more than `trainer.pictures` steps of a run. The callback draws no random numbers and changes no
+    weights. Steps count completed steps, so that a resumed run continues at its checkpoint.
 
     Args:
         history: validations of the run; the callback adds its own duration to `curves_seconds`.

@@ -55,8 +55,9 @@ _NO_BREAK_SPACE = "\u00a0"
 
 
 def tensorboard_tag(measure: str) -> str:
-    """Return the tag of a metric: the groups "train" and "validation" become "curves", and "attention" becomes "heads".
+    """Return the tag of a metric.
 
+    The groups "train" and "validation" become "curves", and a group such as "attention_mass" becomes "heads_mass".
     Training losses and all validation metrics keep the group before their name: "train/loss" is "curves/train_loss".
     TensorBoard sorts groups by name and opens the first two, which therefore hold the most important curves.
     """
