@@ -1,1 +1,1 @@
-"""Errors, files, checks and language rules shared by the whole package; imports no other subpackage."""
+"""Parts shared by the whole package, such as errors, files, checks and languages; imports no other subpackage."""

@@ -33,10 +33,12 @@ def whole_number(name: str, value: object) -> int:
 
 
 def plain_list(name: str, value: object) -> list[Any]:
-    """Convert a list, array, tensor or other iterable to a list of Python numbers, nested if the input is.
+    """Convert a list, array, tensor or other iterable to a list.
+
+    Arrays and tensors become lists of Python numbers, also inside nested lists; all other entries stay the same.
 
     Raises:
-        UserError: the value is a string, a mapping, an array or tensor without dimensions, or no iterable.
+        UserError: the value is a string, a mapping, an array or tensor without dimensions, or not iterable.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise UserError(f"{name} ({repr(value)[:80]}) must be a list")

@@ -39,7 +39,7 @@ class RunsDevice:
 
 
 def evaluation_device(device: str) -> Device:
-    """Return the device on which to evaluate a run trained on `device`: CUDA if used in training and available."""
+    """Return CUDA if a run's setting `device` is "cuda" and CUDA is available; else the CPU, also for "auto"."""
     import torch
 
     return Device(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")

@@ -1,7 +1,8 @@
 """Atomic file writes, and directories locked for one process at a time.
 
 Content is first written to a hidden draft next to its destination, locked by the writing process. An unlocked draft was
-left by a killed process; the next process that writes to its folder, or locks the folder, removes it.
+left by a killed process; the next process that writes to its folder, or locks the folder, removes it. On Windows drafts
+are not locked, and leftovers stay.
 """
 
 from __future__ import annotations
@@ -271,7 +272,7 @@ def locked_directory(directory: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
-    """Remove the drafts of killed processes from a folder and from its subfolders down to `depth` levels."""
+    """Remove drafts of killed processes from a folder and its subfolders down to `depth` levels; none on Windows."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(DRAFT_PREFIX):

@@ -1,4 +1,4 @@
-"""Model names on the Hugging Face Hub, and a quick check of whether the Hub is reachable."""
+"""Model names on the Hugging Face Hub, a quick check of whether it is reachable, and the import of `transformers`."""
 
 from __future__ import annotations
 

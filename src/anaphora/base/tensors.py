@@ -51,7 +51,7 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
 
     Raises:
         FileNotFoundError: the file does not exist.
-        UserError: the file is damaged, or has a data type that NumPy lacks.
+        UserError: the file cannot be read, is damaged, or has a data type that NumPy lacks.
     """
     advice = f"; {way_out}" if way_out else ""
     try:

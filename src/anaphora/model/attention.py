@@ -30,7 +30,7 @@ def attend(
         bias: bias of the scores, broadcastable to (B, H, Q, T); -inf forbids a pair. None adds no bias, in half the
             time that zeros take.
         dropout: share of the weights set to zero, from 0 to 1; pass 0 in evaluation.
-        scale: factor of the scores, by default 1 / sqrt(D).
+        scale: factor of the dot products, by default 1 / sqrt(D).
 
     Returns:
         Mixed values, (B, H, Q, V). A query that may attend to nothing gets zeros, not NaN.
@@ -67,7 +67,7 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | N
         query: queries, (B, H, Q, D).
         key: keys, (B, H, T, D).
         bias: bias of the scores, broadcastable to (B, H, Q, T); -inf forbids a pair.
-        scale: factor of the scores, by default 1 / sqrt(D).
+        scale: factor of the dot products, by default 1 / sqrt(D).
 
     Returns:
         Weights, (B, H, Q, T), whose rows sum to 1; a query that may attend to nothing gets zeros.
@@ -121,7 +121,7 @@ class Attention(Mixer):
         heads: number of heads H, a divisor of W.
         dropout: share of the attention weights set to zero in training, from 0 to 1.
         head_dropout: share of the heads set to zero in training, from 0 to 1 (Zhou et al. 2020).
-        scale: factor of the scores; None for 1 / sqrt(D).
+        scale: factor of the dot products; None for 1 / sqrt(D).
     """
 
     def __init__(
@@ -245,7 +245,7 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
         query, key: queries and keys, (B, H, T, D).
         bias: bias of the scores, broadcastable to (B, H, T, T).
         queries: row index and token index of each selected query, two of (Q,).
-        scale: factor of the scores; None for 1 / sqrt(D).
+        scale: factor of the dot products; None for 1 / sqrt(D).
 
     Returns:
         Weights, (Q, H, T).

@@ -27,8 +27,8 @@ class Encoder(nn.Module):
         vocabulary: number of tokens in the vocabulary.
 
     Attributes:
-        hidden_share: share of the layer's own input in the values, from 0 to 1; the rest is from token embeddings. It
-            is below 1 only early in training, with `optimizer.value_curriculum`.
+        hidden_share: share of the layer's own input in the values, from 0 to 1; the rest is from the first layer's
+            input. It is below 1 only early in training, with `optimizer.value_curriculum`.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:

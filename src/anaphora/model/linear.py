@@ -77,7 +77,7 @@ def _is_plain(tensor: Tensor) -> bool:
 
 @cache
 def has_faster_kernel() -> bool:
-    """Return whether oneDNN's kernel is faster on this processor, exists in this torch, and agrees with torch's own."""
+    """Return whether this is an AMD processor with AVX-512, and oneDNN's kernel exists and agrees with torch's own."""
     try:
         if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
             return False

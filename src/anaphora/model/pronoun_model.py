@@ -92,7 +92,7 @@ class PronounModel(nn.Module):
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Return the query tokens that form a second sequence, (R, T) bool; None without a second sequence."""
+        """Return a mask of the query tokens, which form a second sequence, (R, T); None without second sequences."""
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()

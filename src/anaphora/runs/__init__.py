@@ -1,1 +1,1 @@
-"""Run directories: their files, settings, start weights and items."""
+"""Runs: their directories, settings, start weights and items, and the machine and processes that train them."""

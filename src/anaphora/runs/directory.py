@@ -56,7 +56,7 @@ class RunFiles:
 
     @property
     def training(self) -> Path:
-        """Return the path of the training record: steps, seconds, validations."""
+        """Return the path of the training record, which holds the validations and the duration, among others."""
         return self.directory / "training.json"
 
     @property
@@ -194,8 +194,9 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
         device: device for the model, by default the CPU.
 
     Raises:
-        UserError: the model cannot be downloaded, the folder holds neither a run nor weights, training has not
-            finished, a file is broken, our encoder does not support the weights, or this machine lacks the device.
+        UserError: the model cannot be downloaded, the packaged run is missing, the folder holds neither a run nor
+            weights, training has not finished, a file is broken, our encoder does not support the weights, or this
+            machine lacks the device.
     """
     computes_on = torch_device((device or Device()).device)
     name = str(directory)
@@ -251,8 +252,9 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
         tied_output: whether the output layer shares the embedding's weights, which the file then holds once.
 
     Raises:
-        UserError: the file is damaged, was written with another tokenizer, does not match the settings, or has
-            non-finite values.
+        FileNotFoundError: the file does not exist.
+        UserError: the file is damaged, was written with another tokenizer, does not match the settings, or has values
+            that are not finite or neither float32 nor float16.
     """
     way_out = "train again or restore the file"
     arrays, digests = read_arrays(path, way_out)

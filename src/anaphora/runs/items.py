@@ -31,7 +31,10 @@ from anaphora.settings.model.encoder import check_length
 
 @dataclass(frozen=True)
 class EvaluationSplits:
-    """Examples that a command uses; `measured` are the examples of `split`, the split to evaluate."""
+    """Examples that a command uses, sampled from each split if their number is limited.
+
+    `measured` are the examples of `split`, the split to evaluate.
+    """
 
     training: Sequence[Example]
     development: Sequence[Example]
@@ -67,7 +70,7 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
 def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
     """Check that a corpus still has the run's training items; otherwise training data could pass for unseen data.
 
-    A run without a record of its training items, such as one from the hub, is not checked.
+    A run whose `training.json` is missing or does not record the training items is not checked.
 
     Args:
         directory: run directory.
@@ -136,7 +139,10 @@ def analysis_code_digest(*more: str) -> str:
 
 
 def weights_digest(run: Run) -> str:
-    """Return a digest of a run's weights file; of its weights for pretrained weights, which are not in its folder."""
+    """Return a digest of the file `run.files.weights`, or of the weights themselves if there is no such file.
+
+    Pretrained weights in a local folder have none, since their results go to another folder.
+    """
     return file_digest(run.files.weights)[:16] if run.files.weights.exists() else model_digest(run)
 
 

@@ -64,7 +64,8 @@ def wait_passively() -> None:
 def keep_few_kernels() -> None:
     """Let oneDNN keep 64 compiled products instead of 1,024; call this before torch is imported.
 
-    Each number of rows has products of its own. Batches differ in it, so that training needs most of them only once.
+    A product is compiled for each number of rows, which differs between batches, so that training needs most of the
+    compiled products only once.
     A user's own values of the environment variables are kept.
     """
     if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:  # oneDNN's older name, which the newer one would override

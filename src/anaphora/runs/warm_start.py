@@ -27,7 +27,8 @@ def locate_model(name: str, setting: str) -> Path:
     """Return the folder of the model that a setting names: local, inside the package, or downloaded from the hub.
 
     Raises:
-        UserError: the model does not exist, or its folder lacks a required file; the message names the file.
+        UserError: the model does not exist or cannot be downloaded, or its folder has neither config.yaml nor all files
+            of an exported run or of pretrained weights; the message names the missing file.
     """
     folder = _download(name, setting) if name.startswith(HUB_PREFIX) else run_folder(name)
     if not folder.exists():

@@ -1,7 +1,6 @@
-"""Causal tests of runs and other subjects: knockout of edges, ablation of heads, patching of attention rows.
+"""All causal tests of a run or another subject, or only those of a single head.
 
-N items, L layers, H heads, up to M candidates, Q tokens of the pronoun, T tokens of a sentence. A *drop* is the loss
-of task accuracy: 0.3 is 30 percentage points. Intervals are 95 % bootstrap intervals over templates.
+Intervals are 95 % bootstrap intervals over templates.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def causal_tests_of_run(
         The results by language and kind of cue.
 
     Raises:
-        UserError: as in `run_subject`.
+        UserError: as in `run_subject` and `causal_tests`, or the run has no attention maps.
     """
     subject = run_subject(run, testable_items(examples))
     return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
@@ -78,7 +77,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
         The results by language and cell.
 
     Raises:
-        UserError: as in `run_subject`.
+        UserError: as in `run_subject`, or the run has no attention maps or lacks `head`.
     """
     subject = run_subject(run, [example for example in examples if reason_to_drop(example) is None])
     layers, heads = subject.shape

@@ -118,7 +118,7 @@ class SentenceEdges:
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """Return the pronoun's edges to the given tokens in each head, without tokens that no row attends to."""
+        """Return the pronoun's edges in each head to those of the given tokens that are in `attended`."""
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 

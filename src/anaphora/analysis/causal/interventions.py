@@ -1,7 +1,7 @@
 """Interventions that edit attention in given heads and edges during a forward pass.
 
-Each function returns edits by layer; `intervene` applies them to an encoder inside a `with` block. B batch, T tokens
-per row, H heads, D features per head. Flat positions are row * T + token.
+`intervene` applies edits by layer to an encoder inside a `with` block; functions with the result `Intervention` make
+such edits. B batch, T tokens per row, H heads, D features per head. Flat positions are row * T + token.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Causal tests of one model: attention knockout, head ablation and dose-response.
-
-N items, L layers, H heads, up to M candidates.
-"""
+"""Causal tests of one model on N items: attention knockout, head ablation and dose-response."""
 
 from __future__ import annotations
 
@@ -166,7 +163,7 @@ class CausalTests:
         return knockouts
 
     def knocked_out(self, kind: str, heads: Sequence[Head]) -> KnockedOut | None:
-        """Knock out one kind of edge in the given heads; return None if too few other heads exist for matched edges."""
+        """Knock out one kind of edge in the given heads; None for "matched_heads" if too few heads are outside them."""
         others = [head for head in self.all_heads if head not in heads]
         if kind == "matched_heads" and len(others) < len(heads):
             return None
@@ -361,7 +358,10 @@ def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> 
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
-    """Return Spearman's correlation of edge score and cost of knockout; None without edges or if one is constant."""
+    """Return Spearman's correlation of edge score and cost of knockout.
+
+    None if there are fewer than two edges, or if all scores or all costs are equal.
+    """
     here = items[doses.item]
     item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
     if len(score) < 2 or score.min() == score.max() or loss.min() == loss.max():

@@ -1,6 +1,6 @@
 """Language models, and runs with a masked-language-model loss, as subjects of causal tests.
 
-N items, up to M candidates, L layers, H heads, T tokens of an item, S tokens of a scored text, B texts in a batch.
+L layers, H heads, D features per head, T tokens of an item, S tokens of a scored text, B texts in a batch.
 """
 
 from __future__ import annotations

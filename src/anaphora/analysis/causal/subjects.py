@@ -169,7 +169,7 @@ class EditedSubject(ABC):
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
-    """Return outputs (heads, S, D) cut to `count` positions, or padded to them by repeating the last position."""
+    """Return outputs (..., S, D) cut to `count` positions, or padded to them by repeating the last position."""
     return outputs[..., torch.arange(count, device=outputs.device).clamp(max=outputs.shape[-2] - 1), :]
 
 

@@ -122,7 +122,7 @@ _MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
 
 
 def control_config(config: Config, control: str) -> Config:
-    """Return a run's settings with the one change that turns the run into a control.
+    """Return a run's settings with the change that turns the run into a control.
 
     Settings to which the change does not apply are returned unchanged; for example, uniform attention has no queries
     to freeze, and masked-token training uses no labels. The run is then its own control.
@@ -191,7 +191,7 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
         expectation covers; if it is False, `observed` also states the conclusion.
 
     Raises:
-        UserError: no main item of `development` can be scored.
+        UserError: no main item of `development` can be scored, or the control has no attention maps.
     """
     head = choose_head(score_records(capture_run(run, development).records))
     languages = _cells(capture_run(run, measured), head)

@@ -1,4 +1,4 @@
-"""Example sentences, selected by a fixed rule, with every map merged to words."""
+"""Example sentences, selected by a fixed rule, with their maps merged to words."""
 
 from __future__ import annotations
 

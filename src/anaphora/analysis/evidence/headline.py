@@ -51,7 +51,8 @@ class Measurement:
         baselines: correctness of each shortcut baseline by name, (N,).
         untrained: correctness of the head that each of R untrained models chose on the development split, (R, N); NaN
             on items that were not measured.
-        shortcuts: correctness of each shortcut that composition items rule out, by name, (N,); NaN on other items.
+        shortcuts: correctness of each shortcut fitted on compositions (`composition_shortcuts`), by name, (N,); NaN on
+            other items.
         reverse: attention weight from each candidate to the pronoun, (N, L, H, M); None if unknown.
     """
 
@@ -173,8 +174,8 @@ def measure_headline(
         data: digest of the development and measured items; computed if None.
 
     Raises:
-        UserError: there are no development items, or none of stratum main that can be scored, or the model has no
-            attention maps.
+        UserError: there are no development items, none of stratum main that can be scored (unless the head is
+            `chosen`), the factor `focal` of an item excludes its antecedents, or the model has no attention maps.
     """
     if not development:
         raise UserError(

@@ -50,7 +50,8 @@ class RunEvidence:
     """Evidence on a run, with the scores of all heads.
 
     Attributes:
-        headline: the run with the scores of all its heads, its answers and the baselines.
+        headline: the run with the scores of all its heads and its answers; baselines and untrained models are empty if
+            the evidence was read from `metrics.json`.
         evidence: content of `metrics.json`.
         folder: folder with `metrics.json` and the tables.
     """
@@ -73,7 +74,8 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
         folder: folder with `metrics.json` and the tables, by default the run's directory; locked by the caller.
 
     Raises:
-        UserError: the stored controls are damaged, the data cannot be read, or no main item can be scored.
+        UserError: the stored controls are damaged, no main item can be scored, a file cannot be written, or as in
+            `evaluation_splits` or `measure_headline`.
     """
     folder = folder or run.directory
     stored_controls = controls.read(run.directory, settings.split)  # before the work, because they may be damaged
@@ -140,8 +142,8 @@ class MeasuredModel:
 
     Attributes:
         headline: the run with the scores of all its heads, its answers and the baselines.
-        development: items on which the best head or layer of each other map is chosen.
-        examples: sample of the measured items.
+        development: main items on which the best head or layer of each other map is chosen.
+        examples: sample of the measured main items.
         progress: callback for progress messages.
     """
 
@@ -159,7 +161,8 @@ class MeasuredModel:
     def map_rows(self) -> dict[str, MapRows]:
         """Return the pronoun's rows in each kind of map, on `examples`.
 
-        Integrated gradients need a prediction head, and take a sample of items above `MAX_ATTRIBUTED_TOKENS` tokens.
+        Integrated gradients are left out without a prediction head, and cover a sample of the items if these have more
+        than `MAX_ATTRIBUTED_TOKENS` tokens in total.
         """
         return _map_rows(self.headline.run, self.examples)
 

@@ -43,7 +43,7 @@ def evidence_from_records(
     chosen: Head | None = None,
     untrained: Iterable[tuple[Sequence[AttentionRecord], Sequence[AttentionRecord]]] = (),
 ) -> tuple[Measurement, Evidence]:
-    """Choose a head on the development records, measure it on other records, and compute all evidence from them.
+    """Choose a head on the development records, and compute the evidence that other records and a subject allow.
 
     Args:
         name: name of the model, which replaces a run's settings in the protocol's hash.

@@ -1,8 +1,8 @@
 """A model's answers to pronoun questions: a candidate or "none of them".
 
 N items with up to M candidates. An answer is the index of a candidate or `NO_CANDIDATE`; `Answers | None` is None for
-a model without a prediction head. Scores (N, M + 1) rate each candidate and, last, "none of them"; the highest score
-is the answer. A prediction over the vocabulary gives candidates of the same tokens equal scores.
+a model that answers no pronoun questions. Scores (N, M + 1) rate each candidate and, last, "none of them"; the highest
+score is the answer. A prediction over the vocabulary gives candidates of the same tokens equal scores.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRA
         steps: number of points on the path, at least 1.
 
     Raises:
-        UserError: the model has no prediction head, or `steps` is below 1.
+        UserError: the model answers no pronoun questions, or `steps` is below 1.
     """
     if steps < 1:
         raise UserError(f"steps ({steps}) must be at least 1")

@@ -90,7 +90,7 @@ class CapturedBatch(NamedTuple):
 def captured_batches(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Iterator[CapturedBatch]:
-    """Yield the captured rows and answers of each batch, shortest items first.
+    """Yield the captured rows and answers of each batch.
 
     Raises:
         UserError: the model has no attention maps.
@@ -110,7 +110,7 @@ def captured_batches(
 def captured_words(
     model: PronounModel, data: EncodedChunks, batching: Batching
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield each chunk's index and the attention rows of its Q query words, (Q, L, H, T), shortest chunks first.
+    """Yield each chunk's index and the attention rows of its Q query words, (Q, L, H, T), in the order of the batches.
 
     Raises:
         UserError: the model takes the pronoun as a second sequence, or has no attention maps.

@@ -1,4 +1,4 @@
-"""All kinds of map for the items of a split or for one sentence, and the weights from candidates to the pronoun.
+"""All kinds of map for the items of a split, four of them for one sentence, and weights from candidates to pronoun.
 
 N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. The modules `rollout_and_flow` and
 `attribution` define the maps.
@@ -115,7 +115,7 @@ def pronoun_maps(
 
     Raises:
         UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
-            without a prediction head.
+            that answers no pronoun questions.
     """
     for name in names:
         if name not in MAP_GRANULARITY:
@@ -211,7 +211,7 @@ def _query_indices(batch: Batch, positions: Tensor) -> Queries:
 def sentence_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
-    """Return the tokens of one sentence and its maps by name.
+    """Return the tokens of one sentence and its maps by name, without flow and integrated gradients.
 
     Returns:
         The tokens; "raw" and "norm" (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each

@@ -55,7 +55,10 @@ class SingleAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeAblation:
-    """Task accuracy lost when the best k heads are ablated, and its spread over random sets (as many in each layer)."""
+    """Task accuracy lost when the best k heads are ablated, or random sets with as many heads in each layer.
+
+    `random` is the spread over the random sets that differ from the best k; None without such a set.
+    """
 
     k: int
     heads: tuple[tuple[int, int], ...]
@@ -196,7 +199,7 @@ class HeadLevel:
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation:
-    """Spearman's correlation between an edge's score and the cost of its knockout; None if either is constant."""
+    """Spearman's correlation of edge score and cost of knockout; None below two edges or if either is constant."""
 
     rho: float | None
     interval: Interval | None

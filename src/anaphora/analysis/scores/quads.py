@@ -47,7 +47,9 @@ def mean_of_groups(values: Floats) -> Floats:
 
 
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
-    """Return the share of minimal pairs in which all items are right; 0 for a policy that ignores the cue.
+    """Return the share of minimal pairs in which all items are right.
+
+    A policy that ignores the cue and has no ties gets 0 if the items of each pair have different antecedents.
 
     Args:
         correct: correctness of the items in [0, 1], (N, ...).

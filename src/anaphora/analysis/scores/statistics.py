@@ -107,9 +107,9 @@ def cluster_interval(
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
     """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
-    Antecedents of main items are relabelled within groups, with the same draw for all heads. A head's p-value is the
-    share of draws in which the best of all heads is at least as accurate as this head was. The statistic is that of
-    `choose_head`, so the chosen head has the smallest p-value. NaN in layers without attention.
+    Antecedents of main items are relabelled (`_permutation_null`), with the same draw for all heads. A head's p-value
+    is the share of draws in which the best of all heads is at least as accurate as this head was. The statistic is that
+    of `choose_head`, so the chosen head has the smallest p-value. NaN in layers without attention.
 
     Raises:
         ValueError: there are no main items.
@@ -171,7 +171,7 @@ def _chunks(draws: int, size: int) -> Iterator[int]:
 
 
 def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Return the observed accuracy of K heads, and their accuracies with antecedents relabelled within groups.
+    """Return the observed accuracy of K heads, and their accuracies with relabelled antecedents.
 
     In minimal pairs, the cues of a group exchange their antecedents, by the same permutation in every order. A head
     that follows position, entity or a fixed link of cue and entity is thus at chance level. All other items,

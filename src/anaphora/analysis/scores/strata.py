@@ -1,6 +1,6 @@
 """Scores of a run by language, kind of cue, type, stratum and template.
 
-N items, L layers, H heads, R untrained models.
+N items, R untrained models.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
 def heads_frame(scores: HeadScores) -> pandas.DataFrame:
     """Return a table with a row per language, layer and head: number of main items and means of the measures.
 
-    "macro_candidate_accuracy" is the macro mean over types of cue, by which heads are chosen. Layers without attention
-    have no rows.
+    "macro_candidate_accuracy" is the macro mean over kinds and types of cue; heads are chosen by this mean over all
+    languages. Layers without attention have no rows.
     """
     import pandas
 

@@ -1,1 +1,1 @@
-"""Evaluation tasks beyond the main result: GAP, antecedent selection, labels, cross-validation and transfer."""
+"""Tasks beyond the main result: GAP, antecedent selection, labels, cross-validation, transfer, extraction of rows."""

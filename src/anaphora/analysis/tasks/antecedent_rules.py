@@ -1,8 +1,8 @@
 """Rules that pick a mention's antecedent from the earlier mentions, as baselines for attention heads.
 
 The rules follow Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011, but use only English words: no
-parse, entity types or speakers. Number and gender come from word lists, gender also from the first names of the
-built-in corpus.
+parse, entity types or speakers. Number comes from word lists, "and" and the ending -s, gender from word lists and the
+first names of the built-in corpus.
 """
 
 from __future__ import annotations

@@ -309,7 +309,8 @@ class Passages:
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield the index of each example and the record of its mention's attention, averaged over its tokens.
 
-        Texts are sorted by length. Candidates are never marked in the input, because marks would reveal the mentions.
+        The order is that of the batches. Candidates are never marked in the input, because marks would reveal the
+        mentions.
 
         Args:
             encoder: the encoder, in evaluation mode.

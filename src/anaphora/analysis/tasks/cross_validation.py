@@ -23,7 +23,7 @@ from anaphora.settings.run import Config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
-    """Return the dev splits of all folds, with the answers of the folds' runs and of shortcuts fitted on each fold.
+    """Return the dev splits of all folds, answered by the runs of each fold and by shortcuts fitted on its train split.
 
     A fold's runs are sorted by seed, and runs of the same rank are joined over folds: S runs per fold give S answers.
 
@@ -74,8 +74,8 @@ def check_folds(runs: Sequence[Run]) -> None:
 
     Raises:
         UserError: there are no runs; a run was not trained on folds, answers no pronoun questions, or chose its weights
-            on its held-out fold; or the runs differ in other settings, in their number per fold, or not in fold and
-            seed.
+            on its held-out fold; the runs differ in other settings; a fold has no runs or fewer than another; or two
+            runs have the same fold and seed.
     """
     if not runs:
         raise UserError("runs ([]) must name the runs of all folds")

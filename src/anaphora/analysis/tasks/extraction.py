@@ -134,7 +134,8 @@ class ExtractedBatch:
     """Attention rows that are written together.
 
     Attributes:
-        items: fields of each item as JSON values, with its index as "item"; each item is in one batch only.
+        items: fields of each item as JSON values, with its index as "item"; each item is listed once, with its first
+            rows, and a text may have rows in later batches.
         rows: attention rows of the pronouns or query words.
         scores: table of the items that can be scored (`scores_table`); None for texts.
     """

@@ -1,4 +1,4 @@
-"""Task accuracy of runs and shortcuts on the same items, also of another corpus, with paired bootstrap intervals.
+"""Task accuracy of runs and shortcuts on the same items, of any corpus, with paired bootstrap intervals.
 
 N items, S runs.
 """
@@ -106,7 +106,7 @@ def require_pronoun_head(run: Run) -> None:
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Check that all factors exist, "a+b" in `by` being two crossed factors, and that `contrast` has two values.
+    """Check that the factors in `by` exist ("a+b" crosses two factors), and that `contrast` exists and has two values.
 
     Raises:
         UserError: a factor is unknown, or `contrast` does not have two values.

@@ -141,8 +141,8 @@ def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[d
         The content of config.json, and the tensors by name.
 
     Raises:
-        UserError: the encoder differs from BERT in structure, or else the output does; the message names every such
-            setting and the values that can be exported.
+        UserError: the structure of the encoder or of `output` is not that of BERT; the message names the settings and
+            the values that can be exported.
     """
     settings = encoder.settings
     attention, feed_forward = settings.attention, settings.feed_forward

@@ -114,7 +114,7 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return the ranker of `bag_of_words` with a feature for each pair of a word of the text and the candidate's rank.
+    """Return a linear ranker over the candidate's words, and over pairs of a word of the text and the candidate's rank.
 
     It is meant for natural text. In role items of the controlled corpus, the cue's word and the order are the rule
     itself, so that learning them is not a shortcut.
@@ -238,7 +238,12 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 
 
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
-    """Return the learned shortcuts that apply to items of a kind of cue; an empty kind means items without one."""
+    """Return the learned shortcuts that apply to items of a kind of cue.
+
+    Args:
+        kind: kind of cue; "" for items without one.
+        known: training items, whose numbers of candidates decide on the shortcuts for items without a kind.
+    """
     if kind:
         return LEARNED
     few = all(len(example.candidates) <= _MAX_FEW_CANDIDATES for example in known)

@@ -2,7 +2,7 @@
 
 The list is fixed: a table of the training wordings; logistic regressions on words, pairs and triples of words, each
 with and without positions; and boosted trees on words with positions. Names are not among the features, and each
-language has its own fit. A model of the rule itself, low-rank in predicate, state and voice, is fitted too but does not
+language has its own fit. A model of the rule itself, low-rank in predicate, cue and voice, is fitted too but does not
 count as a shortcut.
 """
 

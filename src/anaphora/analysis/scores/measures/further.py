@@ -54,7 +54,7 @@ def further_measures(
         scores: N scored items, of which only main items count.
         records: records that were scored, to which `scores.kept` refers.
         head: the head chosen on the development split.
-        answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None without a prediction head.
+        answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None without answers.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
@@ -65,8 +65,8 @@ def further_measures(
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
         - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates, with its
-          interval: 1 for perfect agreement, 0 for chance. None without a prediction head, or if all picks and answers
-          are the same candidate.
+          interval: 1 for perfect agreement, 0 for chance. None without answers, or if all picks and answers are the
+          same candidate.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           most weight in the head; None without `reverse`.
 

@@ -47,7 +47,7 @@ class MapScores:
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
     """Return the scores of each map, at the head or layer chosen for it on development items.
 
-    Maps without records in either split are left out.
+    A map without records on the development items or on the items to report is left out.
 
     Args:
         development: rows of each map on development items.
