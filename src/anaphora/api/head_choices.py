@@ -94,7 +94,7 @@ def select_antecedents(
 ) -> AntecedentSelections:
     """Choose heads on the development mentions and evaluate them on the measured mentions.
 
-    Each text takes one forward pass.
+    Each text takes one forward pass of each model.
 
     Args:
         model: run or `transformers` model.
@@ -164,8 +164,8 @@ def name_decisions(
         ratio with denominator 0 or a missing interval, are None.
 
     Raises:
-        UserError: the head does not exist, there are no items, an item does not have two names and a gender, or
-            `untrained` is negative.
+        UserError: the head does not exist, there are no items, an item does not have two names and a gender,
+            `untrained` is negative, or as in `pronoun_records`.
     """
     existing_head(head, model.attending_layers, model.heads)
     at_least("untrained", whole_number("untrained", untrained), 0)

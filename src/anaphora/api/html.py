@@ -67,9 +67,9 @@ def weight_table(
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
-    """Return words as HTML, coloured by their values: blue if positive, orange if negative.
+    """Return words as HTML, coloured by their values: orange if negative, otherwise blue.
 
-    The strength of a colour is relative to the largest absolute value.
+    The strength of the background is relative to the largest absolute value.
     """
     most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     spans = []

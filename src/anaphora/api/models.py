@@ -50,20 +50,19 @@ def attention(
         pronoun: the pronoun as in the text, or its characters as "start:end". "it:2" is the second "it". By default the
             last third-person pronoun of the text, if there is one.
         candidates: possible antecedents, each as in the text or as "start:end". Figures and pages mark them.
-        antecedent: the correct candidate, if it is known.
+        antecedent: the correct one of `candidates`, if it is known.
         by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does not.
-        words: words into which tokens are merged, as a list, or as the text with spaces between its words, such as
-            "小红 推 了 小明". They must spell the text. By default, words end at spaces and punctuation, and in Chinese
-            each token is a word.
+        words: with by="word", words into which tokens are merged, as a list, or as the text with spaces between its
+            words, such as "小红 推 了 小明". They must spell the text. By default, words end at spaces and punctuation,
+            and in Chinese each token is a word.
         second: second text of a pair, for a `transformers` model whose tokenizer takes pairs. The result has both texts
             in one string, with a space between them; `between` selects the weights from one text to the other.
         tokenizer: the tokenizer of a loaded `transformers` model.
         device: device of a model that is opened by name; by default the CPU.
 
     Raises:
-        UserError: the model does not exist or has no attention maps; a word is not in the text, the pronoun occurs
-            several times and no number selects one, or there are candidates but no pronoun; `by` is unknown, or `words`
-            do not spell the text; the text is too long; or the model does not take a pair of texts.
+        UserError: as in `open_any`, `example_from_query` or `labelled_attention`; the text is too long; the model has
+            no attention maps or does not take a pair of texts; or, for a run, as in `OpenRun.attention`.
     """
     one_text("text", text)
     if second is not None:
@@ -92,7 +91,8 @@ def open_any(
     The last four models opened by name are cached.
 
     Raises:
-        UserError: the model does not exist, cannot be read, or is not of a supported type.
+        UserError: the model does not exist, cannot be read or is not of a supported type, or the device is not
+            available.
     """
     if isinstance(model, OpenRun):
         return model

@@ -124,7 +124,7 @@ def answers(
 
     Raises:
         UserError: the model does not exist or does not answer pronoun questions, a text is too long, a question is
-            invalid, or a language model cannot answer it (`answerable_questions`).
+            invalid, a language model cannot answer it (`answerable_questions`), or `calibration.json` is damaged.
     """
     examples = _examples(questions)
     opened = open_any(model, tokenizer, device)

@@ -109,7 +109,7 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
     """Return the indices of a mention's words, in text order.
 
     Raises:
-        UserError: the mention is not in the text, covers no word, or is neither a string nor an index.
+        UserError: the mention is not in the text, covers no word, or is neither a string nor the index of a word.
     """
     if isinstance(mention, bool) or not isinstance(mention, str | int | np.integer):
         raise UserError(f"word ({mention!r}) must be a word of the text, its characters as '0:4', or its position")
@@ -131,9 +131,9 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
 def marked_words(
     attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
 ) -> tuple[CandidateWords, CandidateWords, str]:
-    """Return antecedents, other candidates and the role of the attending word, for a figure.
+    """Return antecedents, other candidates and the role of the attending words, for a figure.
 
-    Both lists of candidates are empty unless the attending word is the pronoun.
+    Both lists of candidates are empty unless the pronoun's first word is among the attending words.
     """
     from anaphora.report.figures.pictures import word_roles
 

@@ -118,17 +118,16 @@ class OpenRun:
                 the last third-person pronoun of the text, if there is one.
             candidates: possible antecedents, each as in the text or as "start:end". For the prediction head `slot`,
                 they are marked in the model's input.
-            antecedent: the correct candidate, if it is known.
+            antecedent: the correct one of `candidates`, if it is known.
             by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does
                 not.
-            words: words into which tokens are merged, as a list, or as the text with spaces between its words, such as
-                "小红 推 了 小明". They must spell the text. By default, words end at spaces and punctuation, and in
-                Chinese each token is a word.
+            words: with by="word", words into which tokens are merged, as a list, or as the text with spaces between its
+                words, such as "小红 推 了 小明". They must spell the text. By default, words end at spaces and
+                punctuation, and in Chinese each token is a word.
 
         Raises:
-            UserError: a word is not in the text, the pronoun occurs several times and no number selects one, or there
-                are candidates but no pronoun; `by` is unknown, or `words` do not spell the text; the text is too long;
-                or the run has no attention maps, or needs a pronoun (`model.second_sequence`).
+            UserError: as in `example_from_query`, `labelled_attention` or `head_for`; the text is too long; or the run
+                has no attention maps, or needs a pronoun (`model.second_sequence`).
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
@@ -152,8 +151,8 @@ class OpenRun:
             candidates: possible antecedents, as in `OpenRun.attention`.
 
         Raises:
-            UserError: a word is not in the text, the pronoun occurs several times and no number selects one, there are
-                no candidates, or the run cannot answer the question (`anaphora.answers`).
+            UserError: as in `example_from_query`; there are no candidates; or the run cannot answer the question
+                (`anaphora.answers`).
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -176,8 +175,8 @@ class OpenRun:
             An answer to each question, in order.
 
         Raises:
-            UserError: a question has another form or no candidates, a word is not in its text, or the run cannot answer
-                a question (`anaphora.answers`).
+            UserError: as in `example_from_query`; a question has another form or no candidates; or the run cannot
+                answer a question (`anaphora.answers`).
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -197,7 +196,7 @@ class OpenRun:
             by: "word" sums the values of the subwords of a word; "token" does not.
 
         Raises:
-            UserError: a word is not in the text; a pronoun is given to a run that predicts labels; the pronoun or its
+            UserError: as in `example_from_query`; a pronoun is given to a run that predicts labels; the pronoun or its
                 candidates are missing, or the text is too long, for a run that answers pronoun questions; the run does
                 neither; or `by` is unknown.
         """
@@ -230,8 +229,8 @@ class OpenRun:
             language: language of the explanation, "en" or "zh"; by default that of the text.
 
         Raises:
-            UserError: a word is not in the text, the text has no pronoun or is too long, the run has no attention, the
-                head or language does not exist, or no head is given and none was chosen.
+            UserError: as in `example_from_query` or `head_for`; the text has no pronoun or is too long, the run has no
+                attention, the head or language does not exist, or no head is given and none was chosen.
         """
         from anaphora.base.locale.translation import spoken_in
         from anaphora.explain.encoding import SentenceQuery, walk_through_run

@@ -66,7 +66,7 @@ class Scores:
         return self.evidence.head.position
 
     def table(self) -> pandas.DataFrame:
-        """Return the scores of the chosen head: for each language, a row for all items and one per kind of cue.
+        """Return the scores of the chosen head: for each language, a row for all main items and one per kind of cue.
 
         The columns are `language`, `kind`, the number of `items`, the candidate accuracy with its 95 % interval (`low`,
         `high`), chance, the name and accuracy of the best shortcut, the attention mass on the antecedent, and the task
@@ -147,9 +147,9 @@ def score(
     """Choose the head that attends to antecedents best on the development split, and measure it on another split.
 
     The scores include those of shortcuts (simple rules, some of which are fitted on the training split), bootstrap
-    intervals and a corrected permutation test. If the model answers pronoun questions, the causal tests are run too,
-    unless `causal_items` is 0; otherwise `Scores.untested` gives the reason. No model is trained here, so no verdict
-    can be "supported": this would need the trained controls of a run.
+    intervals and a corrected permutation test. The causal tests are run too, unless `causal_items` is 0; if they are
+    not possible, for instance because the model does not answer pronoun questions, `Scores.untested` gives the reason.
+    No model is trained here, so no verdict can be "supported": this would need the trained controls of a run.
 
     Args:
         model: the model, as in `anaphora.attention`.
@@ -196,7 +196,7 @@ def score_on(
         progress: callback that receives the name of each stage.
 
     Raises:
-        UserError: the head does not exist, or no main item can be scored.
+        UserError: the head does not exist, no main item can be scored, or as in `pronoun_records`.
     """
     if chosen is not None:
         existing_head(chosen, model.attending_layers, model.heads)
@@ -225,7 +225,7 @@ def score_on(
 
 
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
-    """Load the splits of a corpus, without development sentences that are also in the measured split.
+    """Load the splits of a corpus, without development items whose text and pronoun are also in the measured split.
 
     Args:
         source: settings of the corpus.
@@ -233,8 +233,8 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
         items: approximate number of items per split, in whole quads (or whole passages of documents); None for all.
 
     Raises:
-        UserError: the data cannot be read or have no pronoun questions, a split has no items, or every development
-            sentence is also in the measured split.
+        UserError: the data cannot be read or have no pronoun questions, the development or the measured split has no
+            items, or every development item is also in the measured split.
     """
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
@@ -299,7 +299,7 @@ def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -
 
 
 def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
-    """Return the reason why a model does not answer pronoun questions; None if causal tests are possible."""
+    """Return the reason why a model does not answer pronoun questions, as causal tests require; None if it does."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.editable import why_no_answer

@@ -75,7 +75,7 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
 
 
 def _check_folder(folder: Path, source: Data) -> None:
-    """Check that the folder has no results on other data: another file, language or share of a corpus.
+    """Check that the folder has no results on data with other settings, such as another file or language.
 
     Raises:
         UserError: such results would be overwritten.

@@ -1,4 +1,4 @@
-"""Write the attention of any model in one text as a page or table, or that of a run, or its scores, as pictures.
+"""Write the attention of any model in one text as a page or table, or draw a run's attention or its scores.
 
 The suffix of `output` chooses the format. With a page or table, the heads in which the pronoun attends most to each of
 the candidates are printed, if candidates are given.
@@ -99,7 +99,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
 
 def attention(settings: AttentionQuery) -> None:
-    """Write the page or table and print each candidate's strongest heads, or draw pictures.
+    """Write a page or table and print the strongest heads for each given candidate, or draw pictures.
 
     Raises:
         UserError: as in `show_text` or `draw_pictures`.
@@ -111,7 +111,7 @@ def attention(settings: AttentionQuery) -> None:
 
 
 def show_text(settings: AttentionQuery, text: str) -> None:
-    """Write the page or table of a text, and print the heads in which the pronoun attends most to each candidate.
+    """Write the page or table of a text, and print the heads in which the pronoun attends most to given candidates.
 
     Raises:
         UserError: the file cannot be written, or as in `anaphora.attention`.
@@ -190,8 +190,8 @@ def draw_pictures(settings: AttentionQuery) -> None:
     """Draw the attention in one sentence, or the figures of a run's scores, in each requested language.
 
     Raises:
-        UserError: figures on other data would be mixed with those on the run's own data, a file cannot be written, the
-            run has no such head, or the text is invalid or too long for the model.
+        UserError: figures on other data would be mixed with those on the run's own data, a file cannot be written, or
+            as in `sentence_figures` or `headline_of`.
     """
     from anaphora.base.console import console, working
     from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, headline_of, held_output

@@ -88,8 +88,8 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
         has only the mean F1 of MUC, B3 and CEAF-e.
 
     Raises:
-        UserError: a file is missing or invalid, the files have different documents, or the model does not answer
-            pronoun questions.
+        UserError: a file is missing or invalid or cannot be written, the files have different documents, the response
+            to write is the key file, the model does not answer pronoun questions, or a passage is too long for it.
     """
     from anaphora.analysis.scores.coreference import coreference_scores
     from anaphora.commands.parts.shared import TableFile
@@ -116,7 +116,8 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
     """Predict the clusters of the key's documents, write the documents to the response, and return them.
 
     Raises:
-        UserError: the response is the key file or cannot be written, or the model does not answer pronoun questions.
+        UserError: the response is the key file or cannot be written, the model does not answer pronoun questions, or a
+            passage is too long for it.
     """
     from tqdm import tqdm
 

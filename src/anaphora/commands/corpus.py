@@ -149,7 +149,7 @@ def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
 def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
     """Print what the test items lack for a supported verdict: quads, minimal pairs, enough templates or groups.
 
-    For a user's own data, a note explains the treatment of items without the label `kind`.
+    For a user's own data without items of the kind "set" or "role", a note explains how the items are treated.
     """
     from anaphora.analysis.scores.cells import claim_cells, clusters
     from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
@@ -282,7 +282,7 @@ def _terms(data: Data) -> str:
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
-    """Yield the name and value of each setting of a corpus as text, `kind` first; paths are cut to their last part.
+    """Yield the name and value of each setting of a corpus as text, `kind` first; `path` is cut to its last part.
 
     Settings that are None or an empty list are left out.
     """

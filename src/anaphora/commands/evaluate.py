@@ -71,8 +71,8 @@ class Evaluation(RunHead):
 def evaluate(settings: Evaluation) -> None:
     """Answer the pronoun questions of a split, or label its texts, and print and write answers and accuracies.
 
-    A run without a prediction head has only a perplexity, which is printed. With `runs`, the accuracies of several runs
-    are compared instead.
+    On texts, a run without a prediction head has only a perplexity, which is printed. With `runs`, the accuracies of
+    several runs are compared instead.
 
     Raises:
         UserError: answers on other data would be mixed with those on the run's own data; `calibrate` or a head is set

@@ -90,8 +90,10 @@ class Explanation:
 def explain(settings: Explanation) -> None:
     """Print a walk-through, or write it as a page or as JSON, by default in `outputs/explain`.
 
+    With `example=list`, the built-in examples are listed instead.
+
     Raises:
-        UserError: a file, a run, a head or a word is missing or invalid, or the output cannot be written.
+        UserError: as in `build_walkthrough`, or the output cannot be written.
     """
     from rich.console import Console
 
@@ -139,7 +141,8 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
     """Build the walk-through requested by the settings.
 
     Raises:
-        UserError: a file, a run, a head or a word is missing or invalid.
+        UserError: as in `load_calculation`, `walk_through_calculation`, `example_from_query` or `walk_through_run`; the
+            run cannot be loaded; the example has no sentence for a run; or no head is set and none was chosen.
     """
     otherwise = language_of(settings.text) if settings.text is not None else "en"
     language = settings.interface_language or environment_language(otherwise)

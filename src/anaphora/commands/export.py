@@ -35,7 +35,8 @@ class Export:
     # bert: a plain BERT model, if BERT has all parts of the run's model; anaphora: the whole run, with a model card;
     # page: one HTML file that runs the model in the browser, offline and without Python.
     format: str = "bert"
-    output_layer: bool | None = None  # write BertForMaskedLM, not BertModel; by default only if the layer was trained
+    # Write BertForMaskedLM, not BertModel; by default if the output layer was trained and has the transform of BERT.
+    output_layer: bool | None = None
     # Licence of the weights for the model card of format=anaphora, as the Hub writes it, such as apache-2.0.
     licence: str | None = None
 

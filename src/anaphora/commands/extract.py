@@ -74,8 +74,9 @@ def extract(settings: Extraction) -> None:
     of an earlier command with the same items, weights, code and settings are kept.
 
     Raises:
-        UserError: rows of other data would be mixed with those of the run's own data, a setting is only for texts, or
-            `words` appear in no text.
+        UserError: rows of other data would be mixed with those of the run's own data, a setting is only for texts,
+            `words` appear in no text, there are more shards than parts, the split is empty, the sentence is invalid, a
+            text is too long for the model, the model has no attention maps, or as in `held_output`.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
     from anaphora.runs.directory import load

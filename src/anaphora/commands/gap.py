@@ -85,7 +85,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     Raises:
         UserError: the items do not have two names and a gender each, two runs have the same name, a run does not answer
             pronoun questions, a text is too long for a model, a run was trained on items of `dev`, or as in
-            `evaluate_folds`.
+            `evaluate_folds` or `evaluate_without_fine_tuning`.
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
     from anaphora.commands.parts.shared import TableFile, check_names_differ, load_runs
@@ -280,7 +280,9 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score shortcuts, the best head, and a probe over all heads; heads and probe are fitted on the other folds.
+    """Score shortcuts, the best head, and a probe over all heads.
+
+    For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
 
     Args:
         run: run or pretrained weights with the heads.

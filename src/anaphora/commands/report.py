@@ -125,8 +125,8 @@ def report(settings: Report) -> list[Path]:
         The path of the page in each language (English first), of the CSV table, or of the atlas.
 
     Raises:
-        UserError: a run is unfinished, two runs have the same name, a setting has no effect on what is written, or, for
-            a table, as in `compare`, for an atlas, as in `draw_atlas`.
+        UserError: a run is unfinished, two runs have the same name, a setting has no effect on what is written, or as
+            in `gather_evidence` for a page, in `compare` for a table, or in `draw_atlas` for an atlas.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.analysis.evidence.measurement import gather_evidence
@@ -194,7 +194,10 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Return the folder for a run's results: its directory, or a subfolder of `output` if it cannot be written."""
+    """Return the folder for a run's results, by default the run directory.
+
+    If `output` is set and the run directory cannot be written, it is a subfolder of `output`.
+    """
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say
 

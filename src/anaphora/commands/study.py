@@ -11,10 +11,11 @@ from anaphora.studies.plan import StudyPlan
 
 
 def study(plan: StudyPlan) -> None:
-    """Run the jobs of a study, composed from the configuration of the running command, and write its page.
+    """Run the jobs of a study and write its page; cells are composed from the running command's configuration folder.
 
     Raises:
-        FailedRunsError: a run has failed, of the cells in `only` if this is set. The page is written first.
+        FailedRunsError: a run failed; if `plan.only` is set, only the runs of these cells count. The page is written
+            first.
         UserError: as in `run_study`.
     """
     from anaphora.studies.run import run_study

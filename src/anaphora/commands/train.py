@@ -16,13 +16,13 @@ from anaphora.settings.run import Config
 def train(config: Config) -> float | None:
     """Train an encoder and print its run directory.
 
-    A job of a sweep reuses its run if that is finished, and resumes it if unfinished.
+    A job of a sweep prints no directory; it reuses its run if that is finished, and resumes it if unfinished.
 
     Returns:
         The run's objective, which the sampler minimises, in a job of a sweep; otherwise None.
 
     Raises:
-        UserError: the training fails or, in a job of a sweep, several processes were started, the objective is not
+        UserError: the training fails. In a job of a sweep also: several processes were started, the objective is not
             measured, or as in `finish_training`.
     """
     from anaphora.base.console import say

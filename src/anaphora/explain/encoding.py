@@ -62,8 +62,8 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         query: text with its pronoun and candidates.
         layer: index of the layer, from 0.
         head: index of the head, from 0.
-        row: row that the steps follow: a token, a word, represented by its first token, or the index of a token, from
-            0; None for the pronoun.
+        row: row that the steps follow, given as a token, as a word, which stands for its first token, or as the index
+            of a token from 0; None for the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, `row` has several words, the model has no attention, the text

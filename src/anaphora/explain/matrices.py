@@ -87,8 +87,8 @@ def load_example(name: str, language: str) -> Calculation:
 def load_calculation(path: Path, language: str) -> Calculation:
     """Load a calculation from a YAML file; every text in it may be given once or by language.
 
-    Without `W_Q`, the rows of X serve as queries, without `W_V` those of C, else X, as values, and without `W_K`, which
-    C requires, the queries as keys.
+    Without `W_Q`, the rows of X are the queries. Without `W_K`, the queries are also the keys, which is not allowed
+    with C. Without `W_V`, the rows of C are the values, or those of X if there is no C.
 
     Raises:
         UserError: the file is missing or not YAML, or a field is unknown, missing or invalid, such as a matrix of the

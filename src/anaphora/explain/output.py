@@ -40,8 +40,8 @@ _TEMPLATES = Path(__file__).with_name("templates")
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     """Print the heading, the model's answer if any, and the words or candidates that the current row attends to most.
 
-    Each list has at most `_MAX_WEIGHTS` entries, with `digits` decimals. An answer is followed by a remark that the
-    weights do not explain it.
+    Each list has at most `_MAX_WEIGHTS` entries, with `digits` decimals. If there is an answer, the last line says that
+    the weights do not explain it.
     """
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]
@@ -113,7 +113,7 @@ def _is_extreme(value: float, decimals: int) -> bool:
 
 
 def decimals_needed(values: NDArray[np.float64], most: int) -> int:
-    """Return the number of decimals that all values of a matrix need, at most `most`."""
+    """Return the number of decimals, at most `most`, that a matrix needs, ignoring values in scientific notation."""
     plain = [float(value) for value in values.flat if value and not _is_extreme(float(value), most)]
     for decimals in range(most):
         if all(abs(value - round(value, decimals)) <= 1e-9 * max(1.0, abs(value)) for value in plain):

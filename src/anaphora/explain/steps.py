@@ -266,7 +266,7 @@ def attention_steps(
 
 
 def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: int) -> list[Step]:
-    """Return the steps with the maps of all heads, (1, H, Q, T), and with their outputs, (1, H, Q, D), concatenated."""
+    """Return two steps: the maps of all heads, (1, H, Q, T), and the concatenation of their outputs, (1, H, Q, D)."""
     count = weights.shape[1]
     across = ("tokens", "tokens")
     maps = [

@@ -1,6 +1,6 @@
-"""Walk-through as plain data: steps, each a formula of matrices and operators.
+"""Walk-through of attention as plain data: steps, each a formula of matrices and operators.
 
-Q queries, T tokens attended to. Nothing is computed here; the values come from the encoder's own functions.
+Q rows of the attention map. Nothing is computed here; the values come from the encoder's own functions.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Matrix:
 
     Attributes:
         name: name in formulas; text after an underscore is a subscript.
-        values: (R, C), or (Q, R, C) with one matrix per current row.
-        rows, columns: R and C labels.
+        values: (R, C), or (Q, R, C) with a matrix for each of the Q possible current rows.
+        rows, columns: labels of the R rows and C columns.
         axes: kind of entries along rows and columns: "tokens", "features" or "one"; equal kinds are drawn at equal
             length.
         followed: whether the rows are the tokens that attend, so that one of them is the current row.
@@ -148,7 +148,7 @@ class Walkthrough:
         raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the walk-through as a dictionary of JSON types."""
+        """Return the walk-through as a dictionary of JSON types, without `units`."""
         return {
             "name": self.name,
             "title": self.title,

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
     """Return the tables of the evidence by name, with flat rows; a part that was not measured gives no rows.
 
-    The main scores, strata, levels, tests of one head and specificity have no table here.
+    Not every part has a table: the main scores, strata, levels and specificity, for instance, have none.
     """
     return {
         "significance": list(_group_rows(evidence.significance)),
@@ -128,7 +128,7 @@ def _group_rows(part: Groups[Any] | None) -> Iterator[Row]:
 
 
 def _flatten(row: Mapping[str, Any], before: str = "") -> Row:
-    """Flatten a nested mapping, with keys joined by "_", intervals split into low and high, and lists as text."""
+    """Flatten a nested mapping: join keys by "_", split "interval" into low and high, and write lists as text."""
     flat: Row = {}
     for name, value in row.items():
         if isinstance(value, Mapping):

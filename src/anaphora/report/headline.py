@@ -31,7 +31,7 @@ _LONGEST_NAME = 14
 
 
 def headline_table(evidence: Evidence) -> Table:
-    """Return the scores by language and kind of cue, in a table of at most 100 characters without wrapped cells."""
+    """Return the scores by language and kind of cue, in a table at most 100 characters wide without wrapped cells."""
     from rich import box
     from rich.table import Table
 

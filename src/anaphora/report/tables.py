@@ -22,8 +22,8 @@ from anaphora.report.wording import (
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests, with rows for each language as a whole and for each of its kinds of cue.
 
-    The columns are task accuracy, its losses from knockouts in the chosen head and its layer, and the share of flipped
-    answers.
+    The columns are the number of items, task accuracy, its losses from knockout in the chosen head and its layer and
+    from value-zeroing in the layer, and the share of answers flipped by patching the layer.
     """
     columns = [
         _("language, cue"),
@@ -131,7 +131,7 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a table of the words that receive the weight when the antecedent's edge is masked, in %.
+    """Return a table of where the weight freed by masking the antecedent's edge goes, in % by kind of word.
 
     There is one row per language and kind of cue with such a measurement.
     """

@@ -155,7 +155,7 @@ def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def one_head_measures(headline: Headline) -> GroupMeasures:
-    """Return causal measures of the chosen head by language and group: "all", a kind of cue, or a level.
+    """Return causal measures and specificity of the chosen head by language and group: "all", kind of cue or level.
 
     `antecedent_points` and `other_edges_points` are the loss of task accuracy by value-zeroing the pronoun's edge to
     the antecedent or all its other edges, in percentage points. `patch_flips` and `exchange_flips` are the shares of

@@ -53,7 +53,7 @@ _HEADLINE_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", 
 
 @dataclass(frozen=True, eq=False)
 class SplitEvaluation:
-    """Answers and head scores of a run on the N items of a split.
+    """Answers and head scores of a run on N items of a split.
 
     Attributes:
         examples: the N items.
@@ -247,7 +247,7 @@ def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
 
 
 def _evaluated_texts(run: Run, query: Query) -> list[Text]:
-    """Return the texts on which the predicted labels are evaluated.
+    """Return the texts of the measured split, sampled if `query` or the run has a limit.
 
     Raises:
         UserError: the run does not predict labels.
@@ -258,7 +258,9 @@ def _evaluated_texts(run: Run, query: Query) -> list[Text]:
 
 
 def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
-    """Return the items of the development split, on which the head is chosen, and of the measured split, by split.
+    """Return items by split: the development split, on which the head is chosen, and the measured split.
+
+    Each split is sampled if `query` or the run has a limit.
 
     Raises:
         UserError: the measured split has no items.

@@ -41,7 +41,10 @@ _MEASURED = {
 
 @dataclass(frozen=True)
 class Query:
-    """Measures of every run of a study, with the split and the number of items; None for the run's limit, or all."""
+    """Measures of every run of a study, with the split and the approximate number of items.
+
+    If `items` is None, the run's own limit applies; without a limit, all items are measured.
+    """
 
     measures: tuple[str, ...]
     split: str

@@ -192,7 +192,7 @@ def _check_directories(jobs: Sequence[Job]) -> None:
 
 
 def terminal_report(study: Study) -> Iterator[Table | str]:
-    """Yield the final output of a study: its question, a table for each language, unfinished runs and its verdict.
+    """Yield the final output of a study: question, a table for each language, runs not finished, rules and verdict.
 
     Cells have their names as on the command line.
     """

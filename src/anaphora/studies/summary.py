@@ -1,7 +1,7 @@
 """Summary of a study's records: spreads over seeds, differences from the base cell, interactions and verdict.
 
-Values are lists over the plan's seeds, in a pool over the seeds of each of its cells; None stands for an unfinished run
-or a measure that does not apply.
+Values are lists over the plan's seeds; those of a pool are lists over the seeds of each of its cells. None stands for a
+run that is not finished or a measure that does not apply.
 """
 
 from __future__ import annotations
@@ -242,7 +242,10 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """Return the values of a measure over seeds; a measure of alignment is None for runs that do not solve the task."""
+    """Return the values of a measure over seeds; a measure of alignment is None for runs that do not solve the task.
+
+    If task accuracy was not measured, all values are returned.
+    """
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:
         return values

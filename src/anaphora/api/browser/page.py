@@ -56,8 +56,7 @@ def write_browser_page(path: Path, run: Run) -> None:
     """Write an HTML page that runs a trained model in the browser.
 
     Raises:
-        UserError: the page does not support a part of the model, a weight is not finite, or the page would be larger
-            than `MOST_BYTES`.
+        UserError: as in `browser_page`, or the page would be larger than `MOST_BYTES`.
     """
     html = browser_page(run)
     size = len(html.encode("utf-8"))
@@ -73,7 +72,8 @@ def browser_page(run: Run) -> str:
     """Return the page as HTML, with 16-bit weights if these are exact or 32-bit weights would exceed `MOST_BYTES`.
 
     Raises:
-        UserError: the page does not support a part of the model, or a weight is not finite.
+        UserError: the page does not support a part of the model or its tokenizer, a weight is not finite, or a file of
+            scores or temperatures is damaged.
     """
     check_supported(run)
     html = _page(run, _pack_weights(run, 32))

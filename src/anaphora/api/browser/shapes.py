@@ -47,7 +47,7 @@ _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def check_supported(run: Run) -> None:
-    """Check that the script supports every part of a run's model.
+    """Check that the script supports every part of a run's model; `stored_tokenizer` checks the tokenizer.
 
     Raises:
         UserError: a part is not supported; the message names the setting.

@@ -133,8 +133,8 @@ def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[st
         "seconds" is the elapsed time.
 
     Raises:
-        UserError: the model cannot process the text or has no attention maps, its attention cannot be edited, or an
-            intervention has a layer, head or word out of range.
+        UserError: the model cannot process the text or has no attention maps, its attention cannot be edited, an
+            intervention has a layer, head or word out of range, or a file of scores or temperatures is damaged.
     """
     started = time.perf_counter()
     tokens = _tokens(model, question.text)

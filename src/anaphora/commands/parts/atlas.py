@@ -41,7 +41,7 @@ def draw_atlas(settings: Report) -> Path:
     """Write the atlas and its table after missing measurements, print the table, and return the path of the page.
 
     Raises:
-        UserError: a model or a corpus cannot be read, or as in `score_on`.
+        UserError: a model or a corpus cannot be read, or as in `score_on` or `with_tasks`.
     """
     # Measuring takes minutes, so models and corpora that cannot be read are refused first.
     models = open_models(settings.models, settings.trainer)

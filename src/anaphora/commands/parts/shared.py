@@ -247,7 +247,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
         keep_rows: whether to keep the attention rows of the measured items.
 
     Raises:
-        UserError: the run has no such head, the data have no pronoun questions, or a split has no items.
+        UserError: the run has no such head, or as in `evaluation_splits` or `measure_headline`.
     """
     requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)

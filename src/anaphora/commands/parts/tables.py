@@ -124,7 +124,11 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
 
 @in_language_of_messages
 def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Print the rows of `accuracy_table`, without the columns on runs, undecided items and contrast if empty."""
+    """Print the rows of `accuracy_table`.
+
+    The columns "runs", "silent" and "contrast" are left out if they have no values, and "decisions" if "none of them"
+    is no policy.
+    """
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]

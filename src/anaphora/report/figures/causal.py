@@ -1,4 +1,4 @@
-"""Figures of the causal tests: knockout, ablation, patching, dose-response.
+"""Figures of the causal tests: knockout, ablation, patching, equal doses, dose-response.
 
 Each function returns None if nothing was measured.
 """
@@ -29,7 +29,7 @@ _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "d
 
 @figure_style()
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the task accuracy lost when an edge is knocked out, for every group, scope and edge."""
+    """Draw the task accuracy lost when an edge is knocked out or value-zeroed, for every group, scope and edge."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for group in kind_groups(cells):

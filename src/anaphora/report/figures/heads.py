@@ -1,4 +1,7 @@
-"""Figures of all heads: grids of candidate accuracy, and candidate accuracy over training."""
+"""Figures of all heads: grids of candidate accuracy, and candidate accuracy over training.
+
+Shapes: L layers, H heads, S training steps. Layers and heads are counted from 0.
+"""
 
 from __future__ import annotations
 
@@ -208,7 +211,7 @@ def head_grids_figure(
         axes_names: names of the vertical and horizontal axis, layer and head.
 
     Raises:
-        UserError: no grids, or scores that are not finite.
+        UserError: no grids, or scores of another shape or not finite.
     """
     if not grids:
         raise UserError("a figure of head grids needs at least one model")

@@ -143,8 +143,8 @@ def pronoun_row_figure(
 ) -> Figure:
     """Draw a sentence with words shaded by the pronoun's attention, and each weight as a bar with its value.
 
-    The sum over a candidate's words is printed below it. Weights below `MIN_PRINTED_WEIGHT` are not printed, and long
-    sentences wrap.
+    The sum over a candidate's words is printed below them, for a candidate of one word in place of the value at its
+    bar. Values below `MIN_PRINTED_WEIGHT` are not printed at bars, and long sentences wrap.
 
     Args:
         words: W words, Chinese or English.

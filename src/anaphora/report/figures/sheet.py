@@ -1,6 +1,6 @@
 """Common parts of all figures: sheets measured in inches, headings, colour scales, legends and word roles.
 
-Shapes: W words, L layers, H heads, S training steps. Layers and heads are counted from 0. pyplot is not used.
+W is the number of words of a sentence. pyplot is not used.
 """
 
 from __future__ import annotations

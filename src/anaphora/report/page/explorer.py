@@ -69,13 +69,13 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
 def attention_entry(
     text: str, words: Sequence[str], spans: Sequence[Span], weights: NDArray[np.float32], example: Example | None = None
 ) -> dict[str, Any]:
-    """Return an explorer entry for one map of a text.
+    """Return an explorer entry for a text with the maps of all heads.
 
     Args:
         text: the text.
         words: W words.
         spans: (start, end) character span of each word; empty spans are special tokens.
-        weights: (L, H, W, W); layers without attention are listed in the map's "blank_layers".
+        weights: (L, H, W, W); layers without attention are listed in the map's "blank_layers", unless no layer has any.
         example: pronoun question about the text; None for an entry without pronoun and candidates.
     """
     attending = attending_layers(weights)

@@ -68,7 +68,8 @@ def write_report(
         The figures of the sections by run and name, for saving as files.
 
     Raises:
-        UserError: no runs, two runs of the same name, or a map that does not match its shape.
+        UserError: no runs, two runs of the same name, or a sentence that lacks words or maps or has a map that does not
+            match its shape and the words.
     """
     names = [run.name for run in runs]
     if not runs or len(set(names)) < len(names):

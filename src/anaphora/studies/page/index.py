@@ -78,7 +78,11 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures of the measures that a study's conditions judge, by name; without any, those of its cells."""
+    """Return the figures on the measures that a study's conditions judge, by name.
+
+    A measure over an axis has its own figure. The figures of the cells show measures of `PANEL_MEASURES`, and are also
+    returned if there is no other figure. Other measures have none.
+    """
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
     cells = False

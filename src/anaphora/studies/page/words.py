@@ -170,7 +170,7 @@ def _with_unit(row: RuleOutcome, number: str) -> str:
 
 
 def _scaled(row: RuleOutcome, value: float) -> float:
-    """Return a share in percent and other values unchanged, rounded to six decimals as in stored results."""
+    """Return a value rounded to six decimals, as in stored results; a share is converted to percent."""
     return round(100 * value if is_share(row.measure) else value, 6)
 
 
@@ -230,7 +230,10 @@ def _study_group_names() -> dict[str, str]:
 
 
 def _study_measure_names() -> dict[str, str]:
-    """Return the display name of each measure in study.csv, with {layer} in those of a layer."""
+    """Return the display name of each measure in study.csv.
+
+    Measures of one layer have a single entry: the key omits the layer number, and {layer} stands for it in the name.
+    """
     return measure_names() | {
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
         "other_edges_points": _("all its others value-zeroed, points lost"),

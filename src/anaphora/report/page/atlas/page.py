@@ -1,4 +1,4 @@
-"""Page of the atlas, with its sections on each corpus: chosen heads, all heads, levels and causal tests."""
+"""Page of the atlas, with sections on each corpus."""
 
 from __future__ import annotations
 
