@@ -16,7 +16,7 @@ from anaphora.analysis.tasks import extraction
 from anaphora.analysis.tasks.extraction import Extractor, Selection
 from anaphora.base.errors import UserError
 from anaphora.commands.extract import Extraction, extract
-from anaphora.data.batches.text_queries import queried_chunks
+from anaphora.data.batches.texts import queried_chunks
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import evaluation_splits

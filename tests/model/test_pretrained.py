@@ -27,8 +27,8 @@ from anaphora.data.batches.encoded import EncodedSplit, _SpanCover
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example
 from anaphora.data.text import Text
-from anaphora.data.tokens.pretrained import read_tokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.data.tokens.vocabulary import read_tokenizer
 from anaphora.runs.directory import Run, load, pretrained_run, randomly_initialised
 from anaphora.runs.items import weights_digest
 from anaphora.runs.warm_start import with_start_model

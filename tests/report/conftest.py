@@ -37,13 +37,12 @@ from anaphora.analysis.results.scores import (
     WorstTemplate,
 )
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.measures.effects import Effect, Effects
+from anaphora.analysis.scores.measures.effects import Effect, Effects, Significance
 from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.analysis.scores.measures.further import Agreement, FurtherScores
 from anaphora.analysis.scores.measures.levels import Level, LevelIntervals
 from anaphora.analysis.scores.measures.maps import MapCell, MapScores
 from anaphora.analysis.scores.measures.roles import AntecedentLead, HeadRoles, PositionalShare
-from anaphora.analysis.scores.measures.significance import Significance
 from anaphora.analysis.scores.measures.specificity import Specificity
 from anaphora.report.page.explorer import pack_map
 

@@ -8,7 +8,7 @@ import pytest
 from anaphora.analysis.evidence.comparison import RowDivergence
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.report.evidence_tables import divergence_rows, every_table
+from anaphora.report.tables import divergence_rows, every_table
 
 Rows = list[dict[str, Any]]
 PARTS = ("significance", "effects", "further_scores", "factors", "maps", "head_roles", "controls", "verdict")

@@ -15,9 +15,8 @@ import pytest
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import Corpus
-from anaphora.data.stored_examples import questions_of
 from anaphora.runs.directory import Run, load
-from anaphora.runs.items import corpus_of, evaluation_splits
+from anaphora.runs.items import corpus_of, evaluation_splits, questions_of
 from anaphora.settings.data import ExternalCorpus
 from anaphora.training.reuse import finish_training
 from conftest import Script

@@ -76,8 +76,8 @@ def _describe(settings: CorpusDescription) -> None:
     from anaphora.data.controlled.describe import corpus_table as describe_table
     from anaphora.data.corpora.word_classes import UNKNOWN_FORM
     from anaphora.data.store import load as load_corpus
-    from anaphora.data.stored_examples import questions_of
     from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import questions_of
 
     started = time.perf_counter()
     corpus = load_corpus(settings.data)

@@ -133,9 +133,8 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     from anaphora.analysis.scores.strata import template_rows
     from anaphora.commands.parts.shared import head_of_settings
     from anaphora.commands.parts.tables import print_accuracy, print_shared_items
-    from anaphora.data.stored_examples import questions_of
     from anaphora.report.terminal import print_phrase, print_undecided
-    from anaphora.runs.items import encode, evaluation_splits
+    from anaphora.runs.items import encode, evaluation_splits, questions_of
 
     head = head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)

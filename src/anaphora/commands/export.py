@@ -183,14 +183,14 @@ def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> Car
 
 
 def _write_tokenizer(run: Run, folder: Path, more: dict[str, object] | None = None) -> None:
-    from anaphora.data.tokens.pretrained import TOKENIZER
+    from anaphora.data.tokens.vocabulary import TOKENIZER
 
     write_json(folder / "tokenizer_config.json", _tokenizer_settings(run) | (more or {}))
     write_text(folder / TOKENIZER, run.tokenizer.dumps())
 
 
 def _tokenizer_settings(run: Run) -> dict[str, object]:
-    from anaphora.data.tokens.pretrained import SEPARATOR
+    from anaphora.data.tokens.vocabulary import SEPARATOR
 
     names = {"pad": PADDING, "unk": UNKNOWN, "cls": CLS, "mask": MASK}
     tokens: dict[str, object] = {f"{name}_token": SPECIAL_TOKENS[number] for name, number in names.items()}

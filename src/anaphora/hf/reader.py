@@ -36,10 +36,9 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editable import EditableModel
 from anaphora.hf.editing import maps_at_points
-from anaphora.hf.limits import Limits
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
-from anaphora.hf.tokens import TextReader, batches
+from anaphora.hf.tokens import Limits, TextReader, batches
 from anaphora.hf.verification.forward import (
     eager_maps,
     held_in_reading_mode,

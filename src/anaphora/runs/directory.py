@@ -17,8 +17,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import file_digest, locked_directory, read_json, write_text
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.tensors import read_arrays, write_arrays
-from anaphora.data.tokens.pretrained import read_tokenizer
 from anaphora.data.tokens.tokenizer import Tokenizer
+from anaphora.data.tokens.vocabulary import read_tokenizer
 from anaphora.model.pretrained.families import CONFIG, encoder_settings
 from anaphora.model.pretrained.weights import load_pretrained
 from anaphora.model.pronoun_model import PronounModel

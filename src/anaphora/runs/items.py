@@ -1,4 +1,4 @@
-"""Items on which a command evaluates a run, their encoding, and digests to detect outdated results.
+"""Items of a cached split, those on which a command evaluates a run, and digests to detect outdated results.
 
 Each digest has 16 hexadecimal digits.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import overload
 
 import torch
 
@@ -19,10 +21,9 @@ from anaphora.base.files import file_digest
 from anaphora.base.tensors import arrays_digest
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import is_hub
-from anaphora.data.example import Example, sample_groups, to_record
-from anaphora.data.store import Corpus
+from anaphora.data.example import Example, Question, sample_groups, to_record
+from anaphora.data.store import DECODED_AT_ONCE, Corpus
 from anaphora.data.store import load as load_corpus
-from anaphora.data.stored_examples import StoredExamples
 from anaphora.data.text import Text
 from anaphora.runs.directory import Run, distinct_tensors, other_training_items, training_record
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
@@ -158,3 +159,66 @@ def examples_digest(examples: Iterable[Example | Text]) -> str:
         record = to_record(example) if isinstance(example, Example) else asdict(example)
         items.update(json.dumps(record, sort_keys=True).encode())
     return items.hexdigest()[:16]
+
+
+class StoredExamples(Sequence[Example]):
+    """Sequence of the examples of a cached split; all are decoded when the first is accessed.
+
+    Args:
+        corpus: the cached corpus.
+        split: "train", "dev" or "test".
+        numbers: indices of the examples in the split; None for all.
+    """
+
+    def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
+        self._corpus, self._split, self._numbers = corpus, split, numbers
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Example]: ...
+
+    def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
+        return self._examples[index]
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self._examples)
+
+    def __len__(self) -> int:
+        return len(self._corpus.splits[self._split]) if self._numbers is None else len(self._numbers)
+
+    @cached_property
+    def _examples(self) -> list[Example]:
+        return self._corpus.examples(self._split, self._numbers)
+
+    def questions(self) -> list[Question]:
+        """Return the text and the start of the pronoun of each example, without decoding the examples."""
+        return self._corpus.questions(self._split, self._numbers)
+
+
+class StreamedExamples(StoredExamples):
+    """Sequence of all examples of a cached split, which are decoded in parts whenever they are read, and not kept."""
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Example]: ...
+
+    def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
+        numbers = range(len(self))[index]
+        if isinstance(numbers, range):
+            return self._corpus.examples(self._split, numbers)
+        return self._corpus.examples(self._split, [numbers])[0]
+
+    def __iter__(self) -> Iterator[Example]:
+        for start in range(0, len(self), DECODED_AT_ONCE):
+            yield from self[start : start + DECODED_AT_ONCE]
+
+
+def questions_of(examples: Sequence[Example]) -> list[Question]:
+    """Return the text and the start of the pronoun of each example; cached examples are not decoded."""
+    if isinstance(examples, StoredExamples):
+        return examples.questions()
+    return [example.question for example in examples]

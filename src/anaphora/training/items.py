@@ -19,10 +19,10 @@ from anaphora.data.example import Example, sample_quads
 from anaphora.data.names import with_exchanged_names, with_other_names
 from anaphora.data.store import Corpus
 from anaphora.data.store import load as load_corpus
-from anaphora.data.stored_examples import StreamedExamples, questions_of
 from anaphora.data.text import evenly_sampled
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.data.tokens.vocabulary import DroppingTokenizer
+from anaphora.runs.items import StreamedExamples, questions_of
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.position import Learned

@@ -48,10 +48,9 @@ from anaphora.training.items import (
     prepare_texts,
     replace_labels,
 )
-from anaphora.training.loggers import build_loggers, check_loggers, curves_file, read_curves
+from anaphora.training.loggers import build_loggers, check_loggers, curves_file, quiet_writer_thread, read_curves
 from anaphora.training.module import DivergedError, TrainingModule
 from anaphora.training.ranks import check_same_on_every_rank, joined, on_every_rank, on_first_rank, trainer_options
-from anaphora.training.tensorboard.board import quiet_writer_thread
 from anaphora.training.tensorboard.curves import CurvesCallback
 from anaphora.training.tensorboard.sentence_page import PAGE, SentencePage
 

@@ -16,7 +16,7 @@ from anaphora.analysis.evidence.verdict import protocol
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import HeadScores, score_records
-from anaphora.analysis.scores.measures.significance import significance
+from anaphora.analysis.scores.measures.effects import significance
 from anaphora.analysis.scores.statistics import permutation_p
 from anaphora.base.errors import UserError
 from anaphora.commands.report import Report

@@ -13,18 +13,19 @@ from anaphora.analysis.causal.perturbations import PerturbedCell, perturbations
 from anaphora.analysis.results.causal import Causal, CausalCell
 from anaphora.analysis.results.scores import ALL, KINDS, AccuracyCell, Cell, Groups, Head, LanguageScores
 from anaphora.analysis.results.typed_json import Interval, from_json, to_json
-from anaphora.analysis.scores.measures.effects import Effects, effects
+from anaphora.analysis.scores.measures.effects import (
+    Effects,
+    HeadsOnDevelopment,
+    Significance,
+    effects,
+    heads_on_development,
+    significance,
+)
 from anaphora.analysis.scores.measures.factors import FactorValue, factors
 from anaphora.analysis.scores.measures.further import FurtherScores, further_measures
 from anaphora.analysis.scores.measures.levels import Level
 from anaphora.analysis.scores.measures.maps import MapScores, map_scores
 from anaphora.analysis.scores.measures.roles import HeadRoles, head_roles
-from anaphora.analysis.scores.measures.significance import (
-    HeadsOnDevelopment,
-    Significance,
-    heads_on_development,
-    significance,
-)
 from anaphora.analysis.scores.measures.specificity import Specificity, pronoun_specificity
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_

@@ -25,7 +25,7 @@ from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.results.causal import HeadLevel, Knockout, PatternPatching
 from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
 from anaphora.analysis.scores.cells import by_language_and_kind
-from anaphora.analysis.scores.measures.significance import Significance
+from anaphora.analysis.scores.measures.effects import Significance
 from anaphora.analysis.scores.measures.specificity import Specificity
 from anaphora.base.locale.translation import N_
 from anaphora.settings.run import Config, MovedData

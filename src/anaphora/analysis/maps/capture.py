@@ -20,7 +20,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.batches.batching import encode_plain_text, evaluation_batches, single_batch
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.batches.text_queries import EncodedChunks
+from anaphora.data.batches.texts import EncodedChunks
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.model.prediction import EncoderOutput, group_mean

@@ -19,7 +19,7 @@ from anaphora.analysis.maps.rows import QueryRow
 from anaphora.analysis.scores.heads import score_records
 from anaphora.analysis.scores.strata import scores_table
 from anaphora.base.errors import UserError
-from anaphora.data.batches.text_queries import EncodedChunks, QueriedChunk, queried_chunks
+from anaphora.data.batches.texts import EncodedChunks, QueriedChunk, queried_chunks
 from anaphora.data.example import Example, items_by_group, sample_groups, to_record
 from anaphora.data.store import Corpus
 from anaphora.data.text import Text

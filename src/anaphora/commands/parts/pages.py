@@ -34,7 +34,6 @@ from anaphora.base.files import locked_directory, write_csv, write_json
 from anaphora.base.locale.translation import N_, _, spoken_in
 from anaphora.commands.parts.shared import holds_other_run
 from anaphora.data.example import Example
-from anaphora.report.evidence_tables import divergence_rows, every_table
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.elements import ReportRun, SentenceEntry
@@ -42,6 +41,7 @@ from anaphora.report.page.explorer import explorer_entries
 from anaphora.report.page.offline import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.page.sections import FIGURES
 from anaphora.report.page.write import write_report
+from anaphora.report.tables import divergence_rows, every_table
 from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import language_name
 from anaphora.runs.directory import Run, training_record

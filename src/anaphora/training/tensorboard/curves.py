@@ -17,9 +17,9 @@ from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings import stored
 from anaphora.settings.run import Config
 from anaphora.training.callbacks import ValidationCheckpoint, best_head, validation_metrics
+from anaphora.training.loggers import RunTensorBoardLogger
 from anaphora.training.module import CURVES_EVERY, TrainingModule
 from anaphora.training.tensorboard import layout
-from anaphora.training.tensorboard.board import RunTensorBoardLogger
 from anaphora.training.tensorboard.pictures import head_maps_image, pronoun_rows_image
 
 

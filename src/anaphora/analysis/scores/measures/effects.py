@@ -1,4 +1,4 @@
-"""Effects of the candidates' meaning, order and identity on a head's weights, as contrasts within quads."""
+"""Significance of heads against chance, and effects of the candidates' meaning, order and identity on their weights."""
 
 from __future__ import annotations
 
@@ -10,12 +10,64 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.results.scores import Groups, Head
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.cells import (
+    bootstrap_interval,
+    by_language_and_kind,
+    cells,
+    claim_cells,
+    clusters,
+    rounded,
+)
 from anaphora.analysis.scores.heads import HeadScores
 from anaphora.analysis.scores.quads import quads_of
+from anaphora.analysis.scores.statistics import holm, permutation_p, permutation_p_max
 from anaphora.data.grouping import indices_by
 
 EFFECTS = ("meaning", "position", "entity")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Significance:
+    """Permutation p-value of the candidate accuracy, without and with Holm's correction."""
+
+    p: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadsOnDevelopment:
+    """P-values of all heads on the development split, (L, H), corrected for the number of heads.
+
+    None in layers without attention.
+    """
+
+    p: tuple[tuple[float | None, ...], ...]
+
+
+def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> Groups[Significance]:
+    """Return the permutation p-values of a head that was chosen on other items.
+
+    Args:
+        scores: scores on the reported split, of which only main items count.
+        head: the head chosen on the development split; p-values are invalid for a head chosen on the same items.
+        draws: number of relabellings of the antecedents; the smallest possible p-value is 1 / (draws + 1).
+        seed: seed of the relabellings.
+
+    Returns:
+        P-values by language and kind of cue, corrected over all languages and kinds together.
+    """
+    claims = claim_cells(scores.examples)
+    raw = [permutation_p(scores.select(items), head, draws, seed) for _, _, items in claims]
+    rows = zip(claims, raw, holm(raw), strict=True)
+    return by_language_and_kind(
+        (language, kind, Significance(p=rounded(p), p_holm=rounded(corrected)))
+        for (language, kind, _), p, corrected in rows
+    )
+
+
+def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
+    """Return the corrected p-values of all heads on the development split, rounded to 6 decimal places."""
+    return HeadsOnDevelopment(p=tuple(tuple(map(rounded, row)) for row in permutation_p_max(development)))
 
 
 @dataclass(frozen=True, kw_only=True)
