@@ -31,6 +31,7 @@ BYSTANDERS = {"en": ("I", "we", "somebody"), "zh": ("我", "我们", "有人")}
 NAMES = 0.4  # share of names among the participants that can have one
 OPENINGS = 0.3
 ASIDES = (0.65, 0.18, 0.11, 0.06)  # shares of texts with none to three of them; several in a row make long texts
+GENDER_IN_SCENES = 0.5  # share of the items of gender in which common knowledge may decide as well
 PLURALS = 0.15  # of the items whose participants can both be plural
 
 
@@ -83,10 +84,16 @@ class Items:
 
     def _gender(self) -> Pair | None:
         genders = self.chance.choice((GENDERS, GENDERS[::-1]))
-        context = self.chance.choice(self.contexts_of(PERSON, PERSON))
+        if self.chance.random() < GENDER_IN_SCENES:
+            scene = self.chance.choice(self.lexicon.scenes)
+            context, (first, second) = scene.context, map(self.chance.choice, scene.readings)
+            # Half of the pairs have one reading, so that gender decides against common knowledge in one of the two.
+            readings = self.chance.choice(((first, second), (first, second), (first, first), (second, second)))
+        else:
+            context = self.chance.choice(self.contexts_of(PERSON, PERSON))
+            readings = (self.chance.choice(self.lexicon.of_persons),) * 2
         nouns = self._two(context, lambda noun, place: noun.genders == (genders[place],) and not noun.is_plural)
-        reading = self.chance.choice(self.lexicon.of_persons)
-        return nouns and Pair(context, self._participants(nouns, genders, (False, False)), (reading, reading))
+        return nouns and Pair(context, self._participants(nouns, genders, (False, False)), readings)
 
     def _number(self) -> Pair | None:
         sort = self.chance.choice((PERSON, PERSON, THING, ANIMAL))
