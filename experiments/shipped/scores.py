@@ -104,7 +104,7 @@ def work(settings: SentenceScores) -> None:
 
 
 def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
-    """Choose a head on the dev split of each language, and measure it and the run's answers on the third test set.
+    """Choose a head on the dev split of each language, and measure it and the run's answers on the fourth test set.
 
     Args:
         run: name of the run.
@@ -130,15 +130,17 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
 
 
 def development_and_test_set(sentences: Path, language: str) -> str:
-    """Return the lines of the first set's dev split, and of the third set, which is the test split.
+    """Return the lines of the first set's dev split and of the second dev set, and those of the fourth set, all test.
 
-    Earlier releases were measured on the first set's test split and on the second set. Their scores were known when
-    this recipe was developed, so this release is measured on the third set.
+    Earlier releases were measured on the first set's test split and on the second and the third set. Their scores were
+    known when this recipe was developed, so this release is measured on the fourth set.
     """
-    first = (sentences / f"{language}.jsonl").read_text(encoding="utf-8").splitlines()
-    third = (sentences / f"third.{language}.jsonl").read_text(encoding="utf-8").splitlines()
+    first, more, fourth = (
+        (sentences / f"{name}{language}.jsonl").read_text(encoding="utf-8").splitlines()
+        for name in ("", "dev.", "fourth.")
+    )
     kept = (line for line in first if json.loads(line)["split"] == "dev")
-    return "".join(f"{line}\n" for line in (*kept, *third))
+    return "".join(f"{line}\n" for line in (*kept, *more, *fourth))
 
 
 def score_rows(measured: Measurement) -> list[SentenceScore]:

@@ -79,4 +79,4 @@ class Packaging:
     run: str = MISSING  # the run directory
     output: str = "src/anaphora/shipped"  # folder to write, which must not exist yet
     facts: str = "experiments/shipped/release.toml"  # file with corpora, licences and limitations
-    sentences: str = SENTENCES  # folder with the sets: dev of the first for choices, the third for the scores
+    sentences: str = SENTENCES  # folder with the sets: those of dev for choices, the fourth for the scores

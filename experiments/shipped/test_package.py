@@ -33,12 +33,13 @@ def is_in(line: str, language: str, is_test: bool) -> bool:
 
 @pytest.fixture
 def sentences(table: Path, tmp_path: Path) -> Path:
-    """Write the table as two sets for each language, with the test split, on which runs are measured, as third set."""
+    """Write the table as the sets of each language: dev and empty second dev set, and the test split as fourth set."""
     lines = table.read_text(encoding="utf-8").splitlines()
     for language in ("en", "zh"):
-        for name, is_test in ((language, False), (f"third.{language}", True)):
+        for name, is_test in ((language, False), (f"fourth.{language}", True)):
             chosen = [line for line in lines if is_in(line, language, is_test)]
             (tmp_path / f"{name}.jsonl").write_text("\n".join(chosen) + "\n", encoding="utf-8")
+        (tmp_path / f"dev.{language}.jsonl").write_text("", encoding="utf-8")
     return tmp_path
 
 

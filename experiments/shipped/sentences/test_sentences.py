@@ -19,12 +19,16 @@ FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "zh")
 SECOND = ("second.en", "second.zh")
 THIRD = ("third.en", "third.zh")
-LATER = (*SECOND, *THIRD)
+FOURTH = ("fourth.en", "fourth.zh")
+LATER = (*SECOND, *THIRD, *FOURTH)
 SETS = (*LANGUAGES, *LATER)
+DEVELOPMENT = ("dev.en", "dev.zh")
 PAIRS = {"gender": 30, "number": 25, "animacy": 25, "selection": 40, "role": 40, "long": 40}
 """Number of minimal pairs of each cue type."""
 LATER_PAIRS = {"gender": 13, "number": 10, "animacy": 10, "selection": 25, "role": 25, "long": 17}
-"""Number of minimal pairs of each cue type in the second and third set, all in the test split."""
+"""Number of minimal pairs of each cue type in the second, third and fourth set, all in the test split."""
+DEVELOPMENT_PAIRS = {"role": 70, "selection": 50, "long": 40, "gender": 15, "number": 15, "animacy": 15}
+"""Number of minimal pairs of each cue type in the second development set."""
 PRONOUNS = {
     "en": {"he", "him", "his", "she", "her", "it", "its", "they", "them", "their"},
     "zh": {"他", "她", "它", "他们", "她们", "它们"},
@@ -82,7 +86,19 @@ def test_a_later_set_has_a_hundred_pairs_in_the_test_split_and_the_types_of_the_
     assert counts == {cue: 2 * count for cue, count in LATER_PAIRS.items()}
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", DEVELOPMENT)
+def test_the_second_development_set_has_the_types_of_the_readme_and_no_sentence_of_a_test_set(name: str) -> None:
+    splits = examples(name)
+    counts = Counter(example.factors["type"] for example in splits["dev"])
+    assert counts == {cue: 2 * count for cue, count in DEVELOPMENT_PAIRS.items()}
+    assert not splits["train"] and not splits["test"]
+    texts = {example.text for example in splits["dev"]}
+    assert len(texts) == len(splits["dev"])
+    tests = [other for other in SETS if language_of(other) == language_of(name)]
+    assert not texts & {example.text for other in tests for rows in examples(other).values() for example in rows}
+
+
+@pytest.mark.parametrize("name", [*SETS, *DEVELOPMENT])
 def test_in_each_pair_the_first_mention_is_right_once_and_the_nearest_once(name: str) -> None:
     for pair in pairs(name):
         assert len(pair) == 2
@@ -101,7 +117,7 @@ def test_the_two_sentences_of_a_pair_differ_in_a_few_words(name: str) -> None:
         assert 1 <= max(len(one), len(other)) - same <= MOST_CHANGED[language], pair[0].text
 
 
-@pytest.mark.parametrize("name", [*SETS, *(f"introductions.{language}" for language in LANGUAGES)])
+@pytest.mark.parametrize("name", [*SETS, *DEVELOPMENT, *(f"introductions.{language}" for language in LANGUAGES)])
 def test_spans_are_third_person_pronouns_and_different_nouns_or_names(name: str) -> None:
     for split in examples(name).values():
         for example in split:
