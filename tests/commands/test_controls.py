@@ -11,7 +11,7 @@ from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.runs.directory import RunFiles, load
 from anaphora.runs.items import evaluation_splits
-from anaphora.settings.stored import read
+from anaphora.settings.run import read_config
 
 Script = Callable[..., tuple[int, str, str]]
 
@@ -26,11 +26,11 @@ def test_controls_are_trained_with_the_runs_own_settings_then_reused_or_resumed(
     assert status == 0, err
     metrics = metrics_of(own_run)
     assert set(metrics) == set(CONTROLS)
-    stored = read(own_run / "config.yaml")
+    stored = read_config(own_run / "config.yaml")
     for name, control in metrics.items():
         assert control is not None
         assert control["run"] == name
-        config = read(own_run / "controls" / name / "config.yaml")
+        config = read_config(own_run / "controls" / name / "config.yaml")
         assert (config.data, config.validation, config.seed) == (stored.data, stored.validation, stored.seed)
         assert json.loads((own_run / "controls" / name / "training.json").read_text())["steps"] == 8
         assert f"{name}: " in out

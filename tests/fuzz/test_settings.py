@@ -20,9 +20,8 @@ from hypothesis import strategies as draw
 from omegaconf import DictConfig, OmegaConf
 
 from anaphora.cli import COMMANDS, register_commands
-from anaphora.settings import stored
 from anaphora.settings.arguments import CONFIGS, settings_from
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, config_yaml, read_config
 from anaphora.settings.typed import construct, leaf_settings
 from anaphora.settings.variants import SLOTS, VARIANTS
 
@@ -165,8 +164,8 @@ def test_settings_that_a_run_takes_are_read_back_as_they_were(
     if config is not None:
         assert isinstance(config, Config)
         path = tmp_path_factory.getbasetemp() / "fuzzed_config.yaml"
-        path.write_text(stored.dumps(config), encoding="utf-8")
-        assert stored.read(path) == config
+        path.write_text(config_yaml(config), encoding="utf-8")
+        assert read_config(path) == config
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -109,9 +109,9 @@ def test_a_damaged_checkpoint_is_refused_before_the_data_are_read_or_is_the_same
 
 
 def load_config(run: Path) -> Config:
-    from anaphora.settings.stored import read
+    from anaphora.settings.run import read_config
 
-    return read(RunFiles(run).config)
+    return read_config(RunFiles(run).config)
 
 
 class Payload:

@@ -16,8 +16,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import RunFiles, load, randomly_initialised, save_settings, save_weights, training_record
 from anaphora.runs.items import encode
 from anaphora.runs.presence import run_directories
-from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps, read
+from anaphora.settings.run import Config, config_yaml, read_config
 
 ROOT = Path(__file__).parents[2]
 Script = Callable[..., tuple[int, str, str]]
@@ -164,9 +163,9 @@ def test_a_broken_tokenizer_is_reported(own_run: Path) -> None:
 
 
 def test_settings_survive_being_written(finished: Path, tmp_path: Path) -> None:
-    config = read(RunFiles(finished).config)
-    (tmp_path / "again.yaml").write_text(dumps(config))
-    assert read(tmp_path / "again.yaml") == config
+    config = read_config(RunFiles(finished).config)
+    (tmp_path / "again.yaml").write_text(config_yaml(config))
+    assert read_config(tmp_path / "again.yaml") == config
 
 
 def test_only_the_checkpoint_to_resume_from_is_no_plain_file_and_it_holds_primitives_alone(unfinished: Path) -> None:

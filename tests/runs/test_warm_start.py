@@ -17,8 +17,7 @@ from anaphora.data.example import Example
 from anaphora.data.names import with_other_names
 from anaphora.runs.directory import RunFiles, load, training_record
 from anaphora.runs.warm_start import default_model, with_start_model
-from anaphora.settings.run import Config
-from anaphora.settings.stored import read
+from anaphora.settings.run import Config, read_config
 from anaphora.training.optimizer import build_optimizer, layer_learning_rate_factors
 from anaphora.training.run import freeze, train
 
@@ -196,9 +195,9 @@ def test_a_stored_run_is_read_without_what_it_started_from(
     begun: Callable[..., Config], finished: Path, tmp_path: Path
 ) -> None:
     directory = train(with_start_model(begun(tmp_path, finished))).directory
-    stored = read(RunFiles(directory).config)
+    stored = read_config(RunFiles(directory).config)
     assert stored.start == str(finished)
-    assert stored.model == read(RunFiles(finished).config).model
+    assert stored.model == read_config(RunFiles(finished).config).model
 
 
 @pytest.mark.parametrize("control", ["uniform", "no_positions", "frozen_query_key"])

@@ -20,8 +20,7 @@ from anaphora.commands.cross_validate import CrossValidation
 from anaphora.settings.compose import checked_resume, with_quoted_texts
 from anaphora.settings.data import PlainText
 from anaphora.settings.model import prediction as prediction_settings
-from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps, read
+from anaphora.settings.run import Config, config_yaml, read_config
 from anaphora.settings.typed import construct, leaf_settings, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.settings.vocabulary import WordVocabulary
@@ -93,8 +92,8 @@ def test_every_option_of_every_group_composes_resolves_and_is_read_back(
     option: str, compose: Compose, tmp_path: Path
 ) -> None:
     config = resolve(compose(option, *needed(option)), Config)
-    (tmp_path / "config.yaml").write_text(dumps(config))
-    assert read(tmp_path / "config.yaml") == config
+    (tmp_path / "config.yaml").write_text(config_yaml(config))
+    assert read_config(tmp_path / "config.yaml") == config
     group, _, name = option.partition("=")
     if group in SLOTS and name in VARIANTS[SLOTS[group].settings]:
         place: Any = config
@@ -194,11 +193,11 @@ def test_a_typo_in_an_experiment_file_is_refused(line: str, message: str, tmp_pa
 
 
 def test_a_stored_setting_that_is_no_more_known_is_reported_with_its_file(tmp_path: Path, compose: Compose) -> None:
-    content = yaml.safe_load(dumps(resolve(compose(), Config)))
+    content = yaml.safe_load(config_yaml(resolve(compose(), Config)))
     content["optimizer"]["momentum"] = 0.9
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(content))
     with pytest.raises(UserError, match=r"config.yaml: unknown setting optimizer.momentum"):
-        read(tmp_path / "config.yaml")
+        read_config(tmp_path / "config.yaml")
 
 
 def test_a_missing_group_of_settings_is_reported(compose: Compose) -> None:

@@ -33,8 +33,7 @@ from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
 from anaphora.settings.model import prediction as prediction_settings
-from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps, read
+from anaphora.settings.run import Config, config_yaml, read_config
 from anaphora.settings.typed import resolve
 from anaphora.settings.variants import REGISTERED, SLOTS, VARIANTS, register
 
@@ -74,8 +73,8 @@ def test_an_own_part_is_composed_checked_stored_and_read(compose: Callable[..., 
     register(slot="model/position", name="decay", settings=Decay, build=decay)
     config = resolve(compose("model/position=decay", "model.position.start=3"), Config)
     assert config.model.position == Decay(start=3.0)
-    (tmp_path / "config.yaml").write_text(dumps(config))
-    assert read(tmp_path / "config.yaml") == config
+    (tmp_path / "config.yaml").write_text(config_yaml(config))
+    assert read_config(tmp_path / "config.yaml") == config
     with pytest.raises(UserError, match=r"model.position.start \(-1.0\) must be at least 0"):
         resolve(compose("model/position=decay", "model.position.start=-1"), Config)
 
@@ -96,7 +95,7 @@ def test_a_run_whose_own_part_is_not_registered_says_what_to_import(
     compose: Callable[..., Any], tmp_path: Path
 ) -> None:
     register("model/position", "decay", Decay, decay)
-    (tmp_path / "config.yaml").write_text(dumps(resolve(compose("model/position=decay"), Config)))
+    (tmp_path / "config.yaml").write_text(config_yaml(resolve(compose("model/position=decay"), Config)))
     del VARIANTS[position_settings.Position]["decay"]
     message = (
         r"kind \('decay'\) must be one of none, .*; if it is a part of your own in model/position, import the module"

@@ -10,8 +10,7 @@ import yaml
 
 from anaphora.base.errors import UserError
 from anaphora.settings.data import ControlledCorpus, Data, Gap, LabelledText, OwnExamples, PlainText
-from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps
+from anaphora.settings.run import Config, config_yaml
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 RECIPES = sorted(path.stem for path in (CONFIGS / "recipe").glob("*.yaml"))
@@ -53,11 +52,11 @@ def test_settings_of_data_stand_in_the_group_of_data_alone(group: str) -> None:
 
 
 def test_an_experiment_is_a_recipe_and_its_data(settings: Settings) -> None:
-    assert dumps(settings("experiment=token_values")) == dumps(
+    assert config_yaml(settings("experiment=token_values")) == config_yaml(
         settings("recipe=token_values", "data.train_items=90000")
     )
     own = ("data=jsonl", "data.path=somewhere")
-    assert dumps(settings("experiment=token_values", *own)) == dumps(settings("recipe=token_values", *own))
+    assert config_yaml(settings("experiment=token_values", *own)) == config_yaml(settings("recipe=token_values", *own))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -24,8 +24,7 @@ from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs import processes
 from anaphora.runs.directory import RunFiles
 from anaphora.runs.processes import until_requeued
-from anaphora.settings.run import Config
-from anaphora.settings.stored import from_plain
+from anaphora.settings.run import Config, from_plain
 from anaphora.settings.vocabulary import WordPiece
 from anaphora.studies import jobs as study_jobs
 from anaphora.studies import slurm

@@ -17,7 +17,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
 from anaphora.base.language import CHINESE_CHARACTER
 from anaphora.runs.directory import RunFiles
-from anaphora.settings.stored import dumps
+from anaphora.settings.run import config_yaml
 from anaphora.studies import jobs as study_jobs
 from anaphora.studies import run as engine
 from anaphora.studies.grid import Job, cells_of, jobs_of
@@ -161,16 +161,18 @@ def test_a_cell_that_only_leaves_out_must_not_hold_runs_of_other_settings_either
     plan = planned()
     base = jobs(plan)[0]
     base.directory.mkdir(parents=True)
-    RunFiles(base.directory).config.write_text(dumps(replace(base.config, seed=7)), encoding="utf-8")
+    RunFiles(base.directory).config.write_text(config_yaml(replace(base.config, seed=7)), encoding="utf-8")
     with pytest.raises(UserError, match=r"base/seed_0 holds a run with other settings"):
         engine.run_study(replace(plan, only=["one"]), CONFIGS)
 
 
 def test_a_process_of_its_own_measures_what_has_finished(planned: Callable[..., StudyPlan], finished: Path) -> None:
-    from anaphora.settings.stored import read
+    from anaphora.settings.run import read_config
 
     plan = planned(side_by_side=2, train=False)
-    config = replace(read(finished / "config.yaml"), name="seed_0", output=str(Path(plan.output) / "small" / "base"))
+    config = replace(
+        read_config(finished / "config.yaml"), name="seed_0", output=str(Path(plan.output) / "small" / "base")
+    )
     job = Job("base", 0, config, Path(config.output) / "seed_0")
     shutil.copytree(finished, job.directory)
     engine.run_jobs(plan, [job], Query.from_plan(plan))

@@ -21,9 +21,8 @@ from anaphora.base.files import locked_directory
 from anaphora.model.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, load
 from anaphora.runs.machine import Machine
-from anaphora.settings import stored
 from anaphora.settings.data import ExternalCorpus, NoData, PlainText
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, read_config
 from anaphora.settings.training import Validation
 from anaphora.training import run
 from anaphora.training.callbacks import ValidationCheckpoint
@@ -595,7 +594,7 @@ def test_data_that_were_moved_are_named_beside_resume_and_checked_by_their_diges
     tiny: Tiny, tmp_path: Path, unfinished: Path, finished: Path
 ) -> None:
     directory = Path(shutil.copytree(unfinished, tmp_path / "run"))
-    before = stored.read(RunFiles(directory).config).data
+    before = read_config(RunFiles(directory).config).data
     assert isinstance(before, ExternalCorpus)
     written = RunFiles(directory).config.read_text(encoding="utf-8")
     RunFiles(directory).config.write_text(written.replace(before.path, str(tmp_path / "gone.jsonl")), encoding="utf-8")
@@ -641,7 +640,7 @@ def test_further_files_and_evaluation_data_that_were_moved_are_checked_too(
         with pytest.raises(UserError, match="no longer gives the training items of run"):
             train(tiny(tmp_path, f"resume={directory}", *wrong))
     train(tiny(tmp_path, f"resume={directory}", also, without))
-    moved = stored.read(RunFiles(directory).config).data
+    moved = read_config(RunFiles(directory).config).data
     assert isinstance(moved, PlainText)
     assert (moved.also, moved.without) == (
         [str(tmp_path / "moved" / "more.txt")],
@@ -656,7 +655,7 @@ def test_moved_data_need_a_run_that_reads_a_file_and_has_a_checkpoint(
         tiny(tmp_path, "resume_data.path=here")
     begun = Path(shutil.copytree(unfinished, tmp_path / "begun"))
     shutil.rmtree(RunFiles(begun).checkpoints)
-    data = stored.read(RunFiles(begun).config).data
+    data = read_config(RunFiles(begun).config).data
     assert isinstance(data, ExternalCorpus)
     with pytest.raises(UserError, match="has no checkpoint yet"):
         train(tiny(tmp_path, f"resume={begun}", f"resume_data.path={data.path}"))

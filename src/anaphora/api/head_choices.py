@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.evidence.headline import no_progress
 from anaphora.analysis.maps.words import mention_mass
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.results.typed_json import table_row
@@ -39,6 +39,7 @@ from anaphora.api.models import untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import pronoun_records
 from anaphora.base.checks import at_least, whole_number
+from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example

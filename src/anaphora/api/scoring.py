@@ -12,7 +12,7 @@ from anaphora.analysis.causal.language_models import LanguageModelSubject
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.evidence import Evidence, every_group
 from anaphora.analysis.evidence.example_sentences import development_accuracy
-from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_items, untrained_seeds
+from anaphora.analysis.evidence.headline import Measurement, no_progress, untrained_items, untrained_seeds
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
@@ -22,6 +22,7 @@ from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, whole_number
+from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example, sample_groups, sample_quads

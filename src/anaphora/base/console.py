@@ -11,6 +11,9 @@ from rich.table import Table
 console = Console(width=max(100, Console().width), markup=False)
 """Console that is at least 100 characters wide, also if output goes to a file, and does not interpret markup."""
 
+Progress = Callable[[str], None]
+"""Function that shows a message on the progress of work."""
+
 _WIDEST_TABLE = 200  # characters
 
 
@@ -30,7 +33,7 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def working(stage: str) -> Iterator[Callable[[str], None]]:
+def working(stage: str) -> Iterator[Progress]:
     """Show a status message during the block, and yield a function that updates the message."""
     with console.status(stage) as status:
         yield status.update

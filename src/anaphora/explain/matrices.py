@@ -20,7 +20,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, WIDE_RANGES
 from anaphora.explain import EXAMPLES
 from anaphora.explain.walk import Erratum
-from anaphora.settings.stored import load_yaml
+from anaphora.settings.run import load_yaml
 
 MAX_TOKENS = 96
 """Maximum number of rows in a matrix of tokens, and of tokens in a text, that a page can show."""

@@ -25,10 +25,9 @@ from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs import shipped
 from anaphora.runs.published import RUN_CONFIG, settings_of
 from anaphora.runs.warm_start import is_pretrained, locate_model
-from anaphora.settings import stored
 from anaphora.settings.data import Data, NoData
 from anaphora.settings.model.prediction import NoPrediction
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, config_yaml
 from anaphora.settings.training import Task
 
 _TOKENIZER = "tokenizer.json"
@@ -181,7 +180,7 @@ def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> Non
         UserError: a file cannot be written.
     """
     write_text(layout.tokenizer, tokenizer.dumps())
-    write_text(layout.config, stored.dumps(config))
+    write_text(layout.config, config_yaml(config))
 
 
 def load(directory: str | Path, device: Device | None = None) -> Run:

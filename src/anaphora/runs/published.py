@@ -14,10 +14,9 @@ from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.special_tokens import PADDING
 from anaphora.model.pretrained.families import CONFIG
-from anaphora.settings import stored
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.position import Learned
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, from_plain, read_config, to_plain
 from anaphora.settings.typed import PATHS
 
 MODEL_TYPE = "anaphora"
@@ -41,7 +40,7 @@ def settings_of(folder: Path) -> Config:
     """
     config = _json_config(folder)
     if (folder / RUN_CONFIG).exists() or config.get("model_type") != MODEL_TYPE:
-        return stored.read(folder / RUN_CONFIG)
+        return read_config(folder / RUN_CONFIG)
     return published_settings(config.get("run"), str(folder / CONFIG))
 
 
@@ -53,7 +52,7 @@ def published_settings(run: Any, place: str) -> Config:
     """
     if not isinstance(run, dict):
         raise UserError(f"{place}: run ({run!r}) must hold the settings of a run")
-    return stored.from_plain(run, place)
+    return from_plain(run, place)
 
 
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
@@ -67,7 +66,7 @@ def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
         "architectures": ["AnaphoraForMaskedLM" if config.task.masked_lm > 0 else "AnaphoraModel"],
         "vocab_size": vocabulary,
         **shape(config),
-        "run": _with_paths(stored.to_plain(config), _without_own_folders),
+        "run": _with_paths(to_plain(config), _without_own_folders),
     }
 
 
@@ -91,8 +90,8 @@ def without_folders(config: Config) -> Config:
     def file_name(path: str) -> str:
         return path if path.startswith(HUB_PREFIX) else PurePath(path).name
 
-    plain = _with_paths(stored.to_plain(config), file_name)
-    return stored.from_plain(plain, RUN_CONFIG)
+    plain = _with_paths(to_plain(config), file_name)
+    return from_plain(plain, RUN_CONFIG)
 
 
 def _json_config(folder: Path) -> dict[str, Any]:

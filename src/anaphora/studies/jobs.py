@@ -28,8 +28,7 @@ from anaphora.report.numbers import duration_text
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import RunFiles, locked_run
 from anaphora.settings.model.encoder import about_weights
-from anaphora.settings.run import Config
-from anaphora.settings.stored import from_plain
+from anaphora.settings.run import Config, from_plain
 from anaphora.settings.vocabulary import SubwordVocabulary
 from anaphora.studies.grid import Job
 from anaphora.studies.measures import measure_run, measure_settings

@@ -18,8 +18,7 @@ from anaphora.analysis.scores.cells import rounded
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
 from anaphora.runs.directory import RunFiles
-from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps
+from anaphora.settings.run import Config, config_yaml
 from anaphora.studies.grid import Job
 from anaphora.studies.plan import SETTINGS_MEASURES, StudyPlan
 
@@ -121,7 +120,7 @@ def settings_digest(config: Config) -> str:
     """Return a digest of a run's settings, independent of its directory and of `trainer.progress`."""
     # A run in its own process shows no progress.
     shown = replace(config.trainer, progress=True)
-    return hashlib.sha256(dumps(replace(config, name=None, output="", trainer=shown)).encode()).hexdigest()[:16]
+    return hashlib.sha256(config_yaml(replace(config, name=None, output="", trainer=shown)).encode()).hexdigest()[:16]
 
 
 def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:

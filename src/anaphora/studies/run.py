@@ -18,8 +18,7 @@ from anaphora.report.page.offline import other_pages, page_names, page_suffixes,
 from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import label, language_name, language_names
 from anaphora.runs.directory import RunFiles
-from anaphora.settings.run import same_settings
-from anaphora.settings.stored import read
+from anaphora.settings.run import read_config, same_settings
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs import LocalProcesses, StudyProgress, run_with, train_and_measure
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
@@ -187,7 +186,7 @@ def _check_directories(jobs: Sequence[Job]) -> None:
     """
     for job in jobs:
         layout = RunFiles(job.directory)
-        if layout.config.exists() and not same_settings(read(layout.config), job.config):
+        if layout.config.exists() and not same_settings(read_config(layout.config), job.config):
             raise UserError(f"{job.directory} holds a run with other settings; choose another output= or name=")
 
 

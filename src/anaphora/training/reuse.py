@@ -13,8 +13,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.runs.directory import Run, RunFiles, load, tidy, training_record
 from anaphora.settings.data import ExternalCorpus
-from anaphora.settings.run import Config, same_settings
-from anaphora.settings.stored import read
+from anaphora.settings.run import Config, read_config, same_settings
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
@@ -47,7 +46,7 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
     directory = Path(config.output) / config.name
     layout = RunFiles(directory)
     report = report or partial(console.print, soft_wrap=True)
-    if layout.config.exists() and not same_settings(read(layout.config), config):
+    if layout.config.exists() and not same_settings(read_config(layout.config), config):
         raise UserError(f"{directory} holds a run with other settings; {advice}")
     if layout.weights.exists():
         # Its weights are the best before divergence and must not pass for a complete training.

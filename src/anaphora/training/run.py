@@ -33,10 +33,9 @@ from anaphora.runs.directory import (
 from anaphora.runs.machine import Machine, slow_settings
 from anaphora.runs.processes import Processes, started_processes
 from anaphora.runs.warm_start import locate_model
-from anaphora.settings import stored
 from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.encoder import check_length
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, read_config
 from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.training.callbacks import ProgressBar, StopTogether, ValidationCheckpoint
 from anaphora.training.checkpoints import check_resumable, read_checkpoint
@@ -165,7 +164,7 @@ def _claim_of(config: Config) -> _Claim:
         layout = RunFiles(Path(config.output) / (config.name or default_run_name()))
         return _Claim(config, layout, resumed=False, checkpoint=None)
     layout = RunFiles(Path(config.resume))
-    begun = stored.read(layout.config)
+    begun = read_config(layout.config)
     places = config.resume_data.places
     begun = replace(begun, data=_moved(begun.data, places))
     kept = {name: getattr(begun.trainer, name) for name in DECIDE_RESULTS}

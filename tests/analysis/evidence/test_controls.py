@@ -23,8 +23,7 @@ from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import ParameterFree, SharedQueryKey, Uniform
 from anaphora.settings.model.position import NoPosition
 from anaphora.settings.model.prediction import Bilinear, NoPrediction, Pair
-from anaphora.settings.run import Config
-from anaphora.settings.stored import dumps
+from anaphora.settings.run import Config, config_yaml
 from anaphora.settings.training import Supervision, Validation, ValueCurriculum
 
 Settings = Callable[..., Config]
@@ -39,7 +38,7 @@ def demo(settings: Settings) -> Config:
 def test_the_experiment_file_of_a_control_is_the_demo_with_its_one_change(
     name: str, demo: Config, settings: Settings
 ) -> None:
-    assert dumps(control_config(demo, name)) == dumps(settings(f"experiment=control_{name}"))
+    assert config_yaml(control_config(demo, name)) == config_yaml(settings(f"experiment=control_{name}"))
     assert control_config(demo, name) != demo
 
 

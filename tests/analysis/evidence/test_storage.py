@@ -33,8 +33,7 @@ from anaphora.commands.evaluate import accuracy_rows
 from anaphora.data.example import Example
 from anaphora.runs.directory import load, training_record
 from anaphora.runs.items import evaluation_splits
-from anaphora.settings.run import same_settings
-from anaphora.settings.stored import read
+from anaphora.settings.run import read_config, same_settings
 from anaphora.training.run import train
 
 
@@ -206,13 +205,13 @@ def test_a_run_whose_file_names_no_precision_has_the_default_of_its_device(
     device: str, default: str, other: str, own_run: Path
 ) -> None:
     path = own_run / "config.yaml"
-    config = read(path)
+    config = read_config(path)
     text = path.read_text(encoding="utf-8")
     path.write_text(
         text.replace("  precision: '32'\n", "").replace(f"device: {config.trainer.device}", f"device: {device}")
     )
     assert "precision" not in path.read_text(encoding="utf-8")
-    older = read(path)
+    older = read_config(path)
     assert same_settings(older, replace(config, trainer=replace(config.trainer, precision=default)))
     assert not same_settings(older, replace(config, trainer=replace(config.trainer, precision=other)))
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from anaphora.analysis.causal.knockout_and_ablation import (
     CausalTests,
-    Progress,
     cumulative_cell,
     dose_response_cell,
     knockout_cell,
@@ -26,6 +25,7 @@ from anaphora.analysis.results.causal import Causal, CausalCell, HeadAblation, H
 from anaphora.analysis.results.scores import Groups, Head, HeadPosition
 from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
 from anaphora.analysis.scores.heads import HeadScores, ranked_heads, reason_to_drop
+from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_
 from anaphora.data.batches.encoded import EncodedSplit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,10 +27,9 @@ from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, mean_and_interval, rounded
 from anaphora.analysis.scores.measures.roles import cue_tokens
 from anaphora.analysis.scores.statistics import median_and_spread
+from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import N_, _
-
-Progress = Callable[[str], None]
 
 RANDOM_SETS = 5
 """Number of random sets of heads with which each set of best heads is compared."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.scores.heads import DROP_REASONS, HeadScores, choose_head, score_records
 from anaphora.analysis.scores.measures.levels import composition_shortcuts, level_scores
 from anaphora.analysis.scores.strata import summarise
+from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
@@ -136,9 +137,6 @@ class Headline(Measurement):
             reads_candidates=reads_candidates(config.task.prediction),
             head_is_supervised=config.supervises(self.head.layer, self.head.head),
         )
-
-
-Progress = Callable[[str], None]
 
 
 def no_progress(stage: str) -> None:

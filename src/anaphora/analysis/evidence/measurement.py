@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.causal_tests import causal_tests_of_run
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.evidence import Evidence, MeasuredOn, Provenance
-from anaphora.analysis.evidence.headline import Headline, Measurement, Progress, measure_headline, no_progress
+from anaphora.analysis.evidence.headline import Headline, Measurement, measure_headline, no_progress
 from anaphora.analysis.evidence.plan import EvidencePlan, Protocol
 from anaphora.analysis.evidence.storage import evidence_to_replace, write_evidence
 from anaphora.analysis.evidence.verdict import protocol, verdict, verdict_at_head
 from anaphora.analysis.maps.capture import maps_of_each
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to_pronoun, pronoun_maps
 from anaphora.analysis.results.causal import Causal
-from anaphora.base.console import say
+from anaphora.base.console import Progress, say
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit

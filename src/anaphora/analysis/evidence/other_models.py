@@ -14,7 +14,7 @@ import numpy as np
 from anaphora.analysis.causal.causal_tests import causal_tests
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.analysis.evidence.headline import Measurement, Progress, no_progress, untrained_correctness
+from anaphora.analysis.evidence.headline import Measurement, no_progress, untrained_correctness
 from anaphora.analysis.evidence.measurement import row_evidence
 from anaphora.analysis.evidence.plan import CONTROLS, Protocol
 from anaphora.analysis.evidence.verdict import protocol, verdict, verdict_at_head
@@ -24,6 +24,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness, unfitted_correctness
 from anaphora.analysis.scores.heads import choose_head, ranked_heads, score_records
+from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.evidence.headline import no_progress
 from anaphora.analysis.maps.answers import Answers, Floats
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.tasks.task_accuracy import ItemAnswers, check_factors, predict_for_run, require_pronoun_head
+from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, RunFiles
 from anaphora.runs.items import check_training_items, corpus_of
-from anaphora.settings import stored
 from anaphora.settings.data import ExternalCorpus
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, read_config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
@@ -124,7 +124,7 @@ def _starting_recipe(start: str | None) -> str | None:
     """
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start
-    return repr(_without_fold_and_seed(stored.read(written)))
+    return repr(_without_fold_and_seed(read_config(written)))
 
 
 def fold_count(run: Run) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.evidence.headline import Progress, no_progress
+from anaphora.analysis.evidence.headline import no_progress
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, Bools, Floats
 from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
 from anaphora.analysis.results.typed_json import Ends
@@ -20,6 +20,7 @@ from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.quads import minimal_pair_accuracy
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
+from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.locale.translation import _
 from anaphora.data.batches.encoded import EncodedSplit

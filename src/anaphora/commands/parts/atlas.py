@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.evidence import Evidence, Provenance
-from anaphora.analysis.evidence.headline import Progress
 from anaphora.analysis.evidence.measurement import current_evidence, items_digest
 from anaphora.analysis.evidence.storage import evidence_to_replace, read_heads, write_measurement
 from anaphora.api.head_choices import name_decisions, reads_one_pronoun, select_antecedents, with_preceding_antecedent
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
-from anaphora.base.console import say, working
+from anaphora.base.console import Progress, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.base.locale.translation import N_, _, in_language_of_messages, spoken_in

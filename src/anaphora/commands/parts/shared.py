@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.analysis.evidence.headline import Headline, Progress, measure_headline
+from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_evidence
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import file_ending
-from anaphora.base.console import say
+from anaphora.base.console import Progress, say
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_csv

@@ -14,8 +14,7 @@ from anaphora.base.batch import Batch
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings import stored
-from anaphora.settings.run import Config
+from anaphora.settings.run import Config, config_yaml
 from anaphora.training.callbacks import ValidationCheckpoint, best_head, validation_metrics
 from anaphora.training.loggers import RunTensorBoardLogger
 from anaphora.training.module import CURVES_EVERY, TrainingModule
@@ -57,7 +56,7 @@ class CurvesCallback(lightning.Callback):
             for logger in trainer.loggers:
                 logger.log_hyperparams(layout.hyperparameters(self.config))
             if board is not None:
-                board.add_text("settings", layout.markdown_code_block(stored.dumps(self.config)), step)
+                board.add_text("settings", layout.markdown_code_block(config_yaml(self.config)), step)
                 board.add_layout(layout.scalar_layout(self.config, has_maps and len(self.validation.examples) > 0))
                 if step in self.image_steps:
                     module.model.eval()

@@ -19,6 +19,7 @@ from anaphora.base.locale.translation import _, spoken_in
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example
+from anaphora.data.grouping import indices_by
 from anaphora.settings.data import ControlledCorpus, TextCorpus
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.run import Config
@@ -147,11 +148,14 @@ def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple
     """
     probes = []
     for language, name in LANGUAGE_TAGS.items():
-        items_by_kind: dict[str, list[int]] = {}
-        for number, example in enumerate(examples):
-            words = len({word for word in data.tokens[number].words if word >= 0})
-            if example.language == language and example.is_main and words <= MAX_PROBE_WORDS:
-                items_by_kind.setdefault(example.factors.get("kind", ""), []).append(number)
+        items_by_kind = indices_by(
+            example.factors.get("kind", "")
+            if example.language == language
+            and example.is_main
+            and len({word for word in tokens.words if word >= 0}) <= MAX_PROBE_WORDS
+            else None
+            for example, tokens in zip(examples, data.tokens, strict=True)
+        )
         per_kind = -(-PROBES_PER_LANGUAGE // max(1, len(items_by_kind)))
         spread = [
             [items[index * len(items) // per_kind] for index in range(min(per_kind, len(items)))]
