@@ -99,6 +99,18 @@ def test_the_items_are_a_data_set_with_documented_columns(
     assert own.examples("test") == corpus.examples("test")
 
 
+def test_no_path_of_a_setting_is_published(script: Callable[..., Any], tmp_path: Path) -> None:
+    more, folder = tmp_path / "more.txt", tmp_path / "out"
+    for file in (tmp_path / "text.txt", more):
+        file.write_text("\n\n".join(f"{file.stem} number {number} is read." for number in range(40)), encoding="utf-8")
+    result = script(
+        *("corpus", "data=plain_text", f"data.path={tmp_path / 'text.txt'}", f"data.also=[{more}]", f"output={folder}")
+    )
+    assert result.status == 0, result.err
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "data.path=text.txt" in card and 'data.also=["more.txt"]' in card and str(tmp_path) not in card
+
+
 def test_files_that_the_command_has_not_written_are_not_overwritten(
     script: Callable[..., Any], described: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -282,15 +282,17 @@ def _terms(data: Data) -> str:
 
 
 def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
-    """Yield the name and value of each setting of a corpus as text, `kind` first; `path` is cut to its last part.
+    """Yield the name and value of each setting of a corpus as text, `kind` first; paths are cut to their last part.
 
     Settings that are None or an empty list are left out.
     """
-    yield "kind", data.kind
-    for one in fields(data):
-        value = getattr(data, one.name)
-        if one.name != "kind" and value not in (None, []):
-            yield one.name, Path(value).name if one.name == "path" else json.dumps(value, ensure_ascii=False)
+    from anaphora.runs.published import data_without_folders
+
+    plain = data_without_folders(data)
+    yield "kind", plain.pop("kind")
+    for name, value in plain.items():
+        if value not in (None, []):
+            yield name, value if name == "path" else json.dumps(value, ensure_ascii=False)
 
 
 @in_language_of_messages

@@ -6,6 +6,7 @@ A run directory has a config.yaml instead; all code that reads a run supports bo
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -14,6 +15,7 @@ from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.special_tokens import PADDING
 from anaphora.model.pretrained.families import CONFIG
+from anaphora.settings.data import Data
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.position import Learned
 from anaphora.settings.run import Config, from_plain, read_config, to_plain
@@ -86,12 +88,17 @@ def shape(config: Config) -> dict[str, Any]:
 
 def without_folders(config: Config) -> Config:
     """Return the settings with every path reduced to its last part; names on the hub are kept."""
+    return from_plain(_with_paths(to_plain(config), _file_name), RUN_CONFIG)
 
-    def file_name(path: str) -> str:
-        return path if path.startswith(HUB_PREFIX) else PurePath(path).name
 
-    plain = _with_paths(to_plain(config), file_name)
-    return from_plain(plain, RUN_CONFIG)
+def data_without_folders(data: Data) -> dict[str, Any]:
+    """Return the settings of a corpus as plain values, with every path reduced to its last part, as in a run's."""
+    plain: dict[str, Any] = _with_paths(asdict(data), _file_name, "data")
+    return plain
+
+
+def _file_name(path: str) -> str:
+    return path if path.startswith(HUB_PREFIX) else PurePath(path).name
 
 
 def _json_config(folder: Path) -> dict[str, Any]:
