@@ -69,9 +69,10 @@ class Scores:
     def table(self) -> pandas.DataFrame:
         """Return the scores of the chosen head: for each language, a row for all main items and one per kind of cue.
 
-        The columns are `language`, `kind`, the number of `items`, the candidate accuracy with its 95 % interval (`low`,
-        `high`), chance, the name and accuracy of the best shortcut, the attention mass on the antecedent, and the task
-        accuracy. Accuracies and mass are from 0 to 1; values that were not measured are None.
+        The columns are `language`, `kind` ("all" for all main items), `items`, `candidate_accuracy` with its 95%
+        interval `low` and `high`, `chance`, `best_shortcut`, `best_shortcut_accuracy`, `antecedent_mass` and
+        `task_accuracy`. Accuracies and mass are from 0 to 1. Values that were not measured are missing (None or NaN;
+        test with `pandas.isna`).
         """
         import pandas
 
@@ -82,6 +83,9 @@ class Scores:
 
         Args:
             path: file to write; its name must end in .html or .htm.
+
+        Returns:
+            The written page; notebooks display it below the cell, and `open` shows it in the browser.
 
         Raises:
             UserError: the path has another ending.

@@ -44,7 +44,7 @@ class Batch:
         positions: (R, T) position of each token in its sentence, from 0.
         segments: (R, T) index of each token's sentence, -1 for padding.
         words: (R, T) index of each token's word in its sentence, -1 for [CLS] and padding; subwords share the index.
-        slots: (R, T) slot of the candidate that the token belongs to, 0 for other tokens.
+        slots: (R, T) slot (candidate's number, from 1) of the token's candidate, 0 for other tokens.
         query_positions, query_items: (K,) flat position of each pronoun token, and index of its item.
         candidate_positions, candidate_owners: (C,) flat position of each candidate token, and item * M + candidate.
         present: (N, M) bool mask of the candidates; False is padding.

@@ -1,7 +1,7 @@
-"""Attention maps and interventions for models of `transformers`, and runs of this package as such models.
+"""Attention maps and interventions for models of `transformers`, and exported runs as such models.
 
-`import anaphora.hf` registers the runs of this package with the Auto classes of `transformers`, without code from the
-hub:
+`import anaphora.hf` registers the model class of exported runs with the Auto classes of `transformers`, without code
+from the hub:
 
     import anaphora.hf
     from transformers import AutoModel, AutoTokenizer

@@ -1,7 +1,8 @@
-"""Runs of this package as models of `transformers`, registered with its Auto classes on import.
+"""Exported runs of this package as models of `transformers`, registered with its Auto classes on import.
 
-The weights keep their names, so one folder serves both libraries: `AutoModel.from_pretrained` reads a run, and
-`anaphora.load` reads what `save_pretrained` writes. B batch, T tokens, H heads, V vocabulary, W width.
+The weights keep their names, so one folder serves both libraries: `AutoModel.from_pretrained` reads an exported run,
+and `anaphora.load` reads what `save_pretrained` of model and tokenizer writes. B batch, T tokens, H heads,
+V vocabulary, W width.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from anaphora.settings.run import Config
 
 
 class AnaphoraConfig(PreTrainedConfig):
-    """Configuration (config.json) of a run.
+    """Configuration (config.json) of an exported run.
 
     Args:
         run: all settings of the run as plain values; None if the configuration describes no model.
@@ -52,7 +53,7 @@ class AnaphoraConfig(PreTrainedConfig):
 
 
 class AnaphoraModel(PreTrainedModel):
-    """Encoder of a run, with its prediction head and its output layer over the vocabulary.
+    """Encoder of an exported run, with its prediction head and its output layer over the vocabulary.
 
     `forward` returns hidden states and attention maps. The answers of the prediction head need a pronoun and its
     candidates; load the same folder with `anaphora.load` for them.
@@ -161,7 +162,7 @@ class AnaphoraMaskedLMOutput(MaskedLMOutput):
 
 
 class AnaphoraForMaskedLM(AnaphoraModel):
-    """Masked language model from a run trained on masked tokens.
+    """Masked language model from an exported run trained on masked tokens.
 
     Raises:
         UserError: the run was not trained on masked tokens.

@@ -63,8 +63,8 @@ def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
     """Read the headers of all tensors of a model, by name of the tensor.
 
     Args:
-        files: path of `WEIGHTS`, or of an `INDEX` in the folder of the files that it lists, by file name. Without
-            either, there are no tensors.
+        files: paths by file name. With `INDEX`, the weight files that it lists are read from its own folder; otherwise
+            `WEIGHTS` is read. If neither is present, the result is empty.
 
     Raises:
         UserError: a file is damaged or missing, or a tensor is stored twice or not in the file that the index states.

@@ -1,8 +1,8 @@
 """Linear layers that use oneDNN's kernel if torch's own is slower, for models of this package and others.
 
 On AMD processors with AVX-512, the library behind torch's float32 products uses half the width of the vector registers;
-oneDNN uses the full width, with the same error. Since the operator is private to torch, it is tested once; if the test
-fails, layers run as `nn.Linear`.
+oneDNN uses the full width, with rounding errors of the same size. Since the operator is private to torch, it is tested
+once; if the test fails, layers run as `nn.Linear`.
 """
 
 from __future__ import annotations

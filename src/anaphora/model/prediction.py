@@ -156,7 +156,10 @@ class Word(PredictionHead):
 
 
 class Slot(PredictionHead):
-    """Head that predicts the antecedent's slot from the query's vector; input slot embeddings mark candidates."""
+    """Head that predicts the antecedent's slot from the query's vector.
+
+    Each candidate has a slot: a number from 1, whose embedding is added to the embeddings of the candidate's tokens.
+    """
 
     def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)

@@ -345,7 +345,10 @@ def selector_names() -> dict[str, str]:
 
 
 def name_policy_names() -> dict[str, str]:
-    """Return the names of rules and heads that decide whether a name corefers, by key."""
+    """Return the display names of the policies that decide which name a pronoun refers to, by key.
+
+    Policies are rules, heads, the model's answers, and a probe.
+    """
     return {
         "random": _("guessing"),
         "nearest": _("nearer name"),

@@ -22,7 +22,7 @@ from anaphora.settings.run import Config, from_plain, read_config, to_plain
 from anaphora.settings.typed import PATHS
 
 MODEL_TYPE = "anaphora"
-"""Value of `model_type` in the config.json of a run."""
+"""Value of `model_type` in the config.json of an exported run."""
 RUN_CONFIG = "config.yaml"
 """File with the settings in a run directory."""
 CALIBRATION = "calibration.json"

@@ -1,6 +1,6 @@
 """Construction and checks of typed settings from plain values; no heavy imports, not even Hydra.
 
-In a slot with variants (position encoding, corpus, prediction head), `kind` chooses the settings class;
+For a part with variants (position encoding, corpus, prediction head), `kind` chooses the settings class;
 `variants.register` adds a variant from outside the package.
 """
 

@@ -1,4 +1,4 @@
-"""Variants of every slot, and the registration of variants from outside the package.
+"""Variants of every slot (replaceable part of a recipe), and registration of variants from outside the package.
 
 The method `build` of a variant's settings imports its module, so that an invalid setting is reported before torch is
 imported. Files cannot add variants: a stored run names its variants, and loading the run imports no code.

@@ -1,7 +1,7 @@
 """Server of the live page on localhost, which answers one question at a time.
 
 Only this machine has access: the server listens on the loopback address, refuses any other Host header (against DNS
-rebinding), and requires a token with every request. The token is part of the address that the terminal prints.
+rebinding), and requires a token with every request. The token is part of the URL that the terminal prints.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class LiveApplication:
 
 
 def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
-    """Return a server on localhost and the address to open, and limit `application.hosts` to this server.
+    """Return a server on localhost and the URL to open, and limit `application.hosts` to this server.
 
     Raises:
         UserError: the port cannot be used.

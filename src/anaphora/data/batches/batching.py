@@ -139,7 +139,7 @@ class TrainingBatches:
         data: the training split.
         batching: settings of rows and batches.
         seed: random seed.
-        slots: number of slots that mark candidates, drawn at random for each item; 0 for no marks.
+        slots: number of slots, the numbers that mark candidates, drawn at random for each item; 0 for no marks.
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
         own_share: share of the visible words whose own tokens are predicted, from 0 to 1.

@@ -48,8 +48,9 @@ class SentencePlan:
 
     Attributes:
         name: identifier of the chosen parts.
-        prefix, inside, link, suffix: parts with unfilled slots of pools and of {x}; `link` includes a distractor
-            between event and link.
+        prefix, inside, link, suffix: parts with unfilled slots of pools and, in the distractor, {x} for the name of the
+            third person. A distractor replaces `prefix` ("before") or `suffix` ("after"), is the whole of `inside`, or
+            stands at the start of `link` ("between").
         distractor: position of the third person, one of `DISTRACTOR_POSITIONS`, or "none".
     """
 

@@ -84,7 +84,7 @@ class Holdout:
         return _items_of(self.names[gender], allowed)
 
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the names for distractors, {x}; in training they include the distractor-only names."""
+        """Return the names for the third person, {x}; in training they include the distractor-only names."""
         ordinary = self.role_names(kind, gender, split)
         return [*ordinary, *self.distractor_only[gender]] if split == "train" else ordinary
 

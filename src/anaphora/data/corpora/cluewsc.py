@@ -52,8 +52,8 @@ def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     dropped.
 
     Raises:
-        UserError: a file is missing, or a row is invalid; the message names file, line, field, value and what is
-            allowed.
+        UserError: a file is missing, or a row is invalid (the message names file, line, field, value and what is
+            allowed).
     """
     reading = RowReader()
     train, test = train_and_test_rows(

@@ -7,8 +7,8 @@ with a sentence number for each word in `sent_id`), and clusters of [start, end]
 - `clusters` with `cased_words`, the input of wl-coref, and `span_clusters`, its output: the word after it (exclusive);
 - `clusters_token_offsets`, the output of maverick: the last word (inclusive).
 
-For `clusters` the convention is therefore the setting `ends`, or follows from the spans of the file. Head words follow
-the rules of `unparsed_head`; the parts of speech in `pos` are optional.
+For `clusters`, the setting `ends` therefore states the kind of end; without it, the spans of the file must show it.
+Head words follow the rules of `unparsed_head`; the parts of speech in `pos` are optional.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLUSTER_FIELDS: Mapping[str, str | None] = {
     "span_clusters": "exclusive",
     "clusters_token_offsets": "inclusive",
 }
-"""Fields of the clusters, and the convention for the end of their spans; None if it differs between files."""
+"""Whether the ends of spans are inclusive or exclusive, by name of the clusters' field; None if it differs by file."""
 NAME_FIELDS = ("doc_key", "document_id", "doc_id")
 
 
@@ -51,7 +51,7 @@ class ClusterDocument:
         clusters: mentions of each cluster as spans of word indices in the document, from 0, end exclusive.
         row: JSON object of the line.
         field: name of the field of the clusters.
-        ends: convention for the end of a span in this field, "inclusive" or "exclusive".
+        ends: "inclusive" if the end of a span in this field is its last word, "exclusive" if it is the word after.
         tags: part of speech of each word; () if unknown.
     """
 
@@ -85,8 +85,8 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
     file, or a folder without official splits, is divided by the shares.
 
     Raises:
-        UserError: no file is found, a line is invalid, two mentions cross, the convention for ends cannot be inferred,
-            or a document is not in `data.language`; the message names file, line, field and value.
+        UserError: no file is found, a line is invalid (the message names file and line), two mentions cross, the spans
+            do not show whether their ends are inclusive or exclusive, or a document is not in `data.language`.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
@@ -109,11 +109,11 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
     Args:
         path: path of the file.
         ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer it
-            from the spans. Fields with a fixed convention keep it.
+            from the spans. Fields whose ends are fixed keep theirs.
         setting: name of the setting of `ends`, for error messages.
 
     Raises:
-        UserError: a line is invalid, the file has no document, or the convention cannot be inferred.
+        UserError: a line is invalid, the file has no document, or the spans do not show whether ends are inclusive.
     """
     rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
     if not rows:
@@ -203,13 +203,13 @@ def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
 def _proven_ends(
     path: Path, parsed: Sequence[tuple[str, Mapping[str, Any], str, Sequence[Sequence[str]]]], setting: str
 ) -> str:
-    """Return the convention that the spans of a file prove: "inclusive" or "exclusive".
+    """Return whether the ends of a file's spans are "inclusive" or "exclusive", as the spans themselves prove.
 
     A span [n, n] would be empty if ends were exclusive; an end equal to the number of words would be out of range if
-    they were inclusive. Fields with a fixed convention are ignored; without other spans, "exclusive" is returned.
+    they were inclusive. Fields whose ends are fixed are ignored; without other spans, "exclusive" is returned.
 
     Raises:
-        UserError: the spans prove neither convention, or both, or a span is valid under neither.
+        UserError: the spans prove neither or both, or a span is valid in neither case.
     """
     proofs: dict[str, str] = {}
     undecided = False

@@ -54,8 +54,8 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
     file, or a folder without official splits, is divided by the shares.
 
     Raises:
-        UserError: no file is found, a line is invalid, or a document is not in `data.language`; the message names file,
-            line, field and value.
+        UserError: no file is found, a line is invalid (the message names file and line), or a document is not in
+            `data.language`.
     """
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
@@ -66,8 +66,9 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 def files(settings: Conll2012) -> dict[str, Path]:
     """Return the files to read, by path relative to `data.path`.
 
-    A single file may have any name. In a folder, these are the files that end in _conll or .conll, also with .gz,
-    except those of another language by their path (english, chinese, arabic); if there are gold files, only these.
+    A single file may have any name. In a folder, these are the files that end in _conll or .conll, optionally followed
+    by .gz, without those whose path names another language (english, chinese, arabic). If any of them are gold files
+    (gold_conll or gold.conll), only these are returned.
 
     Raises:
         UserError: the path does not exist, or the folder has no such file.

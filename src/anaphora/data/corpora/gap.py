@@ -1,6 +1,6 @@
 """Reader of GAP (Webster et al. 2018): a pronoun and two names, of which one, or neither, is the antecedent.
 
-The column URL is ignored, since a name in the page's address gives the answer away.
+The column URL is ignored, since a name in the page's URL gives the answer away.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     on the hub these are the splits "validation" and "train". A single file is divided by the shares.
 
     Raises:
-        UserError: a file or column is missing, or a value is invalid; the message names file, line, field and value.
+        UserError: a file or column is missing, or a value is invalid (the message names file, line, field and value).
     """
     development, validation = train_and_test_rows(
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),

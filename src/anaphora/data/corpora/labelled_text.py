@@ -83,8 +83,8 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     share.
 
     Raises:
-        UserError: a file or column is missing, a value is not allowed, a group is in two splits, or no text has a
-            label; the message names file, line, field and value.
+        UserError: a file or column is missing, a value is not allowed (the message names file, line, field and
+            value), a group is in two splits, or no text has a label.
     """
     rows_by_split = _rows_by_split(settings)
     dropped: list[tuple[str, str]] = []

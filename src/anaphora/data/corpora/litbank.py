@@ -36,8 +36,8 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     row. If `seen_in` is set, the factor `seen` is "yes" or "no".
 
     Raises:
-        UserError: a file is missing, or a row is invalid or does not fit the text; the message names file, line, field
-            and value.
+        UserError: a file is missing, or a row is invalid or does not fit the text (the message names file, line, field
+            and value).
     """
     seen = None
     if settings.seen_in is not None:

@@ -46,9 +46,9 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
     for its words are dropped.
 
     Raises:
-        UserError: a row is invalid, only some rows have a split, a group or minimal pair is in two splits, a minimal
-            pair is in two groups although shares or folds divide the groups, or there is no row; the message names
-            file, line or row, field, value and what is allowed.
+        UserError: a row is invalid (the message names file, line or row, field, value and what is allowed), only some
+            rows have a split, a group or minimal pair is in two splits, a minimal pair is in two groups although shares
+            or folds divide the groups, or there is no row.
     """
     path = existing_path(settings.path, ORIGIN.files)
     examples: list[Example] = []

@@ -35,8 +35,8 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     without exactly one other occupation before the pronoun, or with unpaired brackets, are dropped.
 
     Raises:
-        UserError: the path is not a folder, a list of occupations is missing, there is no line, or a line is invalid;
-            the message names file, line and value.
+        UserError: the path is not a folder, a list of occupations is missing, there is no line, or a line is invalid
+            (the message names file, line and value).
     """
     folder = existing_path(settings.path, ORIGIN.files)
     if not folder.is_dir():

@@ -35,8 +35,8 @@ def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]
     participant are a minimal pair. A sentence that does not match its template is dropped.
 
     Raises:
-        UserError: a file or column is missing, or a row or template is invalid; the message names file, line, field and
-            value.
+        UserError: a file or column is missing, or a row or template is invalid (the message names file, line, field and
+            value).
     """
     folder = existing_path(settings.path, ORIGIN.files)
     for name in (SENTENCES, TEMPLATES):

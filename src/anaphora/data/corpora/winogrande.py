@@ -39,8 +39,8 @@ def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]
     are dropped, as are those that `find_mentions` rejects.
 
     Raises:
-        UserError: a file is missing, or a row is invalid; the message names file, line, field, value and what is
-            allowed.
+        UserError: a file is missing, or a row is invalid (the message names file, line, field, value and what is
+            allowed).
     """
     train, development = train_and_test_rows(
         settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, json_lines

@@ -53,8 +53,8 @@ def read(settings: Wsc273 | Pdp60) -> tuple[dict[str, list[Example]], ReadingRep
     and no minimal pairs, since two questions about one passage differ in more than a cue.
 
     Raises:
-        UserError: the file is missing or has another format, or a schema is invalid; the message names file, schema or
-            line, field and value.
+        UserError: the file is missing or has another format, or a schema is invalid (the message names file, schema or
+            line, field and value).
     """
     is_pdp = isinstance(settings, Pdp60)
     corpus, make = ("pdp60", lambda row: masked_example(row, "pdp60")) if is_pdp else ("wsc273", _example)

@@ -40,7 +40,7 @@ def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
     dropped, as are rows that mark the end of 因为 as the pronoun.
 
     Raises:
-        UserError: no file is found, or a row is invalid; the message names file, line, field and value.
+        UserError: no file is found, or a row is invalid (the message names file, line, field and value).
     """
     path = existing_path(settings.path, ORIGIN.files)
     files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]

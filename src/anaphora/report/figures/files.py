@@ -30,7 +30,7 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
 
     All formats are rendered before the first file is written, so an error in rendering leaves old files unchanged. Text
     becomes outlines in SVG and embedded Type 42 subsets in PDF. The files contain no date and no program name, and SVG
-    files no document type, which has a web address.
+    files no document type, which contains a URL.
 
     Raises:
         UserError: a format other than png, svg and pdf, or a file that cannot be written.
@@ -73,6 +73,6 @@ def _render(figure: Figure, name: str) -> bytes:
     with figure_style(), embeddable_fonts(figure) if name == "pdf" else nullcontext():
         figure.savefig(buffer, format=name, metadata=_NO_METADATA[name])
     if name == "svg":
-        # The document type contains a web address, which an offline page must not contain.
+        # The document type contains a URL, and an offline page must not contain one.
         return re.sub(rb"<!DOCTYPE[^>]*>\s*", b"", buffer.getvalue(), count=1)
     return buffer.getvalue()

@@ -43,7 +43,7 @@ _IN_WHOLE_FONT = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\uffef\U00020000-
 """Chinese, Japanese and Korean characters, of which the package has only a subset."""
 _undrawn: set[str] = set()
 _named: set[str] = set()
-# The font draws these a full square wide, which tears English words apart ("don ’ t").
+# The font's glyphs for these are full-width (one em), which tears English words apart ("don ’ t").
 _PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
 
 
@@ -88,8 +88,8 @@ def missing_glyphs(text: str) -> set[str]:
 def drawable_text(text: str) -> str:
     """Replace characters without a glyph by their code points, such as "U+05D0".
 
-    Unless the text is Chinese, typographic quotes and ellipses become plain ones, since the font draws them a full
-    square wide. `name_undrawn` reports the characters without a glyph.
+    Unless the text is Chinese, typographic quotes and ellipses are replaced by ASCII ones, since the font has only
+    full-width (one em) glyphs for them. `name_undrawn` reports the characters without a glyph.
     """
     if language_of(text) != "zh":
         text = text.translate(_PLAIN_PUNCTUATION)

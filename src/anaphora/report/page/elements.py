@@ -252,7 +252,7 @@ class Section:
         explanation: one or more sentences on the numbers.
         elements: figures, tables and texts; empty if nothing was measured.
         missing: text shown if there are no elements.
-        address: page with more detail, linked from the title; empty for no link.
+        address: URL of a page with more detail, linked from the title; empty for no link.
     """
 
     name: str

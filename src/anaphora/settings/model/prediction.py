@@ -64,7 +64,10 @@ class Word(Prediction):
 
 @dataclass(kw_only=True)
 class Slot(Prediction):
-    """The antecedent's slot, predicted from the pronoun's vector; embeddings of slots mark the candidates."""
+    """The antecedent's slot, predicted from the pronoun's vector.
+
+    Each candidate has a slot: a number from 1, whose embedding is added to the embeddings of the candidate's tokens.
+    """
 
     kind: str = "slot"
     slots: int = 8  # maximum number of candidates of an item

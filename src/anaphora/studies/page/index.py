@@ -104,7 +104,7 @@ def _page_name(folder: str) -> str:
 
 
 def _address(folder: Path, name: str, ending: str) -> str:
-    """Return the address of a study's page, relative to the index; empty if there is no page.
+    """Return the URL of a study's page, relative to the index; empty if there is no page.
 
     The page of a study written in a single language has no language in its name.
     """

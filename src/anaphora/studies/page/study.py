@@ -91,7 +91,7 @@ def write_study_page(
         path: path of the file.
         study: the study.
         figures: figures from `draw_study_figures`.
-        translations: addresses of the page in other languages, by language.
+        translations: URLs of the page in other languages, by language.
     """
     pictures = {(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()}
     runs = [run for cell in study.cells for run in cell.runs]
