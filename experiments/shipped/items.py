@@ -166,9 +166,8 @@ class Items:
         plural = scene.plural and self.chance.random() < PLURALS
 
         def admits(noun: Noun, _: int) -> bool:
-            if gender == NEUTER:
-                return not noun.genders and (not plural or noun.has_plural(self.language))
-            return gender in noun.genders and (not plural or noun.has_plural(self.language))
+            fits = not noun.genders if gender == NEUTER else gender in noun.genders
+            return fits and (not plural or noun.has_plural(self.language))
 
         nouns = self._two(scene.context, admits)
         if nouns is None or nouns[0].is_plural != nouns[1].is_plural:

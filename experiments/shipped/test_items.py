@@ -19,7 +19,7 @@ from experiments.shipped.phrases import NEUTER, PRONOUNS, Frame, Participant
 from experiments.shipped.resolved import resolved
 from experiments.shipped.settings import TrainingItems
 
-SHARES = {"gender": 1.0, "number": 1.0, "animacy": 1.0, "selection": 1.0, "role": 1.0}
+SHARES = {"gender": 1.0, "number": 1.0, "animacy": 1.0, "selection": 1.0, "role": 1.0, "things": 1.0}
 LANGUAGES = ("en", "zh")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from random import Random
 
@@ -56,13 +57,43 @@ def test_only_the_end_of_a_sentence_is_a_link_of_its_own(continuation: str, expe
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_row_of_a_thing_scene_has_its_own_nouns(language: str) -> None:
+def test_the_candidates_of_a_thing_scene_are_nouns_that_one_scene_lists_for_its_two_slots(language: str) -> None:
     lexicon = load(language)
-    words = {noun.word for noun in lexicon.nouns if ONE_WORD + noun.word in noun.classes}
+    listed = [
+        [[kind.removeprefix(ONE_WORD) for kind in kinds] for kinds in scene.context.kinds]
+        for scene in lexicon.thing_scenes
+    ]
     for row in Items(lexicon, Random(0)).rows({"things": 1.0}, 200):
-        named = [row["text"][start:end] for start, end in row["candidates"]]
-        assert len(set(named)) == 2
-        assert all(any(word.lower() in name.lower() for word in words) for name in named)
+        one, other = (row["text"][start:end].lower() for start, end in row["candidates"])
+        assert any(
+            (ends_in(one, first) and ends_in(other, second)) or (ends_in(one, second) and ends_in(other, first))
+            for first, second in listed
+        ), row["text"]
+
+
+def ends_in(name: str, nouns: list[str]) -> bool:
+    return name.endswith(tuple(noun.lower() for noun in nouns))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_gender_decides_in_scenes_for_and_against_common_knowledge(language: str) -> None:
+    lexicon = load(language)
+    of_scenes = {
+        said for scene in lexicon.scenes for side in scene.readings for reading in side for said in reading.say
+    }
+    items = Items(lexicon, Random(1))
+    pairs = [pair for pair in (items.kinds["gender"]() for _ in range(200)) if pair]
+    readings = [[reading.say[0] for reading in pair.readings if reading] for pair in pairs]
+    in_scenes = [both for both in readings if set(both) <= of_scenes]
+    assert {len(set(both)) for both in in_scenes} == {1, 2}
+    assert len(readings) > len(in_scenes)
+    assert all(one.gender != other.gender for one, other in (pair.participants for pair in pairs))
+
+
+def test_persons_and_things_are_plural_together() -> None:
+    rows = Items(load("en"), Random(2)).rows({"animacy": 1.0}, 200)
+    pronouns = Counter(row["text"][slice(*row["pronoun"])].lower() for row in rows)
+    assert pronouns["they"] > 20 and pronouns["it"] > 20
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

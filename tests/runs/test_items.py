@@ -16,7 +16,7 @@ from anaphora.base.errors import UserError
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import Corpus
 from anaphora.runs.directory import Run, load
-from anaphora.runs.items import corpus_of, evaluation_splits, questions_of
+from anaphora.runs.items import StoredExamples, StreamedExamples, corpus_of, evaluation_splits, questions_of
 from anaphora.settings.data import ExternalCorpus
 from anaphora.training.reuse import finish_training
 from conftest import Script
@@ -53,6 +53,20 @@ def rows_of(run: Run) -> list[dict[str, object]]:
 def test_the_same_rows_in_another_file_and_order_are_the_runs_own_data(run: Run, tmp_path: Path) -> None:
     moved = reading(run, rows_of(run), tmp_path / "moved.jsonl")
     assert corpus_of(moved).examples("test") == corpus_of(run).examples("test")
+
+
+@pytest.mark.parametrize("kind", [StoredExamples, StreamedExamples])
+@pytest.mark.parametrize("numbers", [None, [3, 1, 2]])
+def test_examples_of_a_split_are_those_with_the_given_indices(
+    kind: type[StoredExamples], numbers: list[int] | None, run: Run
+) -> None:
+    corpus = corpus_of(run)
+    every = corpus.examples("test")
+    expected = every if numbers is None else [every[number] for number in numbers]
+    examples = kind(corpus, "test", numbers)
+    assert list(examples) == expected and len(examples) == len(expected)
+    assert examples[1] == expected[1] and list(examples[1:]) == expected[1:]
+    assert examples.questions() == [example.question for example in expected]
 
 
 def test_a_file_that_has_changed_since_training_is_refused(run: Run, tmp_path: Path) -> None:

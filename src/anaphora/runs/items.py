@@ -198,7 +198,7 @@ class StoredExamples(Sequence[Example]):
 
 
 class StreamedExamples(StoredExamples):
-    """Sequence of all examples of a cached split, which are decoded in parts whenever they are read, and not kept."""
+    """Sequence of examples of a cached split, which are decoded in parts whenever they are read, and not kept."""
 
     @overload
     def __getitem__(self, index: int) -> Example: ...
@@ -207,10 +207,10 @@ class StreamedExamples(StoredExamples):
     def __getitem__(self, index: slice) -> Sequence[Example]: ...
 
     def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
-        numbers = range(len(self))[index]
-        if isinstance(numbers, range):
-            return self._corpus.examples(self._split, numbers)
-        return self._corpus.examples(self._split, [numbers])[0]
+        numbers = (range(len(self)) if self._numbers is None else self._numbers)[index]
+        if isinstance(numbers, int):
+            return self._corpus.examples(self._split, [numbers])[0]
+        return self._corpus.examples(self._split, numbers)
 
     def __iter__(self) -> Iterator[Example]:
         for start in range(0, len(self), DECODED_AT_ONCE):

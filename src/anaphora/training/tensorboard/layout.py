@@ -147,14 +147,14 @@ def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple
     spread within a kind. The selection does not depend on a model.
     """
     probes = []
+    short = [
+        example.is_main and len({word for word in tokens.words if word >= 0}) <= MAX_PROBE_WORDS
+        for example, tokens in zip(examples, data.tokens, strict=True)
+    ]
     for language, name in LANGUAGE_TAGS.items():
         items_by_kind = indices_by(
-            example.factors.get("kind", "")
-            if example.language == language
-            and example.is_main
-            and len({word for word in tokens.words if word >= 0}) <= MAX_PROBE_WORDS
-            else None
-            for example, tokens in zip(examples, data.tokens, strict=True)
+            example.factors.get("kind", "") if example.language == language and is_short else None
+            for example, is_short in zip(examples, short, strict=True)
         )
         per_kind = -(-PROBES_PER_LANGUAGE // max(1, len(items_by_kind)))
         spread = [
