@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 
 from anaphora.analysis.evidence.plan import Protocol
 from anaphora.base.device import Device, RunsDevice
-from anaphora.base.locale.translation import VARIABLE
+from anaphora.base.translation import VARIABLE
 from anaphora.commands.antecedents import AntecedentSelection
 from anaphora.commands.attention import AttentionQuery
 from anaphora.commands.controls import TrainedControls

@@ -12,7 +12,7 @@ from babel.messages.extract import DEFAULT_KEYWORDS, extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
 PACKAGE = Path(__file__).parent.parent / "src" / "anaphora"
-SENTENCES = PACKAGE / "base" / "locale" / "zh.po"
+SENTENCES = PACKAGE / "base" / "zh.po"
 
 
 def extracted() -> Catalog:

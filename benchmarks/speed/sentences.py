@@ -8,11 +8,11 @@ from string import ascii_lowercase
 import numpy as np
 
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import SPECIAL_TOKENS
 from anaphora.data.batches.encoded import EncodedSplit, Indices
 from anaphora.data.example import Example
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.settings.data import ControlledCorpus
+from anaphora.settings.vocabulary import SPECIAL_TOKENS
 
 VOCABULARY = 8_000
 MAX_TOKENS = 128  # tokens, [CLS] among them

@@ -15,11 +15,11 @@ from torch.nn import functional
 
 from anaphora.analysis.maps.rollout_and_flow import flow_of_states, rollout_of_states
 from anaphora.base.batch import EncoderInput
-from anaphora.base.special_tokens import MASK
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.training import Batching
+from anaphora.settings.vocabulary import MASK
 
 Floats = NDArray[np.float64]
 

@@ -9,12 +9,12 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from anaphora.base.batch import Batch, EncoderInput
-from anaphora.base.special_tokens import CLS, UNKNOWN
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.model.prediction import EncoderOutput
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import randomly_initialised
+from anaphora.settings.vocabulary import CLS, UNKNOWN
 from experiments.abnar_zuidema.blank_out import (
     MAPS,
     TOKEN_SETS,

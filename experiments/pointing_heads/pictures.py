@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.figures.files import save_figure
 from anaphora.report.figures.heads import HeadGrid, head_grids_figure

@@ -30,7 +30,7 @@ from omegaconf.errors import OmegaConfBaseException
 from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import VARIABLE, _, environment_language
+from anaphora.base.translation import VARIABLE, _, environment_language
 from anaphora.runs.machine import keep_few_kernels, wait_passively
 from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes, until_requeued

@@ -4,8 +4,8 @@ import pytest
 from rich.table import Table
 
 from anaphora.analysis.evidence.headline import untrained_seeds
+from anaphora.base import translation
 from anaphora.base.console import console, print_table, working
-from anaphora.base.locale import translation
 
 
 def test_brackets_of_names_and_texts_are_text(capsys: pytest.CaptureFixture[str]) -> None:

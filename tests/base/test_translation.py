@@ -11,7 +11,7 @@ import pytest
 from catalogue import PACKAGE, extracted, translated
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import CATALOGUE, N_, VARIABLE, _, in_language, pgettext, spoken_in
+from anaphora.base.translation import CATALOGUE, N_, VARIABLE, _, in_language, pgettext, spoken_in
 from anaphora.commands.attention import AttentionQuery
 from anaphora.commands.look import LivePage
 from anaphora.commands.report import Report
@@ -109,5 +109,5 @@ def test_a_language_that_the_interface_does_not_have_is_an_error(
 
 
 def test_english_output_reads_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anaphora.base.locale.translation.CATALOGUE", Path("nowhere"))
+    monkeypatch.setattr("anaphora.base.translation.CATALOGUE", Path("nowhere"))
     assert CATALOGUE.exists() and _("training steps") == "training steps"

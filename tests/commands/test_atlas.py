@@ -16,7 +16,7 @@ from anaphora.analysis.evidence.storage import write_measurement
 from anaphora.api.head_choices import POLICIES
 from anaphora.api.runs import load
 from anaphora.api.scoring import read_splits, score_on
-from anaphora.base.locale.translation import in_language
+from anaphora.base.translation import in_language
 from anaphora.report.numbers import format_percent
 from anaphora.runs.items import analysis_code_digest, weights_digest
 from anaphora.settings.data import OwnExamples

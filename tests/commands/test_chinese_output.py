@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anaphora.base.locale import translation
+from anaphora.base import translation
 
 
 def test_commands_are_chinese_from_end_to_end(

@@ -19,7 +19,7 @@ from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import spoken_language
+from anaphora.base.translation import spoken_language
 from anaphora.commands import report
 from anaphora.commands.parts import pages as pages_of_report
 from anaphora.commands.parts.pages import report_on_records

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.explain import EXAMPLES
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example

@@ -14,8 +14,7 @@ import tokenizers
 import torch
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _, spoken_in
-from anaphora.base.special_tokens import CLS
+from anaphora.base.translation import _, spoken_in
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import Tokenizer
@@ -27,6 +26,7 @@ from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.model.prediction import slots_of
+from anaphora.settings.vocabulary import CLS
 
 TEXT = "Anna met Tom before she went to the park."
 CHINESE = "王芳碰到李强以后,她去了商店。"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fontTools.ttLib import TTFont
 
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example
 from anaphora.explain.output import write_walkthrough_page

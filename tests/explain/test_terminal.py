@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import anaphora
-from anaphora.base.locale.translation import in_language, spoken_in
+from anaphora.base.translation import in_language, spoken_in
 from anaphora.explain import EXAMPLES
 from anaphora.explain.calculation import walk_through_calculation
 from anaphora.explain.matrices import load_example

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as draw
 from pyarrow import parquet
 
-from anaphora.data.controlled.describe import corpus_table
+from anaphora.commands.corpus import corpus_table
 from anaphora.data.corpora import labelled_text, plain_text, tables
 from anaphora.data.corpora.coreference import extents_of
 from anaphora.data.example import Example, from_record, to_record

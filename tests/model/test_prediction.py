@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import CLS, NONE
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.tokens.vocabulary import word_vocabulary
@@ -19,6 +18,7 @@ from anaphora.model.prediction import EncoderOutput, candidate_masses
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.training import Supervision, Task
+from anaphora.settings.vocabulary import CLS, NONE
 from anaphora.training.losses import losses, supervision_loss
 
 WIDTH = 4

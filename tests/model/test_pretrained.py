@@ -21,7 +21,6 @@ from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.words import word_map, word_weights
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import CLS, MASK, NONE, PADDING, SPECIAL_TOKENS
 from anaphora.data.batches.batching import mask_words
 from anaphora.data.batches.encoded import EncodedSplit, _SpanCover
 from anaphora.data.batches.texts import EncodedTexts
@@ -35,6 +34,7 @@ from anaphora.runs.warm_start import with_start_model
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
 from anaphora.settings.typed import resolve
+from anaphora.settings.vocabulary import CLS, MASK, NONE, PADDING, SPECIAL_TOKENS
 from anaphora.training.run import train
 
 TEXTS = ("Anna met Tom before she went to the shop.", "王芳 met her's  👩‍👩‍👧", "he")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anaphora.analysis.tasks import antecedent_rules, antecedent_selection
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.report.antecedents import (
     CHOICE_SETS,
     FORM_COLUMNS,

@@ -7,7 +7,7 @@ import pytest
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.report.numbers import format_percent
 from anaphora.report.page.atlas.entries import AtlasEntry, findings
 

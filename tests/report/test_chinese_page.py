@@ -19,7 +19,7 @@ from anaphora.analysis.evidence.controls import EXPECTED
 from anaphora.analysis.evidence.evidence import Control, Evidence
 from anaphora.analysis.evidence.verdict import verdict, verdict_at_head
 from anaphora.analysis.scores.measures.levels import Level
-from anaphora.base.locale.translation import _, spoken_in
+from anaphora.base.translation import _, spoken_in
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun

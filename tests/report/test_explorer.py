@@ -13,7 +13,7 @@ from anaphora.analysis.evidence.example_sentences import ExampleSentence
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.record import from_arrays
 from anaphora.analysis.maps.words import word_map, word_weights
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.explorer import explorer_entries, unpack_map
 from anaphora.report.page.write import write_report

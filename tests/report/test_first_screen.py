@@ -12,7 +12,7 @@ from chromium import CHROMIUM, SMALL_TEXTS, in_browser
 from anaphora.analysis.evidence.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SUPPORTED
 from anaphora.analysis.results.scores import Groups
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.opening import control_commands, verdict_sentence
 from anaphora.report.page.write import write_report

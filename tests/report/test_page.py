@@ -23,7 +23,7 @@ from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.scores.measures.levels import Level
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.page import sections as sections_module

@@ -14,8 +14,8 @@ from anaphora.analysis.evidence.evidence import ChosenHead, Control, Evidence, V
 from anaphora.analysis.results.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.heads import DROP_REASONS
-from anaphora.base.locale import translation
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base import translation
+from anaphora.base.translation import spoken_in
 from anaphora.report import terminal
 from anaphora.report.headline import headline_sentence, headline_table
 

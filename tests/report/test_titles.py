@@ -15,7 +15,7 @@ from anaphora.analysis.evidence.evidence import ChosenHead, Evidence
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.measures.effects import HeadsOnDevelopment
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures import heads, pictures, style
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure, quad_figure

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.report import wording
 from anaphora.report.page import offline
 from anaphora.report.page.explorer import explorer_phrases

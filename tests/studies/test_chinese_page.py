@@ -10,7 +10,7 @@ from invented import cells, plan, records, rule
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.report.page.elements import VerdictElement
 from anaphora.studies import run as engine
 from anaphora.studies.page.conclusions import conclusions

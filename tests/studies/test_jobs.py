@@ -17,9 +17,9 @@ import pytest
 import torch
 from invented import cells, record
 
+from anaphora.base import translation
 from anaphora.base.console import format_bytes
 from anaphora.base.errors import UserError
-from anaphora.base.locale import translation
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs import processes
 from anaphora.runs.directory import RunFiles

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.base.locale.translation import _, spoken_in
+from anaphora.base.translation import _, spoken_in
 from anaphora.report.figures import style
 from anaphora.report.wording import language_name
 from anaphora.studies.page.conclusions import conclusions

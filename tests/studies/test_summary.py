@@ -7,7 +7,7 @@ from invented import cells, plan, record, records, rule, study
 
 from anaphora.analysis.results.scores import Spread
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 from anaphora.studies.page.words import measure_text
 from anaphora.studies.run import terminal_report
 from anaphora.studies.schema import Groups, SeedValues, Study

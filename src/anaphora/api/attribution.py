@@ -15,7 +15,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.api.html import signed_words
 from anaphora.api.row import strongest, text_units
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.model.prediction import Label

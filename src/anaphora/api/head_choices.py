@@ -41,7 +41,7 @@ from anaphora.api.scoring import pronoun_records
 from anaphora.base.checks import at_least, whole_number
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Example
 from anaphora.settings.model.encoder import check_length
 

@@ -23,7 +23,7 @@ from anaphora.api.row import Row, marked_words, positions_of, requested_head, te
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import _, pgettext, spoken_in
+from anaphora.base.translation import _, pgettext, spoken_in
 from anaphora.data.example import Example, overlapping
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import with_own_words

@@ -15,7 +15,7 @@ from anaphora.api.html import weight_table
 from anaphora.base.checks import at_least, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import cuts_word
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 from anaphora.data.example import Example, overlapping
 from anaphora.data.tokens.tokenizer import TokenizedText
 

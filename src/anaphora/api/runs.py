@@ -16,7 +16,7 @@ from anaphora.base.checks import file_name, one_of, one_text
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, language_of
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import optional_example
 from anaphora.runs.directory import Run
@@ -232,7 +232,7 @@ class OpenRun:
             UserError: as in `example_from_query` or `head_for`; the text has no pronoun or is too long, the run has no
                 attention, the head or language does not exist, or no head is given and none was chosen.
         """
-        from anaphora.base.locale.translation import spoken_in
+        from anaphora.base.translation import spoken_in
         from anaphora.explain.encoding import SentenceQuery, walk_through_run
 
         if language is not None:

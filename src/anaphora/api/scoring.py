@@ -24,7 +24,7 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, whole_number
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Example, sample_groups, sample_quads
 from anaphora.data.store import load as load_corpus
 from anaphora.data.tokens.words import UnreadMentions, unread_mentions

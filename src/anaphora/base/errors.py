@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 
 LONGEST_MESSAGE = 500
 """Maximum number of characters of an error message, since it may quote a value of any length."""

@@ -24,7 +24,7 @@ from typing import Any
 from filelock import has_fcntl, lock_descriptor
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 
 DRAFT_PREFIX = ".anaphora-draft-"
 """Prefix of the names of draft files and directories."""

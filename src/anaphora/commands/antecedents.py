@@ -15,7 +15,7 @@ from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_o
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
-from anaphora.base.locale.translation import N_, in_language_of_messages, interface_language, pgettext, spoken_in
+from anaphora.base.translation import N_, in_language_of_messages, interface_language, pgettext, spoken_in
 from anaphora.settings.data import Data
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from anaphora.base.checks import FIGURE_FORMATS, file_ending, one_of
 from anaphora.base.files import check_writable
 from anaphora.base.language import LANGUAGES, split_names
-from anaphora.base.locale.translation import N_, _, environment_language, in_language_of_messages
+from anaphora.base.translation import N_, _, environment_language, in_language_of_messages
 from anaphora.commands.parts.settings import RunHead, SentenceOrItems
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS
 from anaphora.base.checks import one_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.settings.data import SPLITS
 from anaphora.settings.run import Config
 

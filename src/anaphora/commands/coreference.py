@@ -20,7 +20,7 @@ from anaphora.base.checks import at_least, file_ending, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.locale.translation import _, in_language_of_messages, pgettext
+from anaphora.base.translation import _, in_language_of_messages, pgettext
 
 if TYPE_CHECKING:
     from anaphora.analysis.scores.coreference import Clusters, CoreferenceScores

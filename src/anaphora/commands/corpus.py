@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
-from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.settings.data import (
     SPLITS,
     ControlledCorpus,
@@ -73,7 +73,6 @@ def _describe(settings: CorpusDescription) -> None:
     from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
     from anaphora.base.console import working
     from anaphora.commands.parts.tables import print_shared_items, print_table_of
-    from anaphora.data.controlled.describe import corpus_table as describe_table
     from anaphora.data.corpora.word_classes import UNKNOWN_FORM
     from anaphora.data.store import load as load_corpus
     from anaphora.report.terminal import print_phrase
@@ -88,7 +87,7 @@ def _describe(settings: CorpusDescription) -> None:
         return
     splits = {name: corpus.examples(name) for name in SPLITS}
     seconds = time.perf_counter() - started
-    counts = describe_table(splits)
+    counts = corpus_table(splits)
     print_table_of(pgettext("title", "items"), counts)
     print_reading(
         N_("read: {count} items from {rows} rows in {seconds} s"),
@@ -319,3 +318,48 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
     print_phrase(counted, count=count, rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
         print_phrase(N_("dropped: {rows} rows ({reason})"), rows=number, reason=_(reason))
+
+
+def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]]:
+    """Count items by split, language, kind, type and stratum.
+
+    Args:
+        corpus: examples by split.
+
+    Returns:
+        One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items
+        without an antecedent, of groups (items without a group count as one each) and of templates; chance (mean of 1 /
+        number of focal candidates, 0 to 1); and the mean and the largest distance between antecedent and pronoun in
+        words. Templates and distances are None if no item has the factor.
+    """
+    cells: dict[tuple[str, ...], list[Example]] = {}
+    for split, examples in corpus.items():
+        for example in examples:
+            names = (example.factors.get(factor, "") for factor in ("kind", "type", "stratum"))
+            cells.setdefault((split, example.language, *names), []).append(example)
+    rows: list[dict[str, Any]] = []
+    for (split, language, kind, cue_type, stratum), examples in cells.items():
+        distances = [each.distance for each in examples if each.distance is not None]
+        templates = {example.factors["template"] for example in examples if "template" in example.factors}
+        rows.append(
+            {
+                "split": split,
+                "language": language,
+                "kind": kind,
+                "type": cue_type,
+                "stratum": stratum,
+                "items": len(examples),
+                "no_antecedent": sum(not example.antecedents for example in examples),
+                "groups": len({example.group for example in examples if example.group})
+                + sum(not example.group for example in examples),
+                "templates": len(templates) or None,
+                "chance": sum(1 / max(1, len(example.focal)) for example in examples) / len(examples),
+                "mean_distance": sum(distances) / len(distances) if distances else None,
+                "largest_distance": max(distances, default=None),
+            }
+        )
+    order = list(corpus)
+    rows.sort(
+        key=lambda row: (order.index(str(row["split"])), *(str(row[name]) for name in ("language", "kind", "type")))
+    )
+    return rows

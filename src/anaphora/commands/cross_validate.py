@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anaphora.base.device import Device
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 
 
 @dataclass(kw_only=True)

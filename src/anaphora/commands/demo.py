@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.attention import Recurrent

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.commands.parts.settings import RunHead
 from anaphora.settings.data import SPLITS, LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction

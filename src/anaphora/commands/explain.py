@@ -13,7 +13,7 @@ from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, write_json
 from anaphora.base.language import LANGUAGES, language_of
-from anaphora.base.locale.translation import _, environment_language, spoken_in
+from anaphora.base.translation import _, environment_language, spoken_in
 from anaphora.commands.parts.settings import check_sentence
 from anaphora.explain import EXAMPLES
 

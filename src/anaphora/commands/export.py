@@ -15,8 +15,8 @@ from omegaconf import MISSING
 from anaphora.base.checks import PAGE_ENDINGS, file_ending, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
-from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
 from anaphora.settings.model.attention import heads_of
+from anaphora.settings.vocabulary import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
 
 if TYPE_CHECKING:
     from torch import Tensor

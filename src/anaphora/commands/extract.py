@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import at_least
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.commands.parts.settings import SentenceOrItems
 from anaphora.settings.data import Data, TextCorpus
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.settings.data import SPLITS, Data, ExternalCorpus, Gap
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.prediction import NoPrediction

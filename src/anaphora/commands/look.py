@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import N_, environment_language
+from anaphora.base.translation import N_, environment_language
 from anaphora.commands.parts.settings import check_sentence
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def print_sentence(run: OpenRun, text: str, pronoun: str | None, candidates: Seq
     """
     from rich.console import Console
 
-    from anaphora.base.locale.translation import interface_language, spoken_in
+    from anaphora.base.translation import interface_language, spoken_in
     from anaphora.explain.output import print_summary
 
     language = interface_language()

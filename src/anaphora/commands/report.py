@@ -20,7 +20,7 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import N_, _, environment_language
+from anaphora.base.translation import N_, _, environment_language
 from anaphora.runs.presence import run_directories
 from anaphora.settings.data import ControlledCorpus, Data
 from anaphora.settings.typed import construct

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anaphora.base.checks import at_least
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.commands.parts.settings import RunHead
 from anaphora.settings.data import NoData
 

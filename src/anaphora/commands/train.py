@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.runs.processes import started_processes
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.run import Config

@@ -9,7 +9,7 @@ from unicodedata import normalize
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, NUL
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.grouping import indices_by
 from anaphora.data.offsets import check_offsets, fitting_unit
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import cuts_word, language_of, split_names
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.example import Example, Span, in_text_order
 
 _ENGLISH = """

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.explain.steps import (
     MatrixLabels,
     all_heads_steps,

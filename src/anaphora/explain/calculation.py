@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _, spoken_language
+from anaphora.base.translation import _, spoken_language
 from anaphora.explain.matrices import Calculation, row_index
 from anaphora.explain.steps import (
     MatrixLabels,

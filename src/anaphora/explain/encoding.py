@@ -16,7 +16,7 @@ from anaphora.analysis.evidence.storage import answer_temperature, chosen_head
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.locale.translation import _, spoken_language
+from anaphora.base.translation import _, spoken_language
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import find_span, last_pronoun

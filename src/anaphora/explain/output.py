@@ -20,7 +20,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from anaphora.base.locale.translation import _, spoken_in
+from anaphora.base.translation import _, spoken_in
 from anaphora.explain.walk import Erratum, Matrix, Step, Walkthrough
 from anaphora.report.page.offline import diverging_colours, read_asset, script_json, weight_colours, write_page
 

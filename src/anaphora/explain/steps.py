@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.explain.walk import Matrix, Step
 from anaphora.model.attention import attend, attention_scores, dot_products, masked_softmax, merge_heads, score_divisor
 from anaphora.report.wording import joined_sentences

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from anaphora.analysis.causal.interventions import Intervention
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editing import EditOfOneText, EditPoint, edited_attention

@@ -29,7 +29,7 @@ from anaphora.analysis.maps.record import ROW_TOLERANCE, AttentionRecord
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.example import Example
 from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText

@@ -15,8 +15,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.locale.translation import N_
-from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
+from anaphora.base.translation import N_
 from anaphora.data.tokens.tokenizer import (
     BETWEEN_TEXTS,
     BlankPieces,
@@ -28,6 +27,7 @@ from anaphora.data.tokens.tokenizer import (
 from anaphora.data.tokens.words import word_numbers
 from anaphora.hf.parts import last_states
 from anaphora.hf.verification.forward import restored
+from anaphora.settings.vocabulary import MASK, SPECIAL_TOKENS
 
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase

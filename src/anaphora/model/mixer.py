@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 
 NO_MAPS = N_("model.attention is a recurrent network, which has no attention maps: only its answers can be measured")
 

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
-from anaphora.base.special_tokens import CLS, NONE
+from anaphora.base.translation import N_
+from anaphora.settings.vocabulary import CLS, NONE
 
 
 @dataclass(frozen=True)

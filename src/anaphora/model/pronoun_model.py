@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.model.encoder import Encoder, initialiser
 from anaphora.model.linear import Linear
 from anaphora.model.prediction import EncoderOutput

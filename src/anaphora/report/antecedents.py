@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.wording import head_name, label, mention_type_names, selector_names, split_names

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import UNTRAINED, Cell
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent, format_short_percent
 from anaphora.report.wording import (
     Group,

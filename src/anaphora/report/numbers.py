@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 
 if TYPE_CHECKING:
     from anaphora.analysis.results.scores import Spread

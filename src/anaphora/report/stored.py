@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.report.wording import baseline_names, clauses, joined_sentences, kind_names, label, language_name
 
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w-])")

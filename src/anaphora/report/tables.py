@@ -11,7 +11,7 @@ from anaphora.analysis.results.causal import CausalCell, Knockout
 from anaphora.analysis.results.scores import Groups
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.measures.levels import Level
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_points
 from anaphora.report.page.elements import TableElement
 from anaphora.report.wording import (

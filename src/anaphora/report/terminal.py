@@ -10,7 +10,7 @@ from anaphora.analysis.evidence.comparison import GroupSpread
 from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
 from anaphora.base.console import console, print_table
-from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.page.elements import TableElement

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import Cell, Head
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.maps import QuadCell

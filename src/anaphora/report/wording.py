@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from anaphora.analysis.evidence.evidence import claim_groups, every_group
 from anaphora.analysis.results.scores import Groups
-from anaphora.base.locale.translation import _, pgettext, spoken_language
+from anaphora.base.translation import _, pgettext, spoken_language
 
 T = TypeVar("T")
 

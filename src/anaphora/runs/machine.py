@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 
 if TYPE_CHECKING:
     import torch

@@ -10,7 +10,7 @@ from typing import Any
 from anaphora.base.device import refuse_missing_device
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, no_folder_error
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.model.pretrained.families import CONFIG
 from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data

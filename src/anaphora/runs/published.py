@@ -13,13 +13,13 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX
-from anaphora.base.special_tokens import PADDING
 from anaphora.model.pretrained.families import CONFIG
 from anaphora.settings.data import Data
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.position import Learned
 from anaphora.settings.run import Config, from_plain, read_config, to_plain
 from anaphora.settings.typed import PATHS
+from anaphora.settings.vocabulary import PADDING
 
 MODEL_TYPE = "anaphora"
 """Value of `model_type` in the config.json of an exported run."""

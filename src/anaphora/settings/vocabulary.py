@@ -14,6 +14,10 @@ from anaphora.base.errors import UserError
 if TYPE_CHECKING:
     from anaphora.data.tokens.tokenizer import Tokenizer
 
+PADDING, UNKNOWN, CLS, MASK, NONE = range(5)
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]", "[NONE]")
+"""Special tokens at the start of every vocabulary, whatever its variant."""
+
 
 @dataclass(kw_only=True)
 class Vocabulary:

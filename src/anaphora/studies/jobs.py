@@ -23,7 +23,7 @@ from typing import Protocol, TextIO
 from anaphora.base.console import format_bytes, say
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import write_json
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.report.numbers import duration_text
 from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import RunFiles, locked_run

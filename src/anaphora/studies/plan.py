@@ -12,7 +12,7 @@ from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_o
 from anaphora.base.device import RunsDevice
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import environment_language
+from anaphora.base.translation import environment_language
 from anaphora.settings.data import SPLITS
 
 BASE_CELL = "base"

@@ -10,7 +10,7 @@ from anaphora.base.console import console
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
-from anaphora.base.locale.translation import N_, _, interface_language, pgettext, spoken_in
+from anaphora.base.translation import N_, _, interface_language, pgettext, spoken_in
 from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
 from anaphora.report.numbers import NOT_MEASURED

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.console import say
 from anaphora.base.errors import UserError, pip_install
 from anaphora.base.files import read_json, write_json
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.runs.processes import until_requeued
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs import encode_job, run_encoded

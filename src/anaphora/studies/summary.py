@@ -15,7 +15,7 @@ import numpy as np
 from anaphora.analysis.results.scores import Spread
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.statistics import UNBOUNDED, cluster_interval, median_and_spread
-from anaphora.base.locale.translation import _, spoken_in
+from anaphora.base.translation import _, spoken_in
 from anaphora.report.numbers import with_minus
 from anaphora.studies.grid import StudyCell
 from anaphora.studies.plan import ALIGNMENT_MEASURES, BASE_CELL, TASK_MEASURE, StudyPlan, VerdictRule, is_share

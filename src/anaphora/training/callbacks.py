@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write, write_json
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.model.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, other_training_items, save_weights
 from anaphora.runs.machine import Machine

@@ -10,7 +10,7 @@ from pathlib import Path
 from anaphora.base.console import console
 from anaphora.base.device import evaluation_device
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.runs.directory import Run, RunFiles, load, tidy, training_record
 from anaphora.settings.data import ExternalCorpus
 from anaphora.settings.run import Config, read_config, same_settings

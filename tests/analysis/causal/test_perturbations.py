@@ -18,7 +18,6 @@ from anaphora.analysis.causal.perturbations import (
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.results.scores import Head
 from anaphora.base.batch import EncoderInput
-from anaphora.base.special_tokens import CLS, MASK
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
@@ -27,6 +26,7 @@ from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import load
 from anaphora.settings.model.position import Position
 from anaphora.settings.model.prediction import Word
+from anaphora.settings.vocabulary import CLS, MASK
 
 
 def pair_item(cue: str, antecedent: int, pronoun: str = "she", kind: str = "role") -> Example:

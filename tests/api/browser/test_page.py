@@ -20,10 +20,10 @@ from anaphora.analysis.results.scores import Head
 from anaphora.api.browser import page as page_module
 from anaphora.api.browser.page import browser_page, write_browser_page
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import SPECIAL_TOKENS
 from anaphora.commands.export import Export, export
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.runs.directory import Run
+from anaphora.settings.vocabulary import SPECIAL_TOKENS
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")

@@ -12,7 +12,6 @@ import torch
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import CLS, MASK, PADDING, SPECIAL_TOKENS
 from anaphora.data.batches.batching import (
     MinimalPairs,
     TrainingBatches,
@@ -30,6 +29,7 @@ from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.settings.training import Batching
+from anaphora.settings.vocabulary import CLS, MASK, PADDING, SPECIAL_TOKENS
 
 PACKED = Batching(kind="packed", tokens=60, row_tokens=30, window=16)
 BUCKETS = Batching(kind="buckets", tokens=60, row_tokens=30, window=16)

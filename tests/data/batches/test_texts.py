@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as draw
 
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import CLS
 from anaphora.data.batches import texts as module
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.text import Text
 from anaphora.data.tokens.vocabulary import DroppingTokenizer, word_vocabulary
-from anaphora.settings.vocabulary import Bpe, WordPiece
+from anaphora.settings.vocabulary import CLS, Bpe, WordPiece
 
 TEXTS = [
     "Anna walked to the mother-in-law's garden, talking.",

@@ -16,8 +16,8 @@ import pytest
 from anaphora.analysis.scores.baselines.order_models import wordings_seen
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
+from anaphora.commands.corpus import corpus_table
 from anaphora.data.controlled import corpus, lexicon, splits, templates
-from anaphora.data.controlled.describe import corpus_table
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.rendering import NounPhrase, Sentence

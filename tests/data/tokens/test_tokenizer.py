@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as draw
 
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.data.tokens.vocabulary import word_vocabulary
+from anaphora.settings.vocabulary import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 
 TEXTS = [
     "Anna saw the king's son because she was late.",

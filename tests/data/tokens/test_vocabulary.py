@@ -11,11 +11,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as draw
 
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.text import UNKNOWN_WORD
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_segments
 from anaphora.data.tokens.words import word_numbers
-from anaphora.settings.vocabulary import Bpe, CharacterVocabulary, Vocabulary, WordPiece, WordVocabulary
+from anaphora.settings.vocabulary import (
+    CLS,
+    MASK,
+    SPECIAL_TOKENS,
+    UNKNOWN,
+    Bpe,
+    CharacterVocabulary,
+    Vocabulary,
+    WordPiece,
+    WordVocabulary,
+)
 
 ENGLISH = ["Anna saw the king's son because she was late.", "The mother-in-law saw Anna; 12 cats ran, and cats ran."]
 CHINESE = ["王芳碰到李强以后,她去了公园。", "公园里的小明看见王芳。公园里的小明去了公园。"]

@@ -27,7 +27,7 @@ from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, r
 from anaphora.analysis.scores.heads import HeadScores, ranked_heads, reason_to_drop
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run

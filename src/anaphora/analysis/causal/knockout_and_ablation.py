@@ -29,7 +29,7 @@ from anaphora.analysis.scores.measures.roles import cue_tokens
 from anaphora.analysis.scores.statistics import median_and_spread
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 
 RANDOM_SETS = 5
 """Number of random sets of heads with which each set of best heads is compared."""

@@ -21,13 +21,13 @@ from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.analysis.results.scores import Head
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import MASK, PADDING
 from anaphora.data.example import Example
 from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.encoder import check_length
+from anaphora.settings.vocabulary import MASK, PADDING
 
 _BATCH_TOKENS = 1_024
 """Maximum number of tokens in a batch, padding included; each token has logits over the whole vocabulary."""

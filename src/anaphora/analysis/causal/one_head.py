@@ -18,7 +18,7 @@ from anaphora.analysis.causal.subjects import Scores
 from anaphora.analysis.maps.answers import Bools, Floats
 from anaphora.analysis.results.causal import HeadLevel, RemovedMass
 from anaphora.analysis.scores.cells import rounded
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 
 DOSES = (0.05, 0.1, 0.2)
 """Weights that are removed in turn from the edge to the antecedent and from all other edges. An edge with a large

@@ -17,7 +17,7 @@ from anaphora.analysis.maps.answers import Bools
 from anaphora.analysis.results.causal import AlignedPatching, Flipped, FlippedByCount, PatternPatching
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.quads import next_in_minimal_pair
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 
 
 class AlignedPatch(NamedTuple):

@@ -18,9 +18,9 @@ from anaphora.analysis.results.scores import AccuracyCell, Groups, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
 from anaphora.analysis.scores.heads import score_records
 from anaphora.analysis.scores.measures.roles import cue_tokens
-from anaphora.base.special_tokens import MASK
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.position import NoPosition
+from anaphora.settings.vocabulary import MASK
 
 if TYPE_CHECKING:
     from anaphora.data.batches.encoded import EncodedSplit

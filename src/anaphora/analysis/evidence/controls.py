@@ -22,7 +22,7 @@ from anaphora.analysis.scores.strata import summarise
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import Uniform, heads_of

@@ -28,7 +28,7 @@ from anaphora.analysis.scores.measures.maps import MapScores, map_scores
 from anaphora.analysis.scores.measures.roles import HeadRoles, head_roles
 from anaphora.analysis.scores.measures.specificity import Specificity, pronoun_specificity
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 
 if TYPE_CHECKING:
     from anaphora.analysis.evidence.headline import Measurement

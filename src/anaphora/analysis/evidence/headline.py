@@ -20,7 +20,7 @@ from anaphora.analysis.scores.measures.levels import composition_shortcuts, leve
 from anaphora.analysis.scores.strata import summarise
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.grouping import indices_by

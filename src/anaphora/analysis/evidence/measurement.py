@@ -22,7 +22,7 @@ from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to
 from anaphora.analysis.results.causal import Causal
 from anaphora.base.console import Progress, say
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.tokens.tokenizer import TokenizedText

@@ -26,7 +26,7 @@ from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness, u
 from anaphora.analysis.scores.heads import choose_head, ranked_heads, score_records
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Example
 
 

@@ -18,7 +18,7 @@ from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import file_digest, read_json, write_csv, write_json, write_text
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.records import write_parquet
 from anaphora.runs.directory import Run
 from anaphora.runs.published import CALIBRATION

@@ -27,7 +27,7 @@ from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
 from anaphora.analysis.scores.cells import by_language_and_kind
 from anaphora.analysis.scores.measures.effects import Significance
 from anaphora.analysis.scores.measures.specificity import Specificity
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.settings.run import Config, MovedData, to_plain
 
 RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))

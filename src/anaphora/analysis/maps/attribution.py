@@ -16,12 +16,12 @@ from torch.nn import functional
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import PADDING
 from anaphora.model.attention import Queries
 from anaphora.model.layers import LayerPass, layer_passes
 from anaphora.model.mixer import AttentionContext
 from anaphora.model.prediction import EncoderOutput
 from anaphora.model.pronoun_model import PronounModel
+from anaphora.settings.vocabulary import PADDING
 
 PAIRS = 2**14  # token pairs whose layer outputs are computed at once: 8 MB per tensor at a width of 128
 

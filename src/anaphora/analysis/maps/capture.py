@@ -17,7 +17,7 @@ from anaphora.analysis.maps.answers import Answers, correctness
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.batches.batching import encode_plain_text, evaluation_batches, single_batch
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.texts import EncodedChunks

@@ -19,7 +19,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import attending_layers, token_shares
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.example import Example
 from anaphora.data.grouping import codes_of
 

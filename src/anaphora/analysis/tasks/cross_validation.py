@@ -14,7 +14,7 @@ from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.tasks.task_accuracy import ItemAnswers, check_factors, predict_for_run, require_pronoun_head
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, RunFiles
 from anaphora.runs.items import check_training_items, corpus_of

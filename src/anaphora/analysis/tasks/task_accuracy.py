@@ -22,7 +22,7 @@ from anaphora.analysis.scores.quads import minimal_pair_accuracy
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example

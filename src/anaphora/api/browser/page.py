@@ -17,7 +17,7 @@ from anaphora.api.live.questions import FIRST_SENTENCES
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, LANGUAGE_SAMPLE, LANGUAGES
-from anaphora.base.locale.translation import _, pgettext, spoken_in
+from anaphora.base.translation import _, pgettext, spoken_in
 from anaphora.data.own_sentence import SCRIPT_PATTERN, example_from_query
 from anaphora.report.page.answer_notes import LEAST_WEIGHT, answer_phrases
 from anaphora.report.page.offline import (

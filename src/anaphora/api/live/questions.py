@@ -20,7 +20,7 @@ from anaphora.analysis.scores.calibration import shares_at
 from anaphora.api.maps import SentenceAttention, labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, overlapping
 from anaphora.data.own_sentence import optional_example

@@ -23,7 +23,7 @@ from anaphora.api.live.questions import MOST_CHARACTERS, LiveQuestion, first_sen
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import N_, _, pgettext, spoken_in
+from anaphora.base.translation import N_, _, pgettext, spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
 from anaphora.report.page.explorer import explorer_phrases, explorer_words

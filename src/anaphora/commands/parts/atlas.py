@@ -19,7 +19,7 @@ from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
 from anaphora.base.console import Progress, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
-from anaphora.base.locale.translation import N_, _, in_language_of_messages, spoken_in
+from anaphora.base.translation import N_, _, in_language_of_messages, spoken_in
 from anaphora.commands.parts.shared import open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entries import AtlasEntry

@@ -31,7 +31,7 @@ from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_json
-from anaphora.base.locale.translation import N_, _, spoken_in
+from anaphora.base.translation import N_, _, spoken_in
 from anaphora.commands.parts.shared import holds_other_run
 from anaphora.data.example import Example
 from anaphora.report.figures import pictures

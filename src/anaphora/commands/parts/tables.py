@@ -12,7 +12,7 @@ from anaphora.analysis.scores.calibration import LanguageCalibration
 from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
 from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, OWN_FOLDS_SUFFIX
 from anaphora.base.console import console, print_table
-from anaphora.base.locale.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.data.example import Question, shared_questions
 from anaphora.report.numbers import NOT_MEASURED, format_percent, format_range
 from anaphora.report.stored import stored_sentence

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
-from anaphora.base.special_tokens import MASK, SPECIAL_TOKENS
 from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.settings.training import Batching
+from anaphora.settings.vocabulary import MASK, SPECIAL_TOKENS
 
 
 def plan_batches(

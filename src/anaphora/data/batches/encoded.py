@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
-from anaphora.base.special_tokens import PADDING
+from anaphora.base.translation import N_
 from anaphora.data.example import Example, Span
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
+from anaphora.settings.vocabulary import PADDING
 
 Indices = NDArray[np.int64]
 ENCODED_AT_ONCE = 2048

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping
 from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (

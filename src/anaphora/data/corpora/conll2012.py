@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.coreference import EMPTY_NODE, NO_LAYER, UNBALANCED, Document, Lost, Mention, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.entity_brackets import pair_brackets

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.coreference import EMPTY_NODE, NO_LAYER, UNBALANCED, Document, Lost, Mention
 from anaphora.data.corpora.division import read_lines
 from anaphora.data.corpora.entity_brackets import (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.reading import split_examples
 from anaphora.data.example import Example, Span, format_span, parse_span

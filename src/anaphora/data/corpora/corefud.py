@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.conllu import documents_of
 from anaphora.data.corpora.coreference import Document, Lost, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path

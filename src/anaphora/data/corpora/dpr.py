@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, occurrences, read_lines
 from anaphora.data.corpora.reading import BLANK, Row, RowReader, example_of, find_mentions, split_examples
 from anaphora.data.example import Example

@@ -6,7 +6,7 @@ The column URL is ignored, since a name in the page's URL gives the answer away.
 from __future__ import annotations
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping, occurrences, whole_number
 from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (

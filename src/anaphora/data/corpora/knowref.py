@@ -12,7 +12,7 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
 from anaphora.data.corpora.reading import (
     DroppedRowError,

@@ -17,7 +17,7 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora import tables
 from anaphora.data.corpora.division import (
     Origin,

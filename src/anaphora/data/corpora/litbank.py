@@ -14,7 +14,7 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, Mention, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.word_classes import head_word, placeholders

@@ -12,7 +12,7 @@ pronoun refers to a person, is not about the pronoun, and its row is dropped.
 
 from __future__ import annotations
 
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, non_overlapping
 from anaphora.data.corpora.reading import DroppedRowError, Row, check_words, example_of, read_examples, tab_separated
 from anaphora.data.example import Example, Span

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import parse_json
 from anaphora.base.language import cuts_word
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import ReadingReport, non_overlapping, occurrences, read_lines, split_by_group
 from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
 from anaphora.data.example import Example, Span, in_text_order

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, whole_number
 from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, check_words, example_of, split_examples
 from anaphora.data.example import Example, Span

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.corpora.reading import DroppedRowError, Row, example_of, read_examples, tab_separated
 from anaphora.data.example import Example

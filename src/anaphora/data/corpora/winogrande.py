@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport
 from anaphora.data.corpora.parts import train_and_test_rows
 from anaphora.data.corpora.reading import (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from anaphora.base.language import WIDE_CHARACTER
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 
 UNKNOWN_FORM = "unknown"
 FORMS = ("pronoun", "proper", "nominal", UNKNOWN_FORM)

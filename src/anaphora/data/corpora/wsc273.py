@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.corpora.dpr import four_line_items, masked_example
 from anaphora.data.corpora.reading import (

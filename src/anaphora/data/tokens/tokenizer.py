@@ -15,9 +15,9 @@ from tokenizers import Tokenizer as Backend
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import CHINESE_RANGES
-from anaphora.base.special_tokens import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.example import Span, overlapping
 from anaphora.data.tokens.words import word_numbers
+from anaphora.settings.vocabulary import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 
 BETWEEN_TEXTS = " "
 """Separator of the two texts of a pair when they are joined into one string."""

@@ -23,9 +23,9 @@ from tokenizers import Tokenizer as Backend
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json
 from anaphora.base.language import CHINESE_CHARACTER, CHINESE_RANGES, WORD_PATTERN
-from anaphora.base.special_tokens import CLS, SPECIAL_TOKENS, UNKNOWN
 from anaphora.data.text import UNKNOWN_WORD
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_segments
+from anaphora.settings.vocabulary import CLS, SPECIAL_TOKENS, UNKNOWN
 
 _UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
 _TOKEN_SCORE = -100.0

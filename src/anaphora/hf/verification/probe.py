@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint, maps_at_points
 from anaphora.hf.verification.edits import edit_points, observed_points

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Groups
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Curve, Mark, Marks, axis_limits, curve_figure, panel_figure, row_below
 from anaphora.report.figures.style import figure_style

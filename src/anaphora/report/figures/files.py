@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write
-from anaphora.base.locale.translation import spoken_in
+from anaphora.base.translation import spoken_in
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,7 +25,7 @@ import matplotlib
 from anaphora.base.console import say
 from anaphora.base.errors import pip_install
 from anaphora.base.language import WIDE_CHARACTER, language_of
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

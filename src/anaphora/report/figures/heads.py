@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.evidence.evidence import DEVELOPMENT
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.sheet import (

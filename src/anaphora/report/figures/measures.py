@@ -14,7 +14,7 @@ from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
 from anaphora.analysis.scores.measures.effects import Effects
 from anaphora.analysis.scores.measures.factors import FactorValue, value_order
 from anaphora.analysis.scores.measures.maps import MapScores
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import (
     Mark,

@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from anaphora.analysis.results.scores import AccuracyCell, Cell
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, tick_style

@@ -15,7 +15,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import HeadScores, mean_chance
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Example, Span, overlapping
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.figures.fonts import is_chinese

@@ -24,7 +24,7 @@ from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
 
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, font_families
 from anaphora.report.figures.style import figure_style

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Span
 from anaphora.data.own_sentence import occurrences_in_any_case, third_person_pronouns
 from anaphora.data.tokens.words import UnknownWords

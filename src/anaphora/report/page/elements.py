@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.wording import clauses
 

@@ -15,7 +15,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.words import attending_layers
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Example, Span
 from anaphora.report.figures.pictures import word_roles
 from anaphora.report.page.answer_notes import no_pronoun_note

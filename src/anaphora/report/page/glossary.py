@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 
 
 def glossary() -> list[tuple[str, str, str]]:

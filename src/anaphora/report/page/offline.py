@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
-from anaphora.base.locale.translation import _, spoken_language
+from anaphora.base.translation import _, spoken_language
 from anaphora.report.wording import head_role_names
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from anaphora.analysis.evidence.comparison import GroupSpread, RowDivergence
 from anaphora.analysis.evidence.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SUPPORTED
 from anaphora.analysis.results.scores import Groups
-from anaphora.base.locale.translation import _, pgettext, spoken_language
+from anaphora.base.translation import _, pgettext, spoken_language
 from anaphora.report.figures.maps import pronoun_row_figure
 from anaphora.report.figures.style import DOUBLE_COLUMN, PHONE
 from anaphora.report.headline import group_name, headline_sentence

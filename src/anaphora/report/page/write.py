@@ -15,7 +15,7 @@ from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.language import WIDE_CHARACTER
-from anaphora.base.locale.translation import spoken_language
+from anaphora.base.translation import spoken_language
 from anaphora.report.page.answer_notes import unread_note
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry, compress_map, explorer_phrases, explorer_words

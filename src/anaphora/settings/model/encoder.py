@@ -9,7 +9,7 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import at_least, between, one_of
 from anaphora.base.errors import UserError
-from anaphora.base.locale.translation import N_
+from anaphora.base.translation import N_
 from anaphora.settings.model.attention import Attention, Recurrent, heads_of
 from anaphora.settings.model.position import Position
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 from anaphora.report.numbers import format_number, format_spread
 from anaphora.report.wording import clauses, language_name
 from anaphora.studies.page.figures import PANEL_MEASURES, cue_groups

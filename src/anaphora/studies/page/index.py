@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from anaphora.base.locale.translation import _, spoken_language
+from anaphora.base.translation import _, spoken_language
 from anaphora.report.page.elements import FigureElement, PageElement, Section
 from anaphora.report.page.offline import other_pages, write_page
 from anaphora.report.page.write import inline_figure

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 from anaphora.report.numbers import NOT_MEASURED, format_number
 from anaphora.report.page.elements import (
     FigureElement,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from anaphora.analysis.results.scores import Spread
-from anaphora.base.locale.translation import _, pgettext, spoken_language
+from anaphora.base.translation import _, pgettext, spoken_language
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread, with_minus
 from anaphora.report.wording import (
     factor_value_names,

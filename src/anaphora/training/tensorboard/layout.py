@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.base.language import WIDE_CHARACTER, WIDE_RANGES
-from anaphora.base.locale.translation import _, spoken_in
+from anaphora.base.translation import _, spoken_in
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example

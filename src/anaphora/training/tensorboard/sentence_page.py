@@ -13,7 +13,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.words import WordRow, word_weights
 from anaphora.base.files import write_text
-from anaphora.base.locale.translation import _, interface_language, spoken_in
+from anaphora.base.translation import _, interface_language, spoken_in
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query

@@ -30,7 +30,7 @@ from anaphora.base.code import code_digest
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_text
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.data.example import Example, to_record
 from anaphora.data.grouping import indices_by
 from anaphora.data.store import cache_folder

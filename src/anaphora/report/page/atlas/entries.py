@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, in_group
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.antecedents import RULES, Rows, row_of
 from anaphora.report.numbers import format_count, format_number, format_percent, format_points

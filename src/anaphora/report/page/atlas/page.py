@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from anaphora.analysis.evidence.evidence import Evidence, every_group
 from anaphora.analysis.results.scores import ALL, Cell
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 from anaphora.report.figures import style
 from anaphora.report.figures.heads import HeadGrid, head_grids_figure
 from anaphora.report.figures.panels import Mark, Marks, panel_figure

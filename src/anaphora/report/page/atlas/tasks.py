@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.antecedents import FORM_COLUMNS, RULES, interval_of, row_of
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below

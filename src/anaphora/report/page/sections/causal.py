@@ -7,7 +7,7 @@ from dataclasses import replace
 from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence
 from anaphora.analysis.evidence.verdict import NONE_TRAINED
 from anaphora.analysis.results.causal import Knockout
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.figures import causal, measures
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_range
 from anaphora.report.page.elements import (

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from anaphora.analysis.results.scores import ALL, KINDS, Head
 from anaphora.analysis.scores.measures.roles import HeadRoles
 from anaphora.base.language import LANGUAGES
-from anaphora.base.locale.translation import N_, _
+from anaphora.base.translation import N_, _
 from anaphora.report import titles
 from anaphora.report.figures import heads, maps, pictures, style
 from anaphora.report.figures.sheet import MIN_PRINTED_WEIGHT, weight_text

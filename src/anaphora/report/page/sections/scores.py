@@ -9,7 +9,7 @@ from anaphora.analysis.evidence.evidence import Evidence, in_group
 from anaphora.analysis.results.scores import Cell, WorstTemplate
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.measures.factors import FactorValue
-from anaphora.base.locale.translation import _, pgettext
+from anaphora.base.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_p_value, format_percent
 from anaphora.report.page.elements import (

@@ -8,7 +8,7 @@ from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, Verdict
 from anaphora.analysis.evidence.verdict import UNITS
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Cell, Groups
-from anaphora.base.locale.translation import _
+from anaphora.base.translation import _
 from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent, format_points
 from anaphora.report.page.elements import (
     GroupVerdict,

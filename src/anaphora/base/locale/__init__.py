@@ -1,1 +1,0 @@
-"""Translation of the interface; zh.po is the Chinese catalogue."""
