@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from anaphora.runs.directory import RunFiles
+from anaphora.settings.run import Config
+from anaphora.training.run import train
 
 Script = Callable[..., tuple[int, str, str]]
 COMMANDS = {
@@ -48,6 +50,15 @@ def test_other_data_do_not_replace_what_was_measured_on_the_runs_own(
     assert {path: path.read_bytes() for path in own_run.rglob("*") if path.is_file()} == before
     assert script(*asked, f"output={own_run / 'other'}{file}")[0] == 0  # none of its own folders
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_other_data_do_not_replace_the_scores_of_a_run_trained_on_masked_tokens(
+    tmp_path: Path, table: Path, other: Path, tiny: Callable[..., Config], script: Script
+) -> None:
+    masked = ("task/prediction=none", "task.masked_lm=0.3", "data=jsonl", f"data.path={table}")
+    run = train(tiny(tmp_path, *masked)).directory
+    status, _, err = script("evaluate", f"run={run}", "data=jsonl", f"data.path={other}")
+    assert status == 2 and "output: it is missing" in err
 
 
 def test_the_runs_own_data_may_be_named(own_run: Path, table: Path, script: Script) -> None:

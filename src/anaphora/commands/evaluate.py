@@ -85,11 +85,11 @@ def evaluate(settings: Evaluation) -> None:
         evaluate_runs(settings)
         return
     run = load(settings.run, settings.trainer)
-    is_written = not isinstance(run.config.task.prediction, NoPrediction)  # a perplexity is only printed
-    if is_written and asks_alike(run, settings):
+    of_texts = isinstance(settings.data or run.config.data, TextCorpus)
+    only_printed = of_texts and isinstance(run.config.task.prediction, NoPrediction)  # a perplexity
+    if not only_printed and asks_alike(run, settings):
         check_place_of_other_data(run, settings)
     with held_output(settings.output, run.directory / "evaluation", run) as folder:
-        of_texts = isinstance(settings.data or run.config.data, TextCorpus)
         for name in ("calibrate", "layer"):
             if of_texts and (value := getattr(settings, name)) is not None:
                 raise UserError(f"{name} ({value}) needs pronoun questions, and these data are texts")
