@@ -31,7 +31,7 @@ from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import VARIABLE, _, environment_language
-from anaphora.runs.machine import keep_few_kernels, wait_passively
+from anaphora.runs.machine import keep_few_kernels, wait_briefly
 from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes, until_requeued
 from anaphora.runs.warm_start import with_start_model
@@ -189,7 +189,7 @@ def run_command(name: str) -> None:
 def prepare_process() -> None:
     """Configure garbage collection, thread waiting and output encoding of the process."""
     collect_garbage_rarely()
-    wait_passively()
+    wait_briefly()
     escape_what_a_terminal_lacks()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from anaphora.runs import machine as module
-from anaphora.runs.machine import Machine, keep_few_kernels, slow_settings, wait_passively
+from anaphora.runs.machine import Machine, keep_few_kernels, slow_settings, wait_briefly
 from anaphora.settings.run import Config
 from anaphora.training.run import train
 
@@ -55,13 +55,19 @@ def test_a_model_that_is_larger_than_the_free_memory_is_named(monkeypatch: pytes
     assert "about 1.6 GB" in line and "0.0 GB are free" in line
 
 
-def test_threads_wait_passively_unless_the_environment_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    wait_passively()
-    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
-    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    wait_passively()
-    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+@pytest.mark.parametrize(
+    ("policy", "spins", "expected"),
+    [(None, None, ("PASSIVE", "1000")), (None, "5", ("PASSIVE", "5")), ("ACTIVE", None, ("ACTIVE", None))],
+)
+def test_threads_wait_briefly_unless_the_environment_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, policy: str | None, spins: str | None, expected: tuple[str, str | None]
+) -> None:
+    for name, value in (("OMP_WAIT_POLICY", policy), ("GOMP_SPINCOUNT", spins)):
+        monkeypatch.setenv(name, value or "")
+        if value is None:
+            monkeypatch.delenv(name)
+    wait_briefly()
+    assert (os.environ["OMP_WAIT_POLICY"], os.environ.get("GOMP_SPINCOUNT")) == expected
 
 
 def test_few_kernels_are_kept_unless_the_environment_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,13 +91,13 @@ def test_a_command_sets_how_threads_wait_and_how_many_kernels_stay(command: str,
     """Both are set before torch is loaded; only commands that train keep few kernels."""
     script = (
         f"import os, sys, anaphora.cli as cli; sys.argv = ['', '--help']; cli.run_command({command!r}); "
-        "print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'], "
+        "print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'], os.environ['GOMP_SPINCOUNT'], "
         "os.environ.get('ONEDNN_PRIMITIVE_CACHE_CAPACITY'), os.environ.get('LRU_CACHE_CAPACITY'))"
     )
-    capacity = re.compile("OMP_WAIT_POLICY|.*CACHE_CAPACITY")
+    capacity = re.compile("OMP_WAIT_POLICY|GOMP_SPINCOUNT|.*CACHE_CAPACITY")
     environment = {name: value for name, value in os.environ.items() if not capacity.fullmatch(name)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.splitlines()[-1] == f"False PASSIVE {kernels} {kernels}"
+    assert done.stdout.splitlines()[-1] == f"False PASSIVE 1000 {kernels} {kernels}"
 
 
 def test_a_run_records_its_machine(tiny: Callable[..., Config], tmp_path: Path) -> None:
