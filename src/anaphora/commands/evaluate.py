@@ -212,8 +212,8 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     head, only the perplexity of masked tokens is printed.
 
     Raises:
-        UserError: the split has no texts, the run's prediction head has no answer to these data, or a text is too long
-            for the model.
+        UserError: the split has no texts, the run was trained on a task other than that of the data, or a text is too
+            long for the model.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import labels as classification
@@ -237,7 +237,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
         return
     if not isinstance(source, LabelledText) or not isinstance(run.config.task.prediction, Label):
         option = f"task.prediction={run.config.task.prediction.kind}"
-        raise UserError(f"{run.directory}: the run's {option} has no answer to data={source.kind}")
+        raise UserError(f"{run.directory}: the run's {option} cannot label data={source.kind}")
     names = classification.label_names(run)
     labels = [names[number] for number in classification.predict_labels(run, texts)]
     with working(_("fitting the bag of words on the training split")):

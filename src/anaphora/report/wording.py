@@ -55,7 +55,7 @@ def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
 
 
 def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield each language as a whole, followed by its kinds of cue."""
+    """Yield the group of all items of each language, each followed by the groups of its kinds of cue."""
     return (Group(language, kind, cell) for language, kind, cell in every_group(part))
 
 

@@ -165,7 +165,7 @@ def test_other_data_must_ask_what_the_run_can_answer(
     status, out, _ = script("evaluate", f"run={pretrained}", *own)
     assert status == 0 and "perplexity" in out
     status, _, err = script("evaluate", f"run={finished}", *own)
-    assert status == 2 and "the run's task.prediction=word has no answer to data=labelled_text" in err
+    assert status == 2 and "the run's task.prediction=word cannot label data=labelled_text" in err
     status, _, err = script("score", f"run={finished}", *own)
     assert status == 2 and "data=labelled_text holds texts without pronoun questions" in err
     for setting in (["calibrate=dev"], ["layer=0", "head=0"]):

@@ -58,10 +58,15 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """State of a person as the reason for an event, with the classes of predicates whose agent or patient it picks."""
+    """State of a person that is the reason for an event: in "because he was tired", who is meant depends on the event.
+
+    Attributes:
+        text: the state in words.
+        kinds: for agent and patient, the classes of predicates after which the state is that participant's.
+    """
 
     text: str
-    kinds: Mapping[str, frozenset[str]]  # participant -> classes
+    kinds: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True)

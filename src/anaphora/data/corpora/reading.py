@@ -385,7 +385,7 @@ def split_examples(
     Args:
         train: examples outside the public test part.
         test: the public test part, which becomes the test split; `dev_share` of the groups of `train` then becomes dev.
-            If None, `train` is divided by both shares.
+            If None, both dev and test are taken from `train`, with the shares `dev_share` and `test_share`.
         settings: shares and seed.
     """
     if test is None:

@@ -170,7 +170,7 @@ class Probe:
         return replace(reading, alone=not is_same)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
-        """Return the method that records maps at the products that use them, in the model's own implementation.
+        """Return the reading that records the weights where the model's own implementation multiplies them by values.
 
         Raises:
             _UnreadableError: a block attends to more than the text's tokens, another text uses other blocks, the order

@@ -101,7 +101,7 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether a measure is of one layer or of the relay, as in `accuracy_by_route`."""
+    """Return whether `accuracy_by_route` names the measure: accuracy in one layer, or with attention removed."""
     return measure.startswith(("without_", "layer_"))
 
 
@@ -132,7 +132,11 @@ def spread_text(spread: Spread, number_text: Callable[[float], str]) -> str:
 
 
 def rule_unit(row: RuleOutcome) -> str:
-    """Return the type of a rule's values: "share", "share difference", "points", or "number" for all others."""
+    """Return the unit of a rule's values: that of the measure, or of its difference between two cells or groups.
+
+    It is "share" for proportions, "share difference" for differences of proportions, "points" for measures that are in
+    percentage points, and "number" for all others.
+    """
     if is_share(row.measure):
         return "share difference" if row.baseline_cell or row.baseline_group else "share"
     return "points" if row.measure.endswith("_points") else "number"
