@@ -73,7 +73,7 @@ class EditPoint:
         softmax, product: locations of the two operations.
         scores, weights: row order of the scores and of the weights.
         columns: columns of the softmax that are tokens; any other column is an attention sink.
-        turned: whether the weights are the second factor of the product, transposed.
+        transposed: whether the weights are the second factor of the product, transposed.
     """
 
     softmax: Place
@@ -81,7 +81,7 @@ class EditPoint:
     scores: RowOrder
     weights: RowOrder
     columns: slice
-    turned: bool
+    transposed: bool
 
 
 class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -174,7 +174,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         if block is None:
             return compute(left, right)
         point, edits = self._points[block], self._edits.get(block, ())
-        factor = right.transpose(-2, -1) if point.turned else left
+        factor = right.transpose(-2, -1) if point.transposed else left
         weights = self._maps(point.weights, factor)
         if edits and not self._are_from_softmax(block, weights):
             raise UserError(f"{place.module}: other weights mix the values of this text than its softmax gives")
@@ -184,13 +184,13 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         if not edits:
             return compute(left, right)
         factor = point.weights.from_maps(weights, factor.shape)
-        mixed = compute(left, factor.transpose(-2, -1)) if point.turned else compute(factor, right)
-        rows = mixed.transpose(-2, -1) if point.turned else mixed
+        mixed = compute(left, factor.transpose(-2, -1)) if point.transposed else compute(factor, right)
+        rows = mixed.transpose(-2, -1) if point.transposed else mixed
         maps = self._maps(point.weights, rows)
         for edit in edits:
             maps = edit.mixed(maps)
         rows = point.weights.from_maps(maps, rows.shape)
-        return rows.transpose(-2, -1).contiguous() if point.turned else rows.contiguous()
+        return rows.transpose(-2, -1).contiguous() if point.transposed else rows.contiguous()
 
     def _are_from_softmax(self, block: int, weights: Tensor) -> bool:
         given = self._softmaxes.pop(block, None)

@@ -21,7 +21,7 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]", "[NONE]")
 
 @dataclass(kw_only=True)
 class Vocabulary:
-    """Vocabulary learned from the training split; the subclasses with a `kind` of their own are the variants."""
+    """Settings of a vocabulary learned from the training split; each subclass that sets `kind` is one variant."""
 
     kind: str = MISSING
 

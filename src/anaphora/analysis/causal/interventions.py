@@ -1,6 +1,6 @@
 """Interventions that edit attention in given heads and edges during a forward pass.
 
-`intervene` applies edits by layer to an encoder inside a `with` block; functions with the result `Intervention` make
+`intervene` applies edits by layer to an encoder inside a `with` block; functions that return an `Intervention` create
 such edits. B batch, T tokens per row, H heads, D features per head. Flat positions are row * T + token.
 """
 
@@ -62,7 +62,8 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
 def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
     """Replace the outputs of heads by given vectors.
 
-    Zeros ablate a head (Michel et al. 2019, section 2.3); its mean over reference data keeps its constant part.
+    Zeros give zero ablation (Michel et al. 2019, section 2.3). A head's mean output over reference data gives mean
+    ablation, which removes only the differences between inputs.
 
     Args:
         outputs: replacement for each head, broadcastable to (B, T, D).

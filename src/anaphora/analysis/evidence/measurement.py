@@ -227,7 +227,7 @@ def row_evidence(measurement: Measurement) -> Evidence:
     """Compute the scores and all measures that need only a model's answers and the pronoun's rows.
 
     Raises:
-        UserError: no main item could be scored.
+        UserError: none of the items of stratum `main`, on which the claims rest, could be scored.
     """
     scores = measurement.measured
     if not any(example.is_main for example in scores.examples):

@@ -64,16 +64,17 @@ SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = N_("supported"), N_("not supported"),
 
 
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """Return the verdict on "this head picks antecedents, and the answer depends on its layer", by language and kind.
+    """Return the verdict on "this head picks antecedents, and the answer depends on its layer".
 
     Args:
         evidence: scores, significance, causal tests and controls; a field that is None counts as not measured.
         alpha: upper limit of the corrected p-value.
 
     Returns:
-        {language: {kind: verdict}}, kinds "set" and "role", or "all" for items without a kind. The verdict is "not yet
-        controlled" unless all of `CONTROLS` are trained; then "supported" if every rule passes, otherwise "not
-        supported". A rule that was not measured does not pass.
+        {language: {kind of cue: verdict}}, with the kinds "set" (independent of word order) and "role" (who did what to
+        whom), or "all" for items without a kind. The verdict is "not yet controlled" unless all of `CONTROLS` are
+        trained; then "supported" if every rule passes, otherwise "not supported". A rule that was not measured does not
+        pass.
     """
 
     def rows(language: str, kind: str) -> list[VerdictRow]:

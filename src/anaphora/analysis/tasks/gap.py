@@ -230,7 +230,7 @@ def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % percentile interval of a score over samples of texts; NaN if the texts do not determine one."""
+    """Return the 95 % bootstrap interval of a score, by percentiles over resampled texts; NaN for too few texts."""
     known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan

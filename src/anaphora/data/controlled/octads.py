@@ -99,10 +99,10 @@ class OctadPlanner:
         self._pairs: Counter[tuple[str, str, str]] = Counter()
 
     def states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> tuple[State, State]:
-        """Draw one state that picks the agent and one that picks the patient.
+        """Draw a state for which the pronoun refers to the agent, and one for which it refers to the patient.
 
-        All pairs of a predicate and a state of the level are about equally frequent, and each state picks agents about
-        as often as patients.
+        The level selects the pairs of predicate and state that may occur. All of them are about equally frequent, and
+        over all predicates, each state refers to agents about as often as to patients.
         """
         chosen = []
         voices = self.withheld.voices(predicate, level, split)

@@ -46,7 +46,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: LitBank) -> dict[str, Path]:
-    """Return the files at `data.path` by relative path, and the list of books, if any, as "seen_in"."""
+    """Return the files at `data.path` by relative path; if `data.seen_in` is set, its file has the key "seen_in"."""
     books = files_below(existing_path(settings.path, ORIGIN.files))
     if settings.seen_in is None:
         return books

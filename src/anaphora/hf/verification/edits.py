@@ -42,20 +42,20 @@ _MOST_WEIGHT = 0.9
 
 @dataclass(frozen=True)
 class _Product:
-    """Matrix product that may apply attention weights, (N, R, K), to values, (N, K, D).
+    """Matrix product whose factors could be attention weights, (N, R, K), and values, (N, K, D).
 
     Attributes:
         place: location of the product.
-        factor: the factor that may be weights.
+        factor: the factor that could be the weights.
         values: the other factor.
-        turned: whether the model computes the transposed product, with the weights as the second factor; both factors
-            are stored in the shapes above.
+        transposed: whether the model computes the transposed product, with the weights as the second factor; both
+            factors are stored in the shapes above.
     """
 
     place: Place
     factor: Tensor
     values: Tensor
-    turned: bool
+    transposed: bool
 
 
 class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
@@ -75,10 +75,10 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         factors = ((left, right, False), (right.transpose(-2, -1), left.transpose(-2, -1), True))
-        for factor, values, turned in factors:
+        for factor, values, transposed in factors:
             if factor.shape[-1] == self.tokens and factor.min() >= 0:
                 weights, mixed = (one.detach().clone().reshape(-1, *one.shape[-2:]) for one in (factor, values))
-                self.products.append(_Product(place, weights, mixed, turned))
+                self.products.append(_Product(place, weights, mixed, transposed))
         return compute(left, right)
 
 
@@ -154,7 +154,7 @@ def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
         for columns in (_WITHOUT_SINK if weights.shape[-1] > record.tokens else (slice(None),))
     ]
     (softmax, columns), scores = _nearest(factor, softmaxes, sizes, number)
-    return EditPoint(softmax, product.place, scores, order, columns, product.turned)
+    return EditPoint(softmax, product.place, scores, order, columns, product.transposed)
 
 
 def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
@@ -215,7 +215,7 @@ def _check(
 
 def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, heads: int) -> Tensor:
     """Compute the output of each head at one token, (H, D), from weights, (H, T), and the recorded values."""
-    (product,) = (one for one in record.products if one.place == point.product and one.turned == point.turned)
+    (product,) = (one for one in record.products if one.place == point.product and one.transposed == point.transposed)
     count, rows, _ = product.factor.shape
     numbers = torch.arange(count * rows, device=weights.device)[:, None]
     row = point.weights.to_maps(numbers, (1, heads, record.tokens))[0, :, query, 0]

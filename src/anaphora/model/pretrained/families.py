@@ -208,7 +208,7 @@ def encoder_settings(folder: Path) -> model_settings.Model:
 
 
 def is_tied(config: Mapping[str, Any]) -> bool:
-    """Return whether the vocabulary output shares the embedding's weights, the default if config.json does not say."""
+    """Return whether output layer and token embedding share weights; True if config.json does not specify it."""
     return bool(config.get("tie_word_embeddings", True))
 
 

@@ -29,8 +29,8 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
     """Write `figure` as one file per format, such as `stem`.png, and return the paths; a missing folder is created.
 
     All formats are rendered before the first file is written, so an error in rendering leaves old files unchanged. Text
-    becomes outlines in SVG and embedded Type 42 subsets in PDF. The files contain no date and no program name, and SVG
-    files no document type, which contains a URL.
+    becomes outlines in SVG and embedded Type 42 subsets in PDF. The files contain no date and no program name. SVG
+    files have no document type declaration, since it contains a URL.
 
     Raises:
         UserError: a format other than png, svg and pdf, or a file that cannot be written.

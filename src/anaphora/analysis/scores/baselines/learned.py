@@ -242,7 +242,7 @@ def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callabl
 
     Args:
         kind: kind of cue; "" for items without one.
-        known: training items, whose numbers of candidates decide on the shortcuts for items without a kind.
+        known: training items; for items without a kind, their numbers of candidates determine which shortcuts apply.
     """
     if kind:
         return LEARNED

@@ -270,7 +270,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence that compares the head with the best name decisions with the rules, if measured."""
+    """Yield a sentence on which name a pronoun refers to: F1 of the best head and of the best rule, if measured."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return
