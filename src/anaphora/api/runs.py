@@ -67,7 +67,7 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the indices of all layers; in a run, every layer has attention or, with `gru` and `lstm`, none."""
+        """Return the indices of all layers; all of them have attention or, with `gru` and `lstm`, none has."""
         return range(self.layers)
 
     @property

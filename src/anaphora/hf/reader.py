@@ -309,7 +309,7 @@ class TransformersModel:
         return maps
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
-        """Return the logits at each token of B texts under an intervention: B of (T, V); T may include padding.
+        """Return the logits of B texts under an intervention, as B tensors (T, V), where T may include padding.
 
         Raises:
             UserError: the model has no output layer, its attention cannot be edited, or it cannot process a text.

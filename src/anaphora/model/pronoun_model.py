@@ -92,7 +92,7 @@ class PronounModel(nn.Module):
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Return a mask of the query tokens, which form a second sequence, (R, T); None without second sequences."""
+        """Return a mask, (R, T), of the query tokens if they are read as a second sequence, otherwise None."""
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()

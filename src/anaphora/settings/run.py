@@ -293,7 +293,7 @@ def from_plain(plain: Mapping[str, Any], place: str) -> Config:
     """Return a run's settings from plain values; `place` names their source in messages.
 
     Raises:
-        UserError: a setting is unknown or invalid, or contains a reference.
+        UserError: a setting is unknown or invalid, or contains an interpolation (${...}).
     """
     try:
         _refuse_interpolations(plain)

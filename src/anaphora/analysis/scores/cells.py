@@ -50,7 +50,7 @@ def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.
 
 
 def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return each item's cluster number for a bootstrap over templates, or groups or items without templates: (N,)."""
+    """Return each item's cluster number, (N,): by template, without templates by group, without groups one each."""
     templates = factor_values(examples, "template")
     names: list[Hashable] = [
         ("template", template) if template else ("group", example.group) if example.group else item

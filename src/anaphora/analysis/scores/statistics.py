@@ -136,7 +136,7 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
 
 
 def holm(p_values: Sequence[float]) -> Floats:
-    """Return p-values, in order, corrected by the method of Holm 1979, which does not assume independent tests."""
+    """Return p-values corrected by the method of Holm 1979, in input order; the tests need not be independent."""
     raw = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(raw)
     corrected = np.empty_like(raw)
@@ -163,7 +163,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Divide `draws` of `size` random numbers into chunks of at most `_MAX_RANDOM_NUMBERS`; yield the draws of each."""
+    """Yield how many of `draws` draws, of `size` random numbers each, fit into each chunk of `_MAX_RANDOM_NUMBERS`."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)

@@ -42,7 +42,7 @@ class GapScore:
         weighted_bias: bias with items weighted such that both genders have the same distribution over quintiles of the
             number of names in a text.
         interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap intervals over texts, with the same
-            samples for all models; NaN if the texts do not determine an interval.
+            samples for all models; NaN for too few texts.
     """
 
     items: int

@@ -114,7 +114,7 @@ def _prediction(config: Config) -> dict[str, Any]:
 
 
 def stored_tokenizer(run: Run) -> dict[str, Any]:
-    """Return the tokenizer of a run in the format of the script.
+    """Return the tokenizer of a run in the format that the page's JavaScript reads.
 
     Raises:
         UserError: the tokenizer was not trained by this package, for instance that of a published encoder.
