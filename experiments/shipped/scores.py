@@ -18,7 +18,7 @@ from anaphora.base.files import read_json, write_json, write_text
 from anaphora.base.language import LANGUAGES
 from anaphora.cli import run_program
 from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
-from experiments.shipped.settings import SentenceScores
+from experiments.shipped.settings import TEST_SET, SentenceScores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,7 +104,7 @@ def work(settings: SentenceScores) -> None:
 
 
 def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
-    """Choose a head on the dev split of each language, and measure it and the run's answers on the fourth test set.
+    """Choose a head on the dev split of each language, and measure it and the run's answers on the test set.
 
     Args:
         run: name of the run.
@@ -130,17 +130,13 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
 
 
 def development_and_test_set(sentences: Path, language: str) -> str:
-    """Return the lines of the first set's dev split and of the second dev set, and those of the fourth set, all test.
-
-    Earlier releases were measured on the first set's test split and on the second and the third set. Their scores were
-    known when this recipe was developed, so this release is measured on the fourth set.
-    """
-    first, more, fourth = (
+    """Return the lines of the first set's dev split and of the second dev set, and those of TEST_SET, all test."""
+    first, more, test = (
         (sentences / f"{name}{language}.jsonl").read_text(encoding="utf-8").splitlines()
-        for name in ("", "dev.", "fourth.")
+        for name in ("", "dev.", f"{TEST_SET}.")
     )
     kept = (line for line in first if json.loads(line)["split"] == "dev")
-    return "".join(f"{line}\n" for line in (*kept, *more, *fourth))
+    return "".join(f"{line}\n" for line in (*kept, *more, *test))
 
 
 def score_rows(measured: Measurement) -> list[SentenceScore]:

@@ -41,6 +41,8 @@ class TrainingItems:
 
 SENTENCES = "experiments/shipped/sentences"
 """Folder of the sentences on which a run is scored."""
+TEST_SET = "fourth"
+"""Test set of the release; the scores of earlier releases on the sets before it were known while it was made."""
 
 
 @dataclass(kw_only=True)
@@ -79,4 +81,4 @@ class Packaging:
     run: str = MISSING  # the run directory
     output: str = "src/anaphora/shipped"  # folder to write, which must not exist yet
     facts: str = "experiments/shipped/release.toml"  # file with corpora, licences and limitations
-    sentences: str = SENTENCES  # folder with the sets: those of dev for choices, the fourth for the scores
+    sentences: str = SENTENCES  # folder with the sets: those of dev for choices, TEST_SET for the scores

@@ -15,7 +15,7 @@ from anaphora.base.tensors import read_arrays
 from anaphora.runs import shipped
 from anaphora.runs.directory import load
 from experiments.shipped import package, scores
-from experiments.shipped.settings import Packaging, SentenceScores
+from experiments.shipped.settings import TEST_SET, Packaging, SentenceScores
 
 FACTS = """
 name = "A small encoder"
@@ -33,10 +33,10 @@ def is_in(line: str, language: str, is_test: bool) -> bool:
 
 @pytest.fixture
 def sentences(table: Path, tmp_path: Path) -> Path:
-    """Write the table as the sets of each language: dev and empty second dev set, and the test split as fourth set."""
+    """Write the table as the sets of each language: dev and empty second dev set, and the test split as TEST_SET."""
     lines = table.read_text(encoding="utf-8").splitlines()
     for language in ("en", "zh"):
-        for name, is_test in ((language, False), (f"fourth.{language}", True)):
+        for name, is_test in ((language, False), (f"{TEST_SET}.{language}", True)):
             chosen = [line for line in lines if is_in(line, language, is_test)]
             (tmp_path / f"{name}.jsonl").write_text("\n".join(chosen) + "\n", encoding="utf-8")
         (tmp_path / f"dev.{language}.jsonl").write_text("", encoding="utf-8")
