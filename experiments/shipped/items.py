@@ -1,7 +1,7 @@
 """Generator of pronoun items in minimal pairs: gender, number, animacy, selection, role, and scenes of things.
 
-The two items of a pair differ in the pronoun or in the clause around it, and have different antecedents. The first
-participant is therefore the antecedent in half of the items.
+The two items of a pair differ in the pronoun or in the clause around it, and have different antecedents. Each
+participant is therefore the antecedent equally often.
 """
 
 from __future__ import annotations
@@ -13,35 +13,25 @@ from random import Random
 
 from anaphora.base.language import LANGUAGES
 from experiments.shipped.lexicon import ANIMAL, GENDERS, PERSON, THING, Context, Lexicon, Noun, Reading, Scene, load
-from experiments.shipped.phrases import (
-    ASKED,
-    END,
-    FIRST,
-    LINKS,
-    NEUTER,
-    SECOND,
-    Frame,
-    Participant,
-    phrase,
-    without_determiner,
-)
+from experiments.shipped.phrases import ASKED, END, LINKS, MARKS, NEUTER, Frame, Participant, phrase, without_determiner
 from experiments.shipped.settings import Row, TrainingItems
 
 BYSTANDERS = {"en": ("I", "we", "somebody"), "zh": ("我", "我们", "有人")}
 NAMES = 0.4  # share of names among the participants that can have one
 OPENINGS = 0.3
 ASIDES = (0.65, 0.18, 0.11, 0.06)  # shares of texts with none to three of them; several in a row make long texts
-GENDER_IN_SCENES = 0.5  # share of the items of gender in which common knowledge may decide as well
+THREE = 0.2  # share of the scenes with three participants
+IN_SCENES = 0.5  # share of the items of gender and number in which common knowledge may decide as well
 PLURALS = 0.15  # of the items whose participants can both be plural
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Context with its participants, and a reading for each of the two items."""
+    """Context with its participants, and a reading for each of them; None if no item is about the participant."""
 
     context: Context
-    participants: tuple[Participant, Participant]
-    readings: tuple[Reading | None, Reading | None]
+    participants: tuple[Participant, ...]
+    readings: tuple[Reading | None, ...]
 
 
 class Items:
@@ -55,6 +45,11 @@ class Items:
     def __init__(self, lexicon: Lexicon, chance: Random) -> None:
         self.lexicon, self.chance, self.language = lexicon, chance, lexicon.language
         self.of_animals = [reading for reading in lexicon.of_persons if reading.animals]
+        self.scenes = {
+            (sort, number): [scene for scene in scenes if len(scene.readings) == number]
+            for sort, scenes in ((PERSON, lexicon.scenes), (THING, lexicon.thing_scenes))
+            for number in (2, 3)
+        }
         self.contexts_of = cache(self._contexts_of)
         self.pool = cache(self._pool)
         self.kinds: dict[str, Callable[[], Pair | None]] = {
@@ -84,32 +79,38 @@ class Items:
 
     def _gender(self) -> Pair | None:
         genders = self.chance.choice((GENDERS, GENDERS[::-1]))
-        if self.chance.random() < GENDER_IN_SCENES:
-            scene = self.chance.choice(self.lexicon.scenes)
-            context, (first, second) = scene.context, map(self.chance.choice, scene.readings)
-            # Half of the pairs have one reading, so that gender decides against common knowledge in one of the two.
-            readings = self.chance.choice(((first, second), (first, second), (first, first), (second, second)))
+        if self.chance.random() < IN_SCENES:
+            context, readings = self._with_or_against_common_knowledge(PERSON)
         else:
             context = self.chance.choice(self.contexts_of(PERSON, PERSON))
             readings = (self.chance.choice(self.lexicon.of_persons),) * 2
-        nouns = self._two(context, lambda noun, place: noun.genders == (genders[place],) and not noun.is_plural)
-        return nouns and Pair(context, self._participants(nouns, genders, (False, False)), readings)
+        nouns = self._drawn(context, lambda noun, place: noun.genders == (genders[place],) and not noun.is_plural)
+        return Pair(context, self._participants(nouns, genders, (False, False)), readings) if nouns else None
 
     def _number(self) -> Pair | None:
         sort = self.chance.choice((PERSON, PERSON, THING, ANIMAL))
+        if self.chance.random() < IN_SCENES:
+            context, readings = self._with_or_against_common_knowledge(PERSON if sort == PERSON else THING)
+        else:
+            context = self.chance.choice(self.contexts_of(sort, sort))
+            of_sort = {PERSON: self.lexicon.of_persons, THING: self.lexicon.of_things, ANIMAL: self.of_animals}
+            readings = (self.chance.choice(of_sort[sort]),) * 2
         gender = self.chance.choice(GENDERS) if sort == PERSON else NEUTER
-        context = self.chance.choice(self.contexts_of(sort, sort))
         plural = self.chance.choice(((True, False), (False, True)))
 
         def admits(noun: Noun, place: int) -> bool:
-            if noun.sort != sort or (sort == PERSON and gender not in noun.genders):
+            if (gender not in noun.genders) if sort == PERSON else noun.genders:
                 return False
             return noun.has_plural(self.language) if plural[place] else not noun.is_plural
 
-        nouns = self._two(context, admits)
-        readings = {PERSON: self.lexicon.of_persons, THING: self.lexicon.of_things, ANIMAL: self.of_animals}
-        reading = self.chance.choice(readings[sort])
-        return nouns and Pair(context, self._participants(nouns, (gender, gender), plural), (reading, reading))
+        nouns = self._drawn(context, admits)
+        return Pair(context, self._participants(nouns, (gender, gender), plural), readings) if nouns else None
+
+    def _with_or_against_common_knowledge(self, sort: str) -> tuple[Context, tuple[Reading, Reading]]:
+        """Draw a scene and a reading for each item: in half of the pairs the same, so that one item contradicts it."""
+        scene = self.chance.choice(self.scenes[sort, 2])
+        first, second = map(self.chance.choice, scene.readings)
+        return scene.context, self.chance.choice(((first, second), (first, second), (first, first), (second, second)))
 
     def _animacy(self) -> Pair | None:
         other = self.chance.choice((THING, THING, ANIMAL))
@@ -121,7 +122,7 @@ class Items:
             fits = noun.has_plural(self.language) if plural else not noun.is_plural
             return noun.sort == sorts[place] and fits
 
-        nouns = self._two(context, admits)
+        nouns = self._drawn(context, admits)
         if nouns is None:
             return None
         shared = self.chance.choice(self.of_animals) if other == ANIMAL and self.chance.random() < 0.5 else None
@@ -156,11 +157,14 @@ class Items:
         )
 
     def _role(self) -> Pair | None:
-        scene = self.chance.choice(self.lexicon.scenes)
+        scene = self._scene(PERSON)
         return self._of_scene(scene, self.chance.choice((*GENDERS, NEUTER)))
 
     def _thing_scene(self) -> Pair | None:
-        return self._of_scene(self.chance.choice(self.lexicon.thing_scenes), NEUTER)
+        return self._of_scene(self._scene(THING), NEUTER)
+
+    def _scene(self, sort: str) -> Scene:
+        return self.chance.choice(self.scenes[sort, 3 if self.chance.random() < THREE else 2])
 
     def _of_scene(self, scene: Scene, gender: str) -> Pair | None:
         plural = scene.plural and self.chance.random() < PLURALS
@@ -169,11 +173,16 @@ class Items:
             fits = not noun.genders if gender == NEUTER else gender in noun.genders
             return fits and (not plural or noun.has_plural(self.language))
 
-        nouns = self._two(scene.context, admits)
-        if nouns is None or nouns[0].is_plural != nouns[1].is_plural:
+        nouns = self._drawn(scene.context, admits)
+        if nouns is None or len({noun.is_plural for noun in nouns}) > 1:
             return None
-        first, second = map(self.chance.choice, scene.readings)
-        return Pair(scene.context, self._participants(nouns, (gender, gender), (plural, plural)), (first, second))
+        number = len(nouns)
+        asked = self.chance.sample(range(number), 2)
+        readings = [
+            self.chance.choice(of_one) if place in asked else None for place, of_one in enumerate(scene.readings)
+        ]
+        participants = self._participants(nouns, (gender,) * number, (plural,) * number)
+        return Pair(scene.context, participants, tuple(readings))
 
     # Nouns and contexts.
 
@@ -193,9 +202,9 @@ class Items:
         nouns = self.lexicon.nouns_of(sorted(kinds))
         return [noun for noun in nouns if not noun.genders and noun.classes.isdisjoint(without)]
 
-    def _two(self, context: Context, admits: Callable[[Noun, int], bool]) -> tuple[Noun, Noun] | None:
-        """Draw two different nouns that fit the context and pass `admits`; return None if there are none."""
-        drawn = []
+    def _drawn(self, context: Context, admits: Callable[[Noun, int], bool]) -> tuple[Noun, ...] | None:
+        """Draw different nouns that fit the context and pass `admits`; return None if there are none."""
+        drawn: list[Noun] = []
         for place, kinds in enumerate(context.kinds):
             pool = [noun for noun in self.lexicon.nouns_of(kinds) if admits(noun, place)]
             names = [noun for noun in pool if noun.is_name]
@@ -204,12 +213,12 @@ class Items:
             if not chosen:
                 return None
             drawn.append(self.chance.choice(chosen))
-        return (drawn[0], drawn[1]) if drawn[0].word != drawn[1].word else None
+        return tuple(drawn) if len({noun.word for noun in drawn}) == len(drawn) else None
 
     def _participants(
-        self, nouns: tuple[Noun, ...], genders: tuple[str, ...], plural: tuple[bool, bool]
-    ) -> tuple[Participant, Participant]:
-        first, second = (
+        self, nouns: tuple[Noun, ...], genders: tuple[str, ...], plural: tuple[bool, ...]
+    ) -> tuple[Participant, ...]:
+        return tuple(
             Participant(
                 noun,
                 gender or (self.chance.choice(noun.genders) if noun.genders else NEUTER),
@@ -218,14 +227,13 @@ class Items:
             )
             for noun, gender, is_plural in zip(nouns, genders, plural, strict=True)
         )
-        return first, second
 
     # Texts.
 
     def _rows(self, pair: Pair) -> list[Row]:
         """Return a row for each reading; an empty list if a wording has an unknown slot."""
         frame = self._frame(pair)
-        same = pair.readings[0] is pair.readings[1]
+        same = len({id(reading) for reading in pair.readings}) == 1  # one clause, whose pronoun differs
         said, link = "", ""
         rows: list[Row] = []
         for meant, reading in enumerate(pair.readings):
@@ -234,7 +242,7 @@ class Items:
             if not (same and rows):
                 said = self.chance.choice(reading.say)
                 link = self.chance.choice(reading.links or LINKS[self.language])
-            row = _row(frame.text(link, said, pair.participants[meant]), meant, self.language)
+            row = _row(frame, link, said, meant)
             if row is None:
                 return []
             rows.append(row)
@@ -258,7 +266,7 @@ class Items:
         drawn = [aside.rstrip(" .。") for aside in self.chance.sample(self.lexicon.asides, number)]
         return (". " if self.language == "en" else "。").join(drawn)
 
-    def _bystander(self, participants: tuple[Participant, Participant]) -> str:
+    def _bystander(self, participants: tuple[Participant, ...]) -> str:
         """Return a third person to whom the pronoun cannot refer."""
         taken = {each.gender for each in participants}
         free = [gender for gender in GENDERS if gender not in taken]
@@ -278,21 +286,23 @@ def generated_items(settings: TrainingItems) -> Iterator[Row]:
             yield {**row, "split": in_dev}
 
 
-def _row(marked: str, meant: int, language: str) -> Row | None:
-    """Return text, pronoun, candidates and antecedents of a marked text; None if it has a slot or a wrong mark."""
-    if "{" in marked or any(marked.count(mark) != 1 for mark in (FIRST, SECOND, ASKED)):
+def _row(frame: Frame, link: str, said: str, meant: int) -> Row | None:
+    """Return text, pronoun, candidates and antecedents of one item; None if its text has a slot or a wrong mark."""
+    marked = frame.text(link, said, frame.participants[meant])
+    marks = MARKS[: len(frame.participants)]
+    if "{" in marked or any(marked.count(mark) != 1 for mark in (*marks, ASKED)):
         return None
     spans: dict[str, tuple[int, int]] = {}
     text, begun = "", ("", 0)
     for character in marked:
-        if character in (FIRST, SECOND, ASKED):
+        if character in (*marks, ASKED):
             begun = (character, len(text))
         elif character == END:
             spans[begun[0]] = (begun[1], len(text))
         else:
             text += character
-    participants = [spans[mark] for mark in (FIRST, SECOND)]
-    if language == "en":
+    participants = [spans[mark] for mark in marks]
+    if frame.language == "en":
         participants = [without_determiner(text, span) for span in participants]
     candidates = sorted(participants)
     return {

@@ -17,6 +17,7 @@ from typing import Any
 from experiments.shipped.scenes import (
     OF_FIRST,
     OF_SECOND,
+    OF_THIRD,
     SWAPPED,
     WORDINGS,
     WrittenScene,
@@ -132,19 +133,19 @@ class Reading:
 
 @dataclass(frozen=True)
 class Context:
-    """Event with the participants {A} and {B}: wordings with {A} first, and wordings with {B} first."""
+    """Event with the participants {A}, {B} and maybe {C}: wordings with {A} first, and wordings in another order."""
 
     say: tuple[str, ...]
     swapped: tuple[str, ...]
-    kinds: tuple[list[str], list[str]]
+    kinds: tuple[list[str], ...]
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Event, with the readings in which common knowledge makes the pronoun refer to the first and to the second."""
+    """Event, with the readings in which common knowledge makes the pronoun refer to each of the participants."""
 
     context: Context
-    readings: tuple[tuple[Reading, ...], tuple[Reading, ...]]
+    readings: tuple[tuple[Reading, ...], ...]
     plural: bool = False
 
 
@@ -237,11 +238,11 @@ def _scene(written: WrittenScene) -> Scene:
         split = map(link_and_clause, continuations)
         return tuple(Reading((clause,), links=(link,)) for link, clause in split)
 
-    first, second = ([ONE_WORD + noun for noun in nouns] or [PERSON] for nouns in written.nouns)
+    kinds = tuple([ONE_WORD + noun for noun in nouns] or [PERSON] for nouns in written.nouns)
     lines = written.lines
     return Scene(
-        Context(tuple(lines[WORDINGS]), tuple(lines[SWAPPED]), (first, second)),
-        (readings(lines[OF_FIRST]), readings(lines[OF_SECOND])),
+        Context(tuple(lines[WORDINGS]), tuple(lines[SWAPPED]), kinds),
+        tuple(readings(lines[kind]) for kind in (OF_FIRST, OF_SECOND, OF_THIRD)[: len(kinds)]),
     )
 
 

@@ -29,8 +29,8 @@ LINKS = {
     "zh": ("，", "。", "，可是", "。", "；", "，因为", "，所以", "，于是", "，结果", "，当时", "，虽然"),
 }
 """Default links before a reading, by language."""
-FIRST, SECOND, ASKED, END = "\x01", "\x02", "\x03", "\x04"
-"""Marks for the start of the first participant, the second participant and the pronoun, and for the end of a span."""
+MARKS, ASKED, END = "\x01\x02\x03", "\x04", "\x05"
+"""Marks for the start of each participant and of the pronoun, and for the end of a span."""
 
 _SLOT = re.compile(r"\{(\w+)\}")
 _DETERMINERS = {
@@ -58,6 +58,14 @@ class Participant:
     def pronouns(self, language: str) -> tuple[str, str, str]:
         """Return the subject, object and possessive pronoun."""
         return PRONOUNS[language, self.gender, self.is_plural]
+
+    def reflexive(self, language: str) -> str:
+        """Return the reflexive pronoun."""
+        subject, as_object, possessive = self.pronouns(language)
+        if language == "zh":
+            return f"{subject}自己"
+        stem = possessive if self.gender == "female" and not self.is_plural else as_object
+        return stem + ("selves" if self.is_plural else "self")
 
 
 def phrase(noun: Noun, plural: bool, language: str, chance: Random) -> str:
@@ -103,7 +111,7 @@ class Frame:
     """Shared part of the rows of a pair: a wording, its participants, and the surrounding text.
 
     Attributes:
-        wording: text with {A}, {B} and optionally {P}.
+        wording: text with {A}, {B}, {C} if there are three participants, and optionally {P}.
         bystander: the person {P}.
         opening: text before the wording, or "".
         aside: sentences between wording and reading or after both, or "".
@@ -111,7 +119,7 @@ class Frame:
 
     language: str
     wording: str
-    participants: tuple[Participant, Participant]
+    participants: tuple[Participant, ...]
     bystander: str
     opening: str
     aside: str
@@ -125,12 +133,12 @@ class Frame:
         return _chinese(self.opening, clause, self.aside, link, said)
 
     def _clause(self) -> str:
-        first, second = self.participants
+        marked = list(zip(MARKS, "ABC", self.participants, strict=False))
         singular = {slot: words[0] for slot, words in AGREEMENT.items()}
-        names = {"A": f"{FIRST}{first.written}{END}", "B": f"{SECOND}{second.written}{END}", "P": self.bystander}
-        fill = {**singular, **names}
+        names = {slot: f"{mark}{participant.written}{END}" for mark, slot, participant in marked}
+        fill = {**singular, **names, "P": self.bystander}
         clause = _SLOT.sub(lambda slot: fill.get(slot[1], slot[0]), self.wording)
-        for mark, participant in ((FIRST, first), (SECOND, second)):
+        for mark, _, participant in marked:
             if participant.is_plural:
                 clause = _agreeing(clause, mark)
         return clause
@@ -139,8 +147,10 @@ class Frame:
         subject, as_object, possessive = meant.pronouns(self.language)
         forms = {"he": subject, "him": as_object, "his": possessive}
         plural = meant.is_plural and self.language == "en"
-        verbs = {slot: words[plural] for slot, words in AGREEMENT.items()}
-        said = _SLOT.sub(lambda slot: _asked(forms[slot[1]]) if slot[1] in forms else verbs.get(slot[1], slot[0]), said)
+        fill = {slot: words[plural] for slot, words in AGREEMENT.items()}
+        fill |= {slot: _asked(form) for slot, form in forms.items()}
+        fill |= {f"{slot}_": form for slot, form in forms.items()} | {"himself_": meant.reflexive(self.language)}
+        said = _SLOT.sub(lambda slot: fill.get(slot[1], slot[0]), said)
         return _agreeing(said, ASKED) if plural else said
 
 
@@ -169,7 +179,7 @@ def _english(opening: str, clause: str, aside: str, link: str, said: str) -> str
     text = re.sub(rf"(s{END})'s\b", r"\1'", text)
     text = re.sub(r"\bi\b", "I", text.replace("?.", "?"))
     # The lexicon has words in lower case, names aside; a sentence begins with a capital.
-    return re.sub(rf"(^|[.!?] )([{FIRST}-{END}]?)([a-z])", lambda found: found[1] + found[2] + found[3].upper(), text)
+    return re.sub(rf"(^|[.!?] )([{MARKS}{ASKED}]?)([a-z])", lambda found: found[1] + found[2] + found[3].upper(), text)
 
 
 def _chinese(opening: str, clause: str, aside: str, link: str, said: str) -> str:

@@ -1,12 +1,14 @@
-"""Reader of scenes in text files: events between two participants, and what can be said of one of them only.
+"""Reader of scenes in text files: events with two or three participants, and what can be said of one of them only.
 
 A scene is a block of lines; an empty line ends it:
 
-    A: milk, cocoa | B: cup, mug        nouns for the two slots; without this line, any two persons
+    A: milk, cocoa | B: cup, mug        nouns for the slots; without this line, any persons
     = I poured {A} into {B}             wordings with {A} first, separated by " / "
-    ~ I filled {B} with {A}             wordings with {B} first
+    ~ I filled {B} with {A}             wordings in another order
     1 because {he} had gone sour        continuations about {A}, each with the link that it begins with
-    2 , but {he} had a crack            continuations about {B}
+    2 , but {he} had lost {his_} handle continuations about {B}; an underscore marks a pronoun that is not asked
+
+A third participant is {C}, with continuations in lines that begin with 3.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-WORDINGS, SWAPPED, OF_FIRST, OF_SECOND = "=", "~", "1", "2"
-_NOUNS = re.compile(r"A: *(?P<first>.+?) *\| *B: *(?P<second>.+)")
+WORDINGS, SWAPPED, OF_FIRST, OF_SECOND, OF_THIRD = "=", "~", "1", "2", "3"
+_NOUNS = re.compile(r"A: *(.+?) *\| *B: *(.+?)(?: *\| *C: *(.+))?")
 _SENTENCE_END = re.compile(r"[.;。；]")
 
 
@@ -26,11 +28,11 @@ class WrittenScene:
     """Scene as its file holds it.
 
     Attributes:
-        nouns: nouns for the first and the second participant; empty lists for any two persons.
+        nouns: nouns for each participant; empty lists for any persons.
         lines: alternatives by the first character of their line.
     """
 
-    nouns: tuple[list[str], list[str]]
+    nouns: tuple[list[str], ...]
     lines: dict[str, list[str]]
 
 
@@ -42,18 +44,21 @@ def read_scenes(path: Path) -> Iterator[WrittenScene]:
     """
     text = re.sub(r"^#.*\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     for block in re.split(r"\n\s*\n", text.strip()):
-        nouns: tuple[list[str], list[str]] = ([], [])
-        lines: dict[str, list[str]] = {WORDINGS: [], SWAPPED: [], OF_FIRST: [], OF_SECOND: []}
+        nouns: tuple[list[str], ...] = ()
+        lines: dict[str, list[str]] = {kind: [] for kind in (WORDINGS, SWAPPED, OF_FIRST, OF_SECOND, OF_THIRD)}
         for line in block.splitlines():
             if named := _NOUNS.fullmatch(line.strip()):
-                nouns = (_listed(named["first"]), _listed(named["second"]))
+                nouns = tuple(_listed(of_one) for of_one in named.groups() if of_one)
             elif line[0] in lines:
                 lines[line[0]] += [part.strip() for part in line[1:].split("/") if part.strip()]
             else:
                 raise ValueError(f"{path}: {line!r} begins with none of A:, {', '.join(lines)}")
         if not (lines[WORDINGS] and lines[OF_FIRST] and lines[OF_SECOND]):
             raise ValueError(f"{path}: the scene {block!r} lacks a line with =, 1 or 2")
-        yield WrittenScene(nouns, lines)
+        number = 3 if lines[OF_THIRD] else 2
+        if len(nouns) not in (0, number):
+            raise ValueError(f"{path}: the scene {block!r} lists nouns for {len(nouns)} of {number} participants")
+        yield WrittenScene(nouns or ([],) * number, lines)
 
 
 def link_and_clause(continuation: str) -> tuple[str, str]:

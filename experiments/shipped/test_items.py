@@ -15,7 +15,7 @@ from anaphora.data.example import from_record
 from experiments.shipped.items import Items
 from experiments.shipped.lexicon import ANIMAL, PERSON, THING, Noun, load
 from experiments.shipped.mixture import write_items
-from experiments.shipped.phrases import NEUTER, PRONOUNS, Frame, Participant
+from experiments.shipped.phrases import ASKED, NEUTER, PRONOUNS, Frame, Participant
 from experiments.shipped.resolved import resolved
 from experiments.shipped.settings import TrainingItems
 
@@ -35,7 +35,7 @@ def test_every_row_is_an_item_that_the_package_reads(language: str) -> None:
         assert example.text[start:end].lower() in {
             form.removesuffix("的") for forms in PRONOUNS.values() for form in forms
         }
-        assert not set("{}\x01\x02\x03\x04") & set(example.text)
+        assert not set("{}\x01\x02\x03\x04\x05") & set(example.text)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -43,7 +43,7 @@ def test_the_rows_of_a_pair_mean_different_participants(language: str) -> None:
     pairs: dict[str, list[int]] = defaultdict(list)
     for row in rows(language):
         pairs[row["minimal_pair"]].append(row["antecedents"][0])
-    assert all(sorted(meant) == [0, 1] for meant in pairs.values() if len(meant) == 2)
+    assert all(meant[0] != meant[1] for meant in pairs.values() if len(meant) == 2)
     first = Counter(meant[0] for meant in pairs.values() if len(meant) == 1)
     assert abs(first[0] - first[1]) < 4 * sum(first.values()) ** 0.5
 
@@ -96,6 +96,26 @@ def test_verbs_and_pronouns_agree_with_a_plural() -> None:
     assert _without_marks(frame.text("because", "{his} lid {was} open", crate)) == (
         "Last night, the cats were put into a box because its lid was open. Nobody spoke."
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "gender", "plural", "expected"),
+    [
+        ("en", "female", False, "Ann saw Eva, so she washed herself with her soap."),
+        ("en", "male", False, "Ann saw Eva, so he washed himself with his soap."),
+        ("en", NEUTER, True, "Ann saw Eva, so they washed themselves with their soap."),
+        ("zh", "female", False, "Ann见Eva，她用她的肥皂洗她自己。"),
+    ],
+)
+def test_a_pronoun_that_is_not_asked_agrees_too(language: str, gender: str, plural: bool, expected: str) -> None:
+    ann, eva = (
+        Participant(Noun(name, "", (gender,), frozenset(["name"])), gender, plural, name) for name in ("Ann", "Eva")
+    )
+    english = language == "en"
+    frame = Frame(language, "{A} saw {B}" if english else "{A}见{B}", (ann, eva), "we", "", "")
+    said = "{he} washed {himself_} with {his_} soap" if english else "{he}用{his_}肥皂洗{himself_}"
+    text = frame.text("so" if english else "，", said, ann)
+    assert _without_marks(text) == expected and text.count(ASKED) == 1
 
 
 @pytest.mark.parametrize(

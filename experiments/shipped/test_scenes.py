@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import permutations
 from pathlib import Path
 from random import Random
 
@@ -43,6 +44,23 @@ def test_a_wrong_scene_is_an_error_that_quotes_it(tmp_path: Path, text: str, nam
         list(read_scenes(tmp_path / "scenes.txt"))
 
 
+def test_a_scene_can_have_three_participants(tmp_path: Path) -> None:
+    lines = ("= {A} took {B} out of {C}", "1 , as {he} was late", "2 , since {he} was full", "3 . {his} lid fell")
+    (tmp_path / "scenes.txt").write_text("\n".join(("A: cat | B: bowl, tin | C: box", *lines)), encoding="utf-8")
+    (scene,) = read_scenes(tmp_path / "scenes.txt")
+    assert scene.nouns == (["cat"], ["bowl", "tin"], ["box"]) and scene.lines["3"] == [". {his} lid fell"]
+    (tmp_path / "scenes.txt").write_text("\n".join(lines), encoding="utf-8")
+    assert next(read_scenes(tmp_path / "scenes.txt")).nouns == ([], [], [])
+
+
+@pytest.mark.parametrize(("language", "kind"), [("en", "role"), ("en", "things"), ("zh", "role"), ("zh", "things")])
+def test_each_of_three_participants_is_the_antecedent_of_some_items(language: str, kind: str) -> None:
+    rows = list(Items(load(language), Random(0)).rows({kind: 1.0}, 300))
+    of_three = Counter(row["antecedents"][0] for row in rows if len(row["candidates"]) == 3)
+    assert min(of_three[place] for place in range(3)) > 15
+    assert 0.1 < of_three.total() / len(rows) < 0.3
+
+
 @pytest.mark.parametrize(
     ("continuation", "expected"),
     [
@@ -57,17 +75,17 @@ def test_only_the_end_of_a_sentence_is_a_link_of_its_own(continuation: str, expe
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_candidates_of_a_thing_scene_are_nouns_that_one_scene_lists_for_its_two_slots(language: str) -> None:
+def test_the_candidates_of_a_thing_scene_are_nouns_that_one_scene_lists_for_its_slots(language: str) -> None:
     lexicon = load(language)
     listed = [
         [[kind.removeprefix(ONE_WORD) for kind in kinds] for kinds in scene.context.kinds]
         for scene in lexicon.thing_scenes
     ]
     for row in Items(lexicon, Random(0)).rows({"things": 1.0}, 200):
-        one, other = (row["text"][start:end].lower() for start, end in row["candidates"])
+        named = [row["text"][start:end].lower() for start, end in row["candidates"]]
         assert any(
-            (ends_in(one, first) and ends_in(other, second)) or (ends_in(one, second) and ends_in(other, first))
-            for first, second in listed
+            len(slots) == len(named) and any(all(map(ends_in, order, slots)) for order in permutations(named))
+            for slots in listed
         ), row["text"]
 
 
@@ -75,19 +93,20 @@ def ends_in(name: str, nouns: list[str]) -> bool:
     return name.endswith(tuple(noun.lower() for noun in nouns))
 
 
+@pytest.mark.parametrize("kind", ["gender", "number"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_gender_decides_in_scenes_for_and_against_common_knowledge(language: str) -> None:
+def test_form_decides_in_scenes_for_and_against_common_knowledge(language: str, kind: str) -> None:
     lexicon = load(language)
-    of_scenes = {
-        said for scene in lexicon.scenes for side in scene.readings for reading in side for said in reading.say
-    }
+    scenes = (*lexicon.scenes, *lexicon.thing_scenes)
+    of_scenes = {said for scene in scenes for side in scene.readings for reading in side for said in reading.say}
     items = Items(lexicon, Random(1))
-    pairs = [pair for pair in (items.kinds["gender"]() for _ in range(200)) if pair]
+    pairs = [pair for pair in (items.kinds[kind]() for _ in range(200)) if pair]
     readings = [[reading.say[0] for reading in pair.readings if reading] for pair in pairs]
     in_scenes = [both for both in readings if set(both) <= of_scenes]
     assert {len(set(both)) for both in in_scenes} == {1, 2}
     assert len(readings) > len(in_scenes)
-    assert all(one.gender != other.gender for one, other in (pair.participants for pair in pairs))
+    for one, other in (pair.participants for pair in pairs):
+        assert (one.gender != other.gender) if kind == "gender" else (one.is_plural != other.is_plural)
 
 
 def test_persons_and_things_are_plural_together() -> None:
@@ -101,7 +120,8 @@ def test_continuations_have_one_pronoun_and_wordings_both_participants(language:
     lexicon = load(language)
     for scene in (*lexicon.scenes, *lexicon.thing_scenes):
         for said in (*scene.context.say, *scene.context.swapped):
-            assert said.count("{A}") == said.count("{B}") == 1, said
+            slots = [f"{{{slot}}}" for slot in "ABC"[: len(scene.readings)]]
+            assert all(said.count(slot) == 1 for slot in slots), said
         for readings in scene.readings:
             for reading in readings:
                 assert all(sum(said.count(slot) for slot in ("{he}", "{him}", "{his}")) == 1 for said in reading.say)
