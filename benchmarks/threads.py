@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from statistics import median
 
 WAYS = {
-    "torch's default": {},
-    "passive": {"OMP_WAIT_POLICY": "PASSIVE"},
-    "passive after 1,000 spins": {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"},
+    "torch's default": "",
+    "passive": "os.environ['OMP_WAIT_POLICY'] = 'PASSIVE'; ",
+    "as commands wait": "wait_briefly(); ",
 }
-"""Environment variables for each way to wait."""
+"""Statement that makes threads wait in each way, before torch is imported."""
 SETTINGS = ("experiment=compositions", "data.train_items=2000", "data.test_items=40")
 STEPS = 20
 COMPETITORS = (0, 2, 4)
@@ -75,11 +75,12 @@ def main() -> None:
     sys.stdout.write(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
     rates: dict[tuple[str, int, int], list[float]] = defaultdict(list)
     inherited = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
-    code = f"import json, benchmarks.threads as it; print(json.dumps(it.measure({seconds})))"
+    imports = "import json, os; from anaphora.runs.machine import wait_briefly; from benchmarks.threads import measure"
     for _ in range(repeats):
-        for way, variables in WAYS.items():
+        for way, statement in WAYS.items():
+            code = f"{imports}; {statement}print(json.dumps(measure({seconds})))"
             done = subprocess.run(
-                [sys.executable, "-c", code], env=inherited | variables, stdout=subprocess.PIPE, text=True, check=True
+                [sys.executable, "-c", code], env=inherited, stdout=subprocess.PIPE, text=True, check=True
             )
             for threads, busy, rate in json.loads(done.stdout.splitlines()[-1]):
                 rates[way, threads, busy].append(rate)

@@ -89,8 +89,10 @@ class Items:
 
     def _number(self) -> Pair | None:
         sort = self.chance.choice((PERSON, PERSON, THING, ANIMAL))
+        sorts = {sort}
         if self.chance.random() < IN_SCENES:
             context, readings = self._with_or_against_common_knowledge(PERSON if sort == PERSON else THING)
+            sorts = {PERSON} if sort == PERSON else {THING, ANIMAL}
         else:
             context = self.chance.choice(self.contexts_of(sort, sort))
             of_sort = {PERSON: self.lexicon.of_persons, THING: self.lexicon.of_things, ANIMAL: self.of_animals}
@@ -99,7 +101,7 @@ class Items:
         plural = self.chance.choice(((True, False), (False, True)))
 
         def admits(noun: Noun, place: int) -> bool:
-            if (gender not in noun.genders) if sort == PERSON else noun.genders:
+            if noun.sort not in sorts or (sort == PERSON and gender not in noun.genders):
                 return False
             return noun.has_plural(self.language) if plural[place] else not noun.is_plural
 
@@ -233,7 +235,7 @@ class Items:
     def _rows(self, pair: Pair) -> list[Row]:
         """Return a row for each reading; an empty list if a wording has an unknown slot."""
         frame = self._frame(pair)
-        same = len({id(reading) for reading in pair.readings}) == 1  # one clause, whose pronoun differs
+        same = pair.readings[0] is pair.readings[1]
         said, link = "", ""
         rows: list[Row] = []
         for meant, reading in enumerate(pair.readings):

@@ -48,6 +48,22 @@ def test_the_rows_of_a_pair_mean_different_participants(language: str) -> None:
     assert abs(first[0] - first[1]) < 4 * sum(first.values()) ** 0.5
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_outside_scenes_number_decides_between_two_of_a_sort_of_which_the_clause_can_be_said(language: str) -> None:
+    items = Items(load(language), Random(5))
+    contexts = {id(context) for context in items.lexicon.contexts}
+    pairs = [pair for pair in (items.kinds["number"]() for _ in range(600)) if pair and id(pair.context) in contexts]
+    said_of = {
+        THING: set(items.lexicon.of_things),
+        ANIMAL: set(items.of_animals),
+        PERSON: set(items.lexicon.of_persons),
+    }
+    assert {pair.participants[0].noun.sort for pair in pairs} == set(said_of)
+    for pair in pairs:
+        (sort,) = {participant.noun.sort for participant in pair.participants}
+        assert set(pair.readings) <= said_of[sort]
+
+
 def test_the_same_seed_draws_the_same_rows() -> None:
     assert rows("en", 40) == rows("en", 40)
     assert rows("en", 40) != rows("en", 40, seed=1)

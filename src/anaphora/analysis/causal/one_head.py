@@ -1,4 +1,4 @@
-"""Causal tests of one head: edges lose equal amounts of weight, swap their weights, or get the weight of a cut edge.
+"""Causal tests of one head: edges lose equal amounts of weight, swap their weights, or get what a knockout frees.
 
 N items, Q tokens of the pronoun, T tokens of a sentence.
 """

@@ -42,7 +42,7 @@ class GapScore:
         weighted_bias: bias with items weighted such that both genders have the same distribution over quintiles of the
             number of names in a text.
         interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap intervals over texts, with the same
-            samples for all models; NaN for too few texts.
+            samples for all models; NaN for too few texts, or if the score is undefined in every sample.
     """
 
     items: int
@@ -230,7 +230,7 @@ def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of a score, by percentiles over resampled texts; NaN for too few texts."""
+    """Return the 95 % percentile interval of a score over bootstrap samples; NaN for too few texts or no score."""
     known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan

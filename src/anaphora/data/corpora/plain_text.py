@@ -109,7 +109,7 @@ def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[T
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Yield (name, official split, documents) for each split on the hub; all splits are None if there is no dev."""
+    """Yield (name, official split, documents) for each split on the hub; all official splits are None without dev."""
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():
