@@ -13,7 +13,7 @@ from anaphora.model.linear import Linear, has_faster_kernel, linear
 
 def has_operator() -> bool:
     try:
-        module._product(torch.ones(2, 3), torch.ones(4, 3), None)
+        module.onednn_product(torch.ones(2, 3), torch.ones(4, 3), None)
     except (AttributeError, RuntimeError, NotImplementedError):
         return False
     return True
@@ -76,7 +76,7 @@ def test_few_rows_other_types_and_autocast_are_left_to_torch(monkeypatch: pytest
     def refuse(*_: object) -> Tensor:
         raise AssertionError("the other kernel was taken")
 
-    monkeypatch.setattr(module, "_product", refuse)
+    monkeypatch.setattr(module, "onednn_product", refuse)
     layer = Linear(24, 56)
     with pytest.raises(AssertionError):
         layer(torch.randn(40, 24))
@@ -95,12 +95,12 @@ def test_without_a_kernel_that_is_faster_and_right_torch_multiplies(
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     monkeypatch.setattr(module, "_is_amd", lambda: missing != "processor")
 
-    def broken(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def broken(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         if missing == "operator":
             raise NotImplementedError
         return torch.zeros(len(vectors), len(weight))
 
-    monkeypatch.setattr(module, "_product", broken)
+    monkeypatch.setattr(module, "onednn_product", broken)
     torch.manual_seed(0)
     vectors, weight, bias = torch.randn(40, 24), torch.randn(56, 24), torch.randn(56)
     assert torch.equal(linear(vectors, weight, bias), functional.linear(vectors, weight, bias))

@@ -4,9 +4,10 @@ import math
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from anaphora.settings.training import Optimizer
+from anaphora.training import optimizer as module
 from anaphora.training.optimizer import Muon, build_optimizer, learning_rate_schedule, orthogonalise
 
 
@@ -92,6 +93,29 @@ def test_orthogonalising_keeps_the_directions_and_evens_the_strengths(shape: tup
     assert (inside - torch.diag_embed(strong)).abs().max() < 1e-4
     usual = strengths / strengths.amax(dim=1, keepdim=True) > 0.1
     assert strong[usual].min() > 0.5 and strong[usual].max() < 1.35
+
+
+@pytest.mark.parametrize("shape", [(2, 256, 256), (1, 512, 256), (2, 256, 320)])
+def test_large_matrices_are_multiplied_one_by_one_by_onednn_with_the_same_result(
+    shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(2)
+    matrices = torch.randn(shape)
+    monkeypatch.setattr(module, "has_faster_kernel", lambda: False)
+    expected = orthogonalise(matrices)
+    sizes = []
+
+    def product(left: Tensor, right: Tensor) -> Tensor:
+        sizes.append(left.shape)
+        return left @ right.T
+
+    monkeypatch.setattr(module, "has_faster_kernel", lambda: True)
+    monkeypatch.setattr(module, "onednn_product", product)
+    torch.testing.assert_close(orthogonalise(matrices), expected, rtol=1e-4, atol=1e-5)
+    assert len(sizes) == 3 * 3 * len(matrices)
+    orthogonalise(matrices[:, :255])
+    orthogonalise(matrices, torch.bfloat16)
+    assert len(sizes) == 3 * 3 * len(matrices)
 
 
 def test_muon_multiplies_in_the_type_that_training_has() -> None:

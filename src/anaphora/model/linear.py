@@ -82,7 +82,7 @@ def has_faster_kernel() -> bool:
         if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
             return False
         vectors, weight = torch.linspace(-1, 1, 64 * 32).view(64, 32), torch.linspace(-1, 1, 8 * 32).view(8, 32)
-        return torch.allclose(_product(vectors, weight, None), vectors @ weight.t(), rtol=1e-4, atol=1e-4)
+        return torch.allclose(onednn_product(vectors, weight), vectors @ weight.t(), rtol=1e-4, atol=1e-4)
     except (AttributeError, RuntimeError, NotImplementedError):
         return False
 
@@ -94,7 +94,8 @@ def _is_amd() -> bool:
         return False
 
 
-def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def onednn_product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return vectors @ weight.T + bias by oneDNN, if `has_faster_kernel`: (N, K), (M, K), (M,) -> (N, M)."""
     product: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return product
 
@@ -105,7 +106,7 @@ class _OneDnnLinear(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         context.save_for_backward(vectors, weight)
-        return _product(vectors, weight, bias)
+        return onednn_product(vectors, weight, bias)
 
     @staticmethod
     @once_differentiable
@@ -114,7 +115,7 @@ class _OneDnnLinear(torch.autograd.Function):
         gradient = gradient.contiguous()
         of_input, of_weight, of_bias = context.needs_input_grad
         return (
-            _product(gradient, weight.t(), None) if of_input else None,
-            _product(gradient.t(), vectors.t(), None) if of_weight else None,
+            onednn_product(gradient, weight.t()) if of_input else None,
+            onednn_product(gradient.t(), vectors.t()) if of_weight else None,
             gradient.sum(dim=0) if of_bias else None,
         )

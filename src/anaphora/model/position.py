@@ -102,12 +102,12 @@ class Rotary(Position):
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
         angles = (positions.unsqueeze(-1) * self.frequencies).unsqueeze(1)  # (B, 1, T, D/2)
-        cosines, sines = angles.cos(), angles.sin()
+        cosines = angles.cos().repeat(1, 1, 1, 2)
+        sines = torch.cat((-angles.sin(), angles.sin()), dim=-1)
 
         def turned(heads: Tensor) -> Tensor:
-            cosine, sine = cosines.to(heads.dtype), sines.to(heads.dtype)
-            first, second = heads.chunk(2, dim=-1)
-            return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+            partners = heads.roll(heads.shape[-1] // 2, dims=-1)
+            return heads * cosines.to(heads.dtype) + partners * sines.to(heads.dtype)
 
         return turned
 

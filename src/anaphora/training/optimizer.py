@@ -11,6 +11,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor, nn
 
+from anaphora.model.linear import has_faster_kernel, onednn_product
 from anaphora.settings.training import Optimizer
 
 _BLOCK_NAME = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
@@ -19,6 +20,8 @@ MOMENTUM = 0.95
 NEWTON_SCHULZ_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 3
 """Number of iterations. Jordan et al. 2024 use 5; the recipes were tuned with 3, in three fifths of the time."""
+_LEAST_SIDE = 256
+"""Shorter side from which oneDNN's products take half the time; smaller matrices gain little (a third at 128)."""
 
 
 def build_optimizer(
@@ -166,11 +169,25 @@ def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps
     tall = matrices.shape[1] > matrices.shape[2]
     rows = matrices.mT if tall else matrices
     rows = (rows / (rows.norm(dim=(1, 2), keepdim=True) + 1e-7)).to(products)
+    is_large = rows.shape[1] >= _LEAST_SIDE and rows.device.type == "cpu" and products == torch.float32
+    if is_large and has_faster_kernel():
+        rows = torch.stack([_newton_schulz_by_onednn(each, steps) for each in rows])
+        return rows.mT if tall else rows
     for _ in range(steps):
         gram = rows @ rows.mT
         rows = torch.baddbmm(rows, torch.baddbmm(gram, gram, gram, beta=second, alpha=third), rows, beta=first)
     rows = rows.to(matrices.dtype)
     return rows.mT if tall else rows
+
+
+def _newton_schulz_by_onednn(rows: Tensor, steps: int) -> Tensor:
+    first, second, third = NEWTON_SCHULZ_COEFFICIENTS
+    rows = rows.contiguous()
+    for _ in range(steps):
+        gram = onednn_product(rows, rows)
+        factor = onednn_product(gram, gram.t()).mul_(third).add_(gram, alpha=second)
+        rows = onednn_product(factor, rows.t()).add_(rows, alpha=first)
+    return rows
 
 
 def learning_rate_schedule(settings: Optimizer) -> Callable[[int], float]:
