@@ -31,11 +31,11 @@ def resolved(row: Row) -> str:
     if row["language"] == "en":
         if word.lower() == "her":  # an object or a possessive, which the words alone do not tell
             return str(text)
-        noun = _english(noun, word)
+        noun = in_place_of(word, noun)
     return f"{text[:start]}{noun}{text[end:]}"
 
 
-def _english(noun: str, pronoun: str) -> str:
+def in_place_of(pronoun: str, noun: str) -> str:
     """Return an English noun with an article, made possessive or capitalised if the pronoun is."""
     if noun[0].islower() and noun.split()[0] not in _DETERMINED:
         noun = f"the {noun}"

@@ -66,6 +66,15 @@ class IntroductionSentences:
 
 
 @dataclass(kw_only=True)
+class FilledSentences:
+    """Answers of a causal language model to sentences with each candidate in place of the pronoun."""
+
+    model: str = MISSING  # folder with the language model and its tokenizer
+    files: list[str] = MISSING  # sentences, in the format of data=jsonl
+    split: str = "test"  # split of the sentences
+
+
+@dataclass(kw_only=True)
 class RunDifference:
     """Comparison of two runs on all test sets of sentences."""
 
