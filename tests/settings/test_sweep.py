@@ -81,6 +81,13 @@ def test_a_jobs_name_follows_from_its_overrides_and_stays_short() -> None:
     assert all(job_name(one).startswith("seed=1-") and len(job_name(one)) < 80 for one in long)
 
 
+def test_jobs_on_different_devices_are_different_runs(
+    script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
+) -> None:
+    status, out, _ = sweep(script, table, tiny_settings, tmp_path, "trainer.device=auto,cpu")
+    assert status == 0 and len(names(tmp_path)) == 2 and "re-used" not in out
+
+
 def test_the_objective_is_that_of_the_weights_that_are_kept(finished: Path) -> None:
     record = json.loads((finished / "training.json").read_text())
     kept = record["validations"][record["best_validation"]]

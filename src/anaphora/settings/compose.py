@@ -34,7 +34,7 @@ _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
 """Environment variable with the folder in which sweep jobs, including those on other machines, record failures."""
 _WITHOUT_EFFECT = (
     *("name=", "output=", "objective="),
-    *("trainer.device=", "trainer.progress=", "trainer.loggers=", "trainer.pictures="),
+    *("trainer.progress=", "trainer.loggers=", "trainer.pictures="),
 )
 """Overrides that do not change what a run computes, and are left out of the name of a job's run."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
