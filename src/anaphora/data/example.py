@@ -226,7 +226,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
     allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "minimal_pair", "factors")
     for name in record:  # first: a field with a capital letter is not missing, but written in another way
         if name not in allowed:
-            raise UserError(f"{name}: unknown field; allowed: {', '.join((*allowed, 'split'))}")
+            raise UserError(f"{name}: unknown field; allowed: {', '.join(allowed)}; in a file also split")
     for name in allowed[:5]:
         if record.get(name) is None:
             raise UserError(f"{name}: it is missing; required: {', '.join(allowed[:5])}")
