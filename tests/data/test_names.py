@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as draw
 
-from anaphora.data.example import Example
+from anaphora.data.example import Example, from_record, to_record
 from anaphora.data.names import with_exchanged_names, with_names, with_other_names
 
 TEXT = "Anna Lee saw Tom before he met Anna Lee."
@@ -56,6 +58,17 @@ def test_a_part_that_two_names_share_stays() -> None:
     text = "Anna Lee met Bo Lee, and Lee said that she knew."
     example = Example(text=text, language="en", pronoun=(39, 42), candidates=(((0, 8),), ((13, 19),)), antecedents=(0,))
     assert with_names(example, ["Ida Orr", "Eve Ray"]).text == "Ida Orr met Eve Ray, and Lee said that she knew."
+
+
+def test_factors_that_hold_a_name_or_places_of_the_text_follow() -> None:
+    factors = {"order": "Tom", "extent": "24:26", "extents": "0:8,31:39;13:16", "event_names": "0,13", "type": "voice"}
+    example = replace(EXAMPLE, factors=factors)
+    renamed = with_names(example, ["Jo", "Maximilian"])
+    start, end = map(int, renamed.factors["extent"].split(":"))
+    assert (renamed.factors["order"], renamed.factors["type"]) == ("Maximilian", "voice")
+    assert renamed.text[start:end] == "he" and renamed.factors["extents"] == "0:2,32:34;7:17"
+    assert renamed.factors["event_names"] == "0,7" and from_record(to_record(renamed)) == renamed
+    assert with_names(renamed, ["Anna Lee", "Tom"]) == example
 
 
 def asked(first: str, second: str, gender: str) -> Example:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +16,7 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
 
     Candidates and antecedents keep their order; spans are adjusted to the lengths of the new names. If the first or
     last word of a name occurs alone ("Lee" of "Anna Lee"), the first or last word of the new name replaces it, unless
-    two candidates share the word.
+    two candidates share the word. A factor that is a candidate's name, or holds places of the text, is adjusted too.
 
     Args:
         example: an example whose candidates are names.
@@ -33,8 +34,21 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
         antecedents=example.antecedents,
         group=example.group,
         minimal_pair=example.minimal_pair,
-        factors=example.factors,
+        factors={name: _factor(name, value, example, names, moved) for name, value in example.factors.items()},
     )
+
+
+def _factor(name: str, value: str, example: Example, names: Sequence[str], moved: Mapping[Span, Span]) -> str:
+    """Return the value of a factor after `replace_spans`, which gave `moved`, has renamed the candidates."""
+
+    def place(written: re.Match[str]) -> str:
+        longer = (to[1] - to[0] - (end - start) for (start, end), to in moved.items() if end <= int(written[0]))
+        return str(int(written[0]) + sum(longer))
+
+    if name in _PLACES:
+        return re.sub(r"\d+", place, value)
+    renamed = {example.words(index): new for index, new in enumerate(names)}
+    return renamed.get(value, value)
 
 
 def replace_spans(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Span, Span]]:
@@ -108,3 +122,5 @@ def _name_parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -
 
 
 _DRAWS = 20
+_PLACES = ("extent", "extents", "word_parts", "event_names")
+"""Factors that hold places of the text."""
