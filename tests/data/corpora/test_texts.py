@@ -521,6 +521,21 @@ def test_a_data_set_of_the_hub_is_read_by_name(monkeypatch: pytest.MonkeyPatch) 
     assert corpus.report.reasons == {"the row has no label": 1}
 
 
+def test_splits_of_the_hub_with_two_names_for_dev_are_both_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_dataset(_name: str, _configuration: str | None) -> datasets.DatasetDict:
+        texts = {"train": ("good", "bad"), "dev": ("fine",), "validation": ("poor", "well"), "test": ("done",)}
+        return datasets.DatasetDict(
+            {
+                split: datasets.Dataset.from_dict({"text": list(of_one), "label": ["a"] * len(of_one)})
+                for split, of_one in texts.items()
+            }
+        )
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    corpus = store.load(LabelledText(path="hf://someone/texts"))
+    assert [text.text for text in corpus.texts("dev")] == ["fine", "poor", "well"]
+
+
 def test_without_the_hub_the_files_to_put_in_its_place_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def load_dataset(name: str, configuration: str | None) -> None:
         raise ConnectionError("no route\nto host")

@@ -78,9 +78,9 @@ class _Row:
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and the report.
 
-    The splits are those of the file names, of the hub, or of a column `split`. If train has no labelled text, dev
-    becomes train; otherwise, if test has none, dev becomes test. A missing dev or test split is taken from train by its
-    share.
+    The splits are those of the file names, of the hub, or of a column `split`; "dev", "validation", "valid" and "val"
+    in the hub or the column are joined. If train has no labelled text, dev becomes train; otherwise, if test has none,
+    dev becomes test. A missing dev or test split is taken from train by its share.
 
     Raises:
         UserError: a file or column is missing, a value is not allowed (the message names file, line, field and
@@ -155,7 +155,8 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
         for split, split_names in _SPLIT_NAMES.items():
             for name in split_names:
                 if name in there:
-                    rows_by_split[split] = list(_hub_rows(f"{settings.path}, {name}", there[name], names))
+                    of_name = _hub_rows(f"{settings.path}, {name}", there[name], names)
+                    rows_by_split.setdefault(split, []).extend(of_name)
         _check_groups(rows_by_split)
         return rows_by_split
     for path, split, label in _sources(settings):
