@@ -100,7 +100,11 @@ class Command:
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Return the checked settings; a training run with `start` gets the encoder settings of its start model."""
+        """Return the checked settings; a training run with `start` gets the encoder settings of its start model.
+
+        Raises:
+            UserError: as in `resolve` and `with_start_model`.
+        """
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
@@ -114,7 +118,6 @@ class Command:
 _FOLDER = Path(__file__).parent / "commands"
 COMMANDS = {path.stem: Command(path.stem) for path in sorted(_FOLDER.glob("*.py")) if path.stem != "__init__"}
 """All commands by name."""
-
 
 _OF_HYDRA = {
     "Config group override": "a group takes the name of one of its choices, not null; leave it out instead",
@@ -211,7 +214,11 @@ def escape_what_a_terminal_lacks() -> None:
 
 
 def help_of(command: Command, topics: Sequence[str] = ()) -> str:
-    """Return the help text of a command, or only the settings of `topics`, as in `--help optimizer` or `--help all`."""
+    """Return the help text of a command, or only the settings of `topics`, as in `--help optimizer` or `--help all`.
+
+    Raises:
+        UserError: as in `settings_below`.
+    """
     if topics:
         return "\n\n".join(settings_below(command.schema, topic) for topic in topics)
     groups = default_groups(command.name) if command.is_composed else None
@@ -256,8 +263,7 @@ def _run_hydra(command: Command) -> None:
             hydra_main(version_base="1.3", config_path=str(CONFIGS), config_name=command.name)(work)()
     finally:  # also if the launcher itself fails, for instance after a job was killed
         if failures:
-            headline = f"{len(failures)} of the sweep's jobs failed:"
-            print(headline, *failures, sep="\n  ", file=sys.stderr)
+            print(f"{len(failures)} of the sweep's jobs failed:", *failures, sep="\n  ", file=sys.stderr)
     if failures:
         sys.exit(1)
 
@@ -389,10 +395,6 @@ def _raised_in(error: BaseException) -> str:
 
 
 def report_error(error: BaseException) -> int:
-    """Print an error in one line.
-
-    Returns:
-        The exit status: 2 for a user error, 1 if runs failed.
-    """
+    """Print an error in one line, and return the exit status: 2 for a user error, 1 if runs failed."""
     print(f"error: {error_message(error)}", file=sys.stderr)
     return error.exit_status if isinstance(error, UserError) else UserError.exit_status
