@@ -179,7 +179,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any])
     """Return a finished run of eight steps on the table, for reading only; `own_run` is a copy for writing."""
     from anaphora.training.run import train
 
-    return Path(train(tiny(tmp_path_factory.mktemp("finished"))).directory)
+    return Path(train(tiny(tmp_path_factory.mktemp("finished"))))
 
 
 @pytest.fixture(scope="session")
@@ -191,7 +191,7 @@ def unfinished(finished: Path, tmp_path_factory: pytest.TempPathFactory, tiny: C
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ValidationCheckpoint, "forget", as_before)
-        directory = Path(train(tiny(tmp_path_factory.mktemp("unfinished"))).directory)
+        directory = Path(train(tiny(tmp_path_factory.mktemp("unfinished"))))
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
     RunFiles(directory).weights.unlink()
     return directory
@@ -241,9 +241,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory, settings: Callable[..., A
     (folder / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
     chosen = ("experiment=sentiment", "data=labelled_text", f"data.path={folder / 'own.jsonl'}")
     longer = ("trainer.limit_items=null", "trainer.limit_steps=30", "model.layers=1", "batching.tokens=2048")
-    return Path(
-        train(settings(*chosen, *TINY, *longer, "optimizer.steps=500", f"output={folder}", "name=run")).directory
-    )
+    return Path(train(settings(*chosen, *TINY, *longer, "optimizer.steps=500", f"output={folder}", "name=run")))
 
 
 @pytest.fixture(scope="session")
@@ -266,7 +264,7 @@ def folds(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any], pl
     for fold in range(2):
         arguments = ("data.folds=2", f"data.fold={fold}", "data.test_share=0", "validation.keep=last")
         folder = tmp_path_factory.mktemp("fold")
-        directories.append(Path(train(tiny(folder, f"data.path={plain}", *arguments)).directory))
+        directories.append(Path(train(tiny(folder, f"data.path={plain}", *arguments))))
     return directories
 
 

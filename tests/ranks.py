@@ -63,13 +63,14 @@ def _train(variables: dict[str, str], config: Any, signal_at_step_5: int | None,
     import torch
 
     from anaphora.base.errors import UserError
+    from anaphora.runs.directory import training_record
     from anaphora.training.run import train
 
     torch.set_num_threads(1)
     if signal_at_step_5 is not None:
         _signal_oneself(signal_at_step_5)
     try:
-        end = f"{train(config).steps} steps"
+        end = f"{training_record(train(config))['steps']} steps"
     except UserError as error:
         end = str(error)
     except KeyboardInterrupt:

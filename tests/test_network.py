@@ -43,7 +43,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_training_and_measuring_connect_nowhere(
     connections: list[str], tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
 ) -> None:
-    directory = train(tiny(tmp_path, "optimizer.steps=2", "trainer.loggers=[tensorboard,csv]")).directory
+    directory = train(tiny(tmp_path, "optimizer.steps=2", "trainer.loggers=[tensorboard,csv]"))
     for name in ("score", "extract"):
         assert script(name, f"run={directory}").status == 0
     assert script("explain", f"run={directory}", "text=Anna met Tom before she went.", "pronoun=she").status == 0

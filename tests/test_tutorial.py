@@ -148,7 +148,7 @@ def test_both_languages_have_the_same_blocks_but_for_their_texts_and_the_same_se
 def test_every_python_answer_of_the_faq_runs(
     demo: Path, tiny: Callable[..., Any], ran: Callable[..., None], tmp_path: Path
 ) -> None:
-    three_layers = train(tiny(tmp_path / "three_layers", "model.layers=3")).directory  # as many as the demo has
+    three_layers = train(tiny(tmp_path / "three_layers", "model.layers=3"))  # as many as the demo has
     shutil.copytree(three_layers, demo / "outputs" / "demo", dirs_exist_ok=True)
     answers = [block for block in blocks("faq.md") if block.language == "python"]
     assert len(answers) == 6

@@ -74,7 +74,7 @@ def test_a_run_of_uniform_attention_is_its_own_control(
 ) -> None:
     from anaphora.training.run import train
 
-    run = train(tiny(tmp_path, "model/attention=uniform", "trainer.limit_steps=2")).directory  # type: ignore[arg-type]
+    run = train(tiny(tmp_path, "model/attention=uniform", "trainer.limit_steps=2"))  # type: ignore[arg-type]
     status, out, err = script("controls", f"run={run}", "controls=[uniform,frozen_query_key]")
     assert status == 0, err
     assert out.count("the run itself is this control") == 2
@@ -86,7 +86,7 @@ def test_a_run_without_attention_gets_no_controls_that_nothing_could_measure(
 ) -> None:
     from anaphora.training.run import train
 
-    run = train(tiny(tmp_path, "model/attention=gru", "trainer.limit_steps=2")).directory  # type: ignore[arg-type]
+    run = train(tiny(tmp_path, "model/attention=gru", "trainer.limit_steps=2"))  # type: ignore[arg-type]
     status, out, err = script("controls", f"run={run}", "controls=[shuffled_labels]")
     assert status == 2 and "a recurrent network, which has no attention maps" in err
     assert "training" not in out and not (run / "controls" / "shuffled_labels").exists()

@@ -97,9 +97,9 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     assert "same fold and seed" in message(*folds, *copies)
     assert "by ('colour') must be one of" in message(*folds, by=["colour"])
     arguments = ("data.folds=2", "data.fold=0", "data.test_share=0", f"data.path={plain}")
-    best = Path(train(tiny(tmp_path / "best", *arguments)).directory)
+    best = Path(train(tiny(tmp_path / "best", *arguments)))
     assert "validation.keep=last" in message(best, folds[1])
-    longer = Path(train(tiny(tmp_path / "longer", *arguments, "validation.keep=last", "optimizer.clip=2")).directory)
+    longer = Path(train(tiny(tmp_path / "longer", *arguments, "validation.keep=last", "optimizer.clip=2")))
     assert "other settings" in message(folds[1], longer)
 
 
@@ -155,10 +155,10 @@ def test_a_run_pre_trained_on_chinese_text_is_asked_about_pronouns_fold_by_fold(
     )
     shape = ("vocabulary=character", "model.width=16", "model.layers=3", "data.dev_share=0.2")
     named = (f"data.path={tmp_path / 'text.txt'}", "name=text", *shape)
-    start = train(settings("experiment=pretrain", *small, *named)).directory
+    start = train(settings("experiment=pretrain", *small, *named))
     fine = ("experiment=chinese_pronouns", *small, f"start={start}", f"data.path={tmp_path / 'train.json'}")
     folds = [
-        train(with_start_model(settings(*fine, "data.folds=2", f"data.fold={fold}", f"name=fold_{fold}"))).directory
+        train(with_start_model(settings(*fine, "data.folds=2", f"data.fold={fold}", f"name=fold_{fold}")))
         for fold in range(2)
     ]
     rows_by_policy = {row["policy"]: row for row in cross_validate(CrossValidation(runs=[str(one) for one in folds]))}

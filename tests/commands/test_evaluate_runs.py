@@ -93,7 +93,7 @@ def test_no_shortcut_learns_from_the_group_that_it_is_asked_about(finished: Path
 def test_runs_that_cannot_be_put_into_one_row_are_refused(
     finished: Path, tiny: Callable[..., Any], other: OwnExamples, table: Path, tmp_path: Path
 ) -> None:
-    longer = Path(train(tiny(tmp_path, "optimizer.clip=2")).directory)
+    longer = Path(train(tiny(tmp_path, "optimizer.clip=2")))
     with pytest.raises(UserError, match="other settings"):
         evaluate_runs(Evaluation(runs=[str(finished), str(longer)], data=other))
     with pytest.raises(UserError, match="no item that the runs have not seen"):
@@ -116,7 +116,7 @@ def test_a_runs_own_test_split_is_asked_as_far_as_its_texts_are_new(
     ]
     own = tmp_path / "items.jsonl"
     own.write_text("".join(json.dumps(row) + "\n" for row in rows + new), encoding="utf-8")
-    run = train(tiny(tmp_path, f"data.path={own}")).directory
+    run = train(tiny(tmp_path, f"data.path={own}"))
     answers = evaluate_runs(Evaluation(runs=[str(run)], data=OwnExamples(path=str(own))))
     assert {row["items"] for row in answers if not row["factor"]} == {12}
 

@@ -56,7 +56,7 @@ def test_other_data_do_not_replace_the_scores_of_a_run_trained_on_masked_tokens(
     tmp_path: Path, table: Path, other: Path, tiny: Callable[..., Config], script: Script
 ) -> None:
     masked = ("task/prediction=none", "task.masked_lm=0.3", "data=jsonl", f"data.path={table}")
-    run = train(tiny(tmp_path, *masked)).directory
+    run = train(tiny(tmp_path, *masked))
     status, _, err = script("evaluate", f"run={run}", "data=jsonl", f"data.path={other}")
     assert status == 2 and "output: it is missing" in err
 

@@ -28,7 +28,7 @@ EXAMPLES = [
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any]) -> Run:
     folder = tmp_path_factory.mktemp("masked")
-    return load(train(tiny(folder, *BERT_LIKE, *MASKED_ALONE)).directory)
+    return load(train(tiny(folder, *BERT_LIKE, *MASKED_ALONE)))
 
 
 @pytest.fixture(scope="module")

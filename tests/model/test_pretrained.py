@@ -470,7 +470,7 @@ def test_pre_training_goes_on_from_a_published_output(
 ) -> None:
     chosen = ("task=masked_lm", f"start={with_output['bert']}", "data=jsonl", f"data.path={table}", "trainer=smoke")
     still = ("optimizer.learning_rate=1e-30", f"output={tmp_path}", "name=run")
-    run = load(train(with_start_model(resolve(compose(*chosen, *still), Config))).directory)
+    run = load(train(with_start_model(resolve(compose(*chosen, *still), Config))))
     ids = run.tokenizer.encode(TEXTS[0]).ids
     torch.testing.assert_close(logits(run, ids), logits(load(with_output["bert"]), ids))
 
@@ -484,7 +484,7 @@ def test_a_run_on_masked_tokens_is_exported_with_its_output(
 ) -> None:
     library = pytest.importorskip("transformers")
     chosen = ("task.masked_lm=0.3", "model.output_transform=true", f"model.tied_output={tied}")
-    run = load(train(tiny(tmp_path, *BERT_LIKE, *chosen)).directory)
+    run = load(train(tiny(tmp_path, *BERT_LIKE, *chosen)))
     assert script("export", f"run={run.directory}", f"output={tmp_path / 'out'}").status == 0
     theirs, loading = library.BertForMaskedLM.from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not loading["missing_keys"] and not loading["unexpected_keys"]
@@ -498,7 +498,7 @@ def test_a_run_on_masked_tokens_is_exported_with_its_output(
 def test_an_output_that_bert_has_not_or_that_learned_nothing_is_refused(
     tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
 ) -> None:
-    run = train(tiny(tmp_path, *BERT_LIKE, "task.masked_lm=0.3", "trainer.limit_steps=1")).directory
+    run = train(tiny(tmp_path, *BERT_LIKE, "task.masked_lm=0.3", "trainer.limit_steps=1"))
     arguments = (f"run={run}", f"output={tmp_path / 'out'}")
     assert "model.output_transform (false) has no counterpart in BertForMaskedLM" in (
         script("export", *arguments, "output_layer=true").err
@@ -506,9 +506,7 @@ def test_an_output_that_bert_has_not_or_that_learned_nothing_is_refused(
     assert not (tmp_path / "out").exists()
     assert script("export", *arguments).status == 0
     assert json.loads((tmp_path / "out" / "config.json").read_text())["architectures"] == ["BertModel"]
-    other = train(
-        tiny(tmp_path, *BERT_LIKE, "model.output_transform=true", "name=no", "trainer.limit_steps=1")
-    ).directory
+    other = train(tiny(tmp_path, *BERT_LIKE, "model.output_transform=true", "name=no", "trainer.limit_steps=1"))
     done = script("export", f"run={other}", f"output={tmp_path / 'more'}", "output_layer=true").err
     assert "was not trained on masked tokens (task.masked_lm=0)" in done
 
@@ -527,7 +525,7 @@ def test_what_has_no_counterpart_is_not_exported(finished: Path, tmp_path: Path,
 def test_scores_without_their_scale_are_not_exported(
     tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
 ) -> None:
-    run = train(tiny(tmp_path, *BERT_LIKE, "model.attention.scaled=false", "trainer.limit_steps=1")).directory
+    run = train(tiny(tmp_path, *BERT_LIKE, "model.attention.scaled=false", "trainer.limit_steps=1"))
     status, _, err = script("export", f"run={run}", f"output={tmp_path / 'out'}")
     assert status == 2
     assert "no counterpart for model.attention.scaled (false); only a run trained with" in err

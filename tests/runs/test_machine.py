@@ -101,7 +101,7 @@ def test_a_command_sets_how_threads_wait_and_how_many_kernels_stay(command: str,
 
 
 def test_a_run_records_its_machine(tiny: Callable[..., Config], tmp_path: Path) -> None:
-    directory = train(tiny(tmp_path)).directory
+    directory = train(tiny(tmp_path))
     recorded = json.loads((directory / "training.json").read_text(encoding="utf-8"))["machine"]
     present = Machine.present()
     assert (recorded["processor"], recorded["kernel"]) == (present.processor, present.kernel)

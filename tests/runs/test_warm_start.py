@@ -56,7 +56,7 @@ def test_a_run_starts_from_pretrained_weights_and_stores_their_settings(
     config = with_start_model(
         begun(tmp_path, folder, "model.dropout=0.1", "optimizer.frozen_layers=2", "task/prediction=bilinear")
     )
-    trained = load(train(config).directory)
+    trained = load(train(config))
     source = load(folder)
     stored = trained.config.model
     assert (stored.width, stored.layers, stored.position.kind, stored.dropout) == (16, 2, "learned", 0.1)
@@ -69,7 +69,7 @@ def test_a_run_starts_from_a_run_with_its_prediction_head(
     begun: Callable[..., Config], finished: Path, tmp_path: Path
 ) -> None:
     config = with_start_model(begun(tmp_path, finished, "optimizer.learning_rate=1e-12"))
-    again, before = load(train(config).directory), load(finished)
+    again, before = load(train(config)), load(finished)
     for name, value in before.model.state_dict().items():
         torch.testing.assert_close(again.model.state_dict()[name], value, atol=1e-6, rtol=0)
 
@@ -78,15 +78,15 @@ def test_a_run_starts_from_a_run_with_its_prediction_head(
 def test_a_killed_run_that_started_from_weights_resumes_to_the_same_end(
     begun: Callable[..., Config], folder: Path, tmp_path: Path
 ) -> None:
-    whole = train(with_start_model(begun(tmp_path / "whole", folder, "model.dropout=0.1"))).directory
+    whole = train(with_start_model(begun(tmp_path / "whole", folder, "model.dropout=0.1")))
     config = with_start_model(begun(tmp_path / "cut", folder, "model.dropout=0.1"))
-    killed = train(replace(config, trainer=replace(config.trainer, limit_steps=2))).directory
+    killed = train(replace(config, trainer=replace(config.trainer, limit_steps=2)))
     RunFiles(killed).weights.unlink()
     stored = RunFiles(killed).config  # as that of a run that was killed at its second step
     stored.write_text(
         stored.read_text(encoding="utf-8").replace("limit_steps: 2", "limit_steps: null"), encoding="utf-8"
     )
-    resumed = train(replace(begun(tmp_path, "nowhere"), resume=str(killed))).directory
+    resumed = train(replace(begun(tmp_path, "nowhere"), resume=str(killed)))
     for name, value in load(whole).model.state_dict().items():
         assert torch.equal(load(resumed).model.state_dict()[name], value), name
 
@@ -94,11 +94,11 @@ def test_a_killed_run_that_started_from_weights_resumes_to_the_same_end(
 def test_a_run_killed_before_its_first_validation_starts_again_from_the_weights(
     begun: Callable[..., Config], folder: Path, tmp_path: Path
 ) -> None:
-    whole = train(with_start_model(begun(tmp_path / "whole", folder))).directory
-    killed = train(with_start_model(begun(tmp_path / "cut", folder))).directory
+    whole = train(with_start_model(begun(tmp_path / "whole", folder)))
+    killed = train(with_start_model(begun(tmp_path / "cut", folder)))
     RunFiles(killed).weights.unlink()
     assert not RunFiles(killed).last_checkpoint.exists()
-    resumed = train(replace(begun(tmp_path, "nowhere"), resume=str(killed))).directory
+    resumed = train(replace(begun(tmp_path, "nowhere"), resume=str(killed)))
     for name, value in load(whole).model.state_dict().items():
         assert torch.equal(load(resumed).model.state_dict()[name], value), name
 
@@ -194,7 +194,7 @@ def test_models_of_the_hub_are_runs_whose_results_stay_here(
 def test_a_stored_run_is_read_without_what_it_started_from(
     begun: Callable[..., Config], finished: Path, tmp_path: Path
 ) -> None:
-    directory = train(with_start_model(begun(tmp_path, finished))).directory
+    directory = train(with_start_model(begun(tmp_path, finished)))
     stored = read_config(RunFiles(directory).config)
     assert stored.start == str(finished)
     assert stored.model == read_config(RunFiles(finished).config).model
@@ -205,7 +205,7 @@ def test_a_control_of_a_run_takes_over_what_it_still_has(
     begun: Callable[..., Config], folder: Path, tmp_path: Path, control: str
 ) -> None:
     config = control_config(with_start_model(begun(tmp_path, folder, "optimizer.learning_rate=1e-12")), control)
-    trained, source = (load(each).model.encoder.state_dict() for each in (train(config).directory, folder))
+    trained, source = (load(each).model.encoder.state_dict() for each in (train(config), folder))
     assert 0 < len(trained) <= len(source)
     for name, value in trained.items():
         torch.testing.assert_close(value, source[name], atol=1e-6, rtol=0)
@@ -249,9 +249,7 @@ def test_the_last_weights_are_kept_where_that_is_asked(
 ) -> None:
     wild = ("optimizer.learning_rate=3", "optimizer.decay=constant")
     for keep in ("best", "last"):
-        directory = train(
-            with_start_model(begun(tmp_path / keep, finished, f"validation.keep={keep}", *wild))
-        ).directory
+        directory = train(with_start_model(begun(tmp_path / keep, finished, f"validation.keep={keep}", *wild)))
         record = training_record(directory)
         losses = [one["validation/loss"] for one in record["validations"]]
         assert record["best_validation"] == (losses.index(min(losses)) if keep == "best" else len(losses) - 1)

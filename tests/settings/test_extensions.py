@@ -83,7 +83,7 @@ def test_an_own_position_trains_and_is_loaded_again(tiny: Callable[..., Any], tm
     from anaphora.training.run import train
 
     register("model/position", "decay", Decay, decay)
-    run = anaphora.load(train(tiny(tmp_path, "model/position=decay", "model.position.start=0.25")).directory)
+    run = anaphora.load(train(tiny(tmp_path, "model/position=decay", "model.position.start=0.25")))
     rates = run.run.model.encoder.position.rate
     assert isinstance(rates, nn.Parameter)
     assert bool((rates != 0.25).any())

@@ -108,12 +108,13 @@ def test_a_study_that_has_no_chinese_is_shown_as_it_is(tmp_path: Path) -> None:
         (verdict,) = verdict_elements(older)
         assert isinstance(verdict, VerdictElement) and verdict.rows[0].rules[0].question == "it points"
         assert "英语，集合线索：4 个单元中有 3 个解决了任务" in conclusions(older)[0]
-        assert cell_label("bilinear+one", {"one": "单头"}) == "bilinear + 单头"
-    assert cell_label("base+one_head", {"base": "pairwise scorer"}) == "pairwise scorer + one head"
     named = replace(older, names={"one": "single"}, names_zh={"one": "单头"})
     assert names_of(named) == {"one": "single"}
     with spoken_in("zh"):
         assert names_of(named) == {"one": "单头"}
+        assert cell_label("bilinear+one", named) == "bilinear + 单头"
+    own_base = replace(older, names={"base": "pairwise scorer"})
+    assert cell_label("base+one_head", own_base) == "pairwise scorer + one head"
 
 
 def test_a_chinese_name_of_nothing_is_refused() -> None:

@@ -8,7 +8,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from anaphora.studies.plan import Slurm, StudyPlan
 from anaphora.studies.records import MEASURED_FILE, Query, RunRecord, read_record
 from anaphora.studies.summary import summarise
 
-QUERY = Query(("scores",), "test", None)
+QUERY = Query(["scores"], "test", None)
 Tiny = Callable[..., Config]
 
 
@@ -56,7 +56,7 @@ def jobs(plan: StudyPlan, tiny: Tiny) -> list[Job]:
 
 def finish(job: Job) -> None:
     """Write the results of a measurement to a run's directory."""
-    content = {"query": QUERY.to_dict(), "head": None, "train_seconds": 1.0, "groups": {}}
+    content = {"query": asdict(QUERY), "head": None, "train_seconds": 1.0, "groups": {}}
     job.directory.mkdir(parents=True, exist_ok=True)
     (job.directory / MEASURED_FILE).write_text(json.dumps(content))
 
@@ -171,7 +171,7 @@ def test_a_job_at_work_that_measures_something_else_is_cancelled_and_submitted_a
     run_on(queue, jobs[:1], shown)
     assert len(queue.jobs) == 1 and not earlier.cancelled
     earlier.looks = 0
-    more = replace(QUERY, measures=("scores", "forms"))
+    more = replace(QUERY, measures=["scores", "forms"])
     run_on(queue, jobs[:1], plan, more)
     assert earlier.cancelled and len(queue.jobs) == 2
     assert "1 jobs of an earlier command have other settings or measures" in capsys.readouterr().out

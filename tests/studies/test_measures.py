@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from anaphora.studies.intervention_measures import (
 from anaphora.studies.measures import SplitEvaluation, measure_run, measure_settings, scores_by_distance
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, is_measured, read_record
 
-EVERY = Query(("scores", "forms", "distance", "roles", "permuted", "knockout"), "test", None)
+EVERY = Query(["scores", "forms", "distance", "roles", "permuted", "knockout"], "test", None)
 
 
 def evaluated(run: Run) -> SplitEvaluation:
@@ -55,14 +55,14 @@ def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, mo
     monkeypatch.setattr(measures, "measure_headline", lambda *_: pytest.fail("measured again"))
     measure_run(load(own_run), EVERY)
     with pytest.raises(pytest.fail.Exception):
-        measure_run(load(own_run), Query(("scores",), "dev", None))
+        measure_run(load(own_run), Query(["scores"], "dev", None))
 
 
 def test_a_run_is_measured_anew_where_its_test_items_have_changed(
     own_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise a study would combine seeds measured on different files."""
-    query = Query(("scores",), "test", None)
+    query = Query(["scores"], "test", None)
 
     def items() -> object:
         measure_run(load(own_run), query)
@@ -79,14 +79,14 @@ def test_a_run_is_measured_anew_where_its_test_items_have_changed(
 def test_a_recurrent_run_is_measured_by_its_answers_alone(tmp_path: Path, tiny: Callable[..., Any]) -> None:
     from anaphora.training.run import train
 
-    run = load(train(tiny(tmp_path, "model/attention=gru", "trainer.limit_steps=2")).directory)
-    measure_run(run, Query(("scores",), "test", None))
+    run = load(train(tiny(tmp_path, "model/attention=gru", "trainer.limit_steps=2")))
+    measure_run(run, Query(["scores"], "test", None))
     stored = json.loads((run.directory / MEASURED_FILE).read_text(encoding="utf-8"))
     assert stored["head"] is None
     assert set(stored["groups"]["en"]["set"]) == {"task_accuracy", "chance", "items"}
     for name in ("roles", "levels", "one_head", "knockout"):
         with pytest.raises(UserError, match=rf"measures \('{name}'\) needs attention maps"):
-            measure_run(run, Query((name,), "test", None))
+            measure_run(run, Query([name], "test", None))
 
 
 def test_one_head_is_measured_as_the_report_measures_it(own_run: Path) -> None:
@@ -115,7 +115,7 @@ def test_each_level_of_compositions_has_its_own_tests_of_one_head(
     from anaphora.training.run import train
 
     small = ("data=compositions", "data.types=[gender,composition]", "data.train_items=600", "data.test_items=400")
-    run = load(train(settings(f"output={tmp_path}", "name=run", *small, *tiny_settings)).directory)
+    run = load(train(settings(f"output={tmp_path}", "name=run", *small, *tiny_settings)))
     headline = evaluated(run).headline
     assert headline is not None
     groups = one_head_measures(headline)
@@ -158,7 +158,7 @@ def test_an_answer_that_is_read_off_the_last_layers_row_comes_by_that_layer_alon
 ) -> None:
     from anaphora.training.run import train
 
-    run = load(train(tiny(tmp_path, "task/prediction=pointer")).directory)
+    run = load(train(tiny(tmp_path, "task/prediction=pointer")))
     evaluation = evaluated(run)
     assert evaluation.headline is not None
     groups = accuracy_by_route(evaluation.headline)
@@ -176,7 +176,7 @@ def test_an_answer_that_is_read_off_the_last_layers_row_comes_by_that_layer_alon
 def test_an_answer_that_is_read_off_a_row_is_lost_with_its_edges(tmp_path: Path, tiny: Callable[..., Any]) -> None:
     from anaphora.training.run import train
 
-    run = load(train(tiny(tmp_path, "task/prediction=pointer")).directory)
+    run = load(train(tiny(tmp_path, "task/prediction=pointer")))
     answers = evaluated(run)
     assert answers.headline is not None
     groups = accuracy_with_attention_knockout(answers.headline)["en"]
@@ -196,8 +196,8 @@ def test_a_run_of_labelled_texts_is_measured_by_its_labels(tmp_path: Path, setti
         "trainer=smoke", "experiment=sentiment", "data=labelled_text", f"data.path={path}", "model.width=16",
         "batching.tokens=96", "batching.row_tokens=32", f"output={tmp_path}", "name=run",
     )  # fmt: skip
-    run = load(train(config).directory)
-    measure_run(run, Query(("labels",), "test", None))
+    run = load(train(config))
+    measure_run(run, Query(["labels"], "test", None))
     (measured,) = json.loads((run.directory / MEASURED_FILE).read_text(encoding="utf-8"))["groups"]["en"].values()
     held_out = load_corpus(config.data).texts("test")
     names = label_names(run)
@@ -205,12 +205,12 @@ def test_a_run_of_labelled_texts_is_measured_by_its_labels(tmp_path: Path, setti
     assert measured["task_accuracy"] == pytest.approx(np.mean(right), abs=1e-6)
     assert measured["chance"] == pytest.approx(sum(one.label == "b" for one in held_out) / len(held_out), abs=1e-6)
     with pytest.raises(UserError, match="this corpus holds texts"):
-        measure_run(run, Query(("scores",), "test", None))
+        measure_run(run, Query(["scores"], "test", None))
 
 
 def test_labels_are_measured_of_runs_that_tell_labels(own_run: Path) -> None:
     with pytest.raises(UserError, match=r"measures \('labels'\) needs task.prediction=label, not word"):
-        measure_run(load(own_run), Query(("labels",), "test", None))
+        measure_run(load(own_run), Query(["labels"], "test", None))
 
 
 def test_items_are_grouped_by_the_words_between_antecedent_and_pronoun() -> None:
@@ -232,7 +232,7 @@ def test_items_are_grouped_by_the_words_between_antecedent_and_pronoun() -> None
 
 
 def test_what_needs_no_training_is_measured_without_a_run(tmp_path: Path, settings: Callable[..., Any]) -> None:
-    measure_settings(settings(), tmp_path, Query(("scaling",), "test", None))
+    measure_settings(settings(), tmp_path, Query(["scaling"], "test", None))
     stored = json.loads((tmp_path / MEASURED_FILE).read_text(encoding="utf-8"))
     assert set(stored["groups"]) == {"any"}
     assert [path.name for path in tmp_path.iterdir()] == [MEASURED_FILE]
@@ -241,7 +241,7 @@ def test_what_needs_no_training_is_measured_without_a_run(tmp_path: Path, settin
 def test_what_was_measured_of_other_settings_is_no_record_of_these(
     tmp_path: Path, settings: Callable[..., Any]
 ) -> None:
-    query = Query(("scaling",), "test", None)
+    query = Query(["scaling"], "test", None)
     measure_settings(settings("trainer.progress=false"), tmp_path, query)  # as in a process of its own
     assert read_record(Job("base", 0, settings(), tmp_path), query).status == "finished"
     other = Job("base", 0, settings("model.attention.scaled=false"), tmp_path)
@@ -262,21 +262,21 @@ def test_damaged_measures_are_refused_by_who_reads_them_and_measured_again(
 ) -> None:
     job = Job("base", 0, tiny(tmp_path), tmp_path / "run")
     path = job.directory / MEASURED_FILE
-    query = Query(("scores",), "test", None)
+    query = Query(["scores"], "test", None)
     write_json(path, WHOLE)
     assert read_record(job, query).head == (0, 1)
-    assert is_measured(job.directory, query.to_dict())
+    assert is_measured(job.directory, asdict(query))
     path.write_text(json.dumps({**WHOLE, damage: [3]}) if damage in WHOLE else damage)
     with pytest.raises(UserError, match=r"measured.json.*: .*; delete it, and the study measures the run again"):
         read_record(job, query)
-    assert not is_measured(job.directory, query.to_dict())
+    assert not is_measured(job.directory, asdict(query))
 
 
 def test_a_run_that_was_measured_and_then_failed_has_failed(tmp_path: Path, tiny: Callable[..., Any]) -> None:
     job = Job("base", 0, tiny(tmp_path), tmp_path / "run")
     write_json(job.directory / MEASURED_FILE, WHOLE)
     write_json(job.directory / FAILURE_FILE, {"error": "it broke"})
-    record = read_record(job, Query(("scores",), "test", None))
+    record = read_record(job, Query(["scores"], "test", None))
     assert (record.status, record.error) == ("failed", "it broke")
 
 
@@ -287,7 +287,7 @@ def test_measures_of_other_code_do_not_survive_a_process_that_is_stopped_while_i
         raise KeyboardInterrupt
 
     config = tiny(tmp_path)
-    query = Query(("scaling",), "test", None)
+    query = Query(["scaling"], "test", None)
     measures.measure_settings(config, tmp_path, query)
     job = Job("base", 0, config, tmp_path)
     assert read_record(job, query).status == "finished"
@@ -304,4 +304,4 @@ def test_a_damaged_failure_is_refused(content: str, tmp_path: Path, tiny: Callab
     job.directory.mkdir()
     (job.directory / FAILURE_FILE).write_text(content)
     with pytest.raises(UserError, match=r"failure.json.*: .*; delete it"):
-        read_record(job, Query(("scores",), "test", None))
+        read_record(job, Query(["scores"], "test", None))

@@ -96,7 +96,7 @@ def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
     # A kill during the base's training: its last checkpoint is there, its weights are not.
     base.weights.unlink()
     (base.directory / MEASURED_FILE).unlink()
-    assert read_record(jobs(plan)[0], Query.from_plan(plan)).status == "unfinished"
+    assert read_record(jobs(plan)[0], Query(plan.measures, plan.split, plan.items)).status == "unfinished"
     assert engine.run_study(plan, CONFIGS) == summary
     assert (base.weights.read_bytes(), one.weights.read_bytes()) == weights
     assert (one.directory / MEASURED_FILE).stat().st_mtime_ns == measured
@@ -175,8 +175,8 @@ def test_a_process_of_its_own_measures_what_has_finished(planned: Callable[..., 
     )
     job = Job("base", 0, config, Path(config.output) / "seed_0")
     shutil.copytree(finished, job.directory)
-    engine.run_jobs(plan, [job], Query.from_plan(plan))
-    record = read_record(job, Query.from_plan(plan))
+    engine.run_jobs(plan, [job], Query(plan.measures, plan.split, plan.items))
+    record = read_record(job, Query(plan.measures, plan.split, plan.items))
     assert record.status == "finished", (Path(plan.output) / "small" / "logs" / "base_seed_0.log").read_text()
     assert set(record.groups) == {"en", "zh"}
     assert not (job.directory / FAILURE_FILE).exists()

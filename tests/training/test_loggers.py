@@ -42,7 +42,7 @@ def tensorboard_curves(directory: Path) -> dict[str, list[tuple[int, float]]]:
 
 
 def test_every_logger_gets_the_same_curves(tiny: Tiny, tmp_path: Path) -> None:
-    directory = train(tiny(tmp_path, *STEPS, "trainer.loggers=[tensorboard,csv]")).directory
+    directory = train(tiny(tmp_path, *STEPS, "trainer.loggers=[tensorboard,csv]"))
     stored, events = csv_curves(directory), tensorboard_curves(directory)
     assert stored.keys() == events.keys()
     for tag, points in events.items():
@@ -72,7 +72,7 @@ def test_a_resumed_run_goes_on_with_its_csv_file_and_repeats_no_step(tiny: Tiny,
 
 
 def test_a_run_without_loggers_has_the_same_weights_and_no_curves(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
-    directory = train(tiny(tmp_path, "trainer.loggers=[]")).directory
+    directory = train(tiny(tmp_path, "trainer.loggers=[]"))
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
     assert {path.name for path in directory.iterdir()} == {
         "config.yaml", "model.safetensors", "tokenizer.json", "training.json",

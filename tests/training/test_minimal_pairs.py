@@ -146,7 +146,7 @@ def test_a_weight_changes_what_is_learned(
     for weight in (0.0, 1.0):
         chosen = (f"data.path={pairs_table}", f"task/prediction={prediction}", f"task.minimal_pair_contrast={weight}")
         run = train(tiny(tmp_path / str(weight), *chosen, "trainer.limit_steps=2"))
-        weights[weight] = load(run.directory).model.encoder.tokens.weight
+        weights[weight] = load(run).model.encoder.tokens.weight
     assert not torch.equal(weights[0.0], weights[1.0])
 
 

@@ -57,7 +57,7 @@ def test_frozen_projections_stay_at_their_start_in_every_layer_and_all_else_lear
     attention = (f"model/attention={kind}",)
     frozen = [name for name in ("query", "key") if kind != "shared_query_key" or name == "query"]
     config = tiny(tmp_path, *attention, f"optimizer.frozen=[{','.join(frozen)}]", "trainer.limit_steps=2")
-    run = load(train(config).directory)
+    run = load(train(config))
     start = randomly_initialised(config, run.tokenizer.size, config.seed).state_dict()
     same = {name for name, value in run.model.state_dict().items() if torch.equal(value, start[name])}
     expected = {
@@ -163,7 +163,7 @@ def test_an_item_without_an_antecedent_gets_no_nearest_one() -> None:
 @pytest.mark.parametrize("control", ["masked_tokens", "pairwise", "nearest"])
 def test_a_further_control_trains(control: str, settings: Callable[..., Config], tmp_path: Path) -> None:
     small = ("trainer=smoke", "data.train_items=400", "data.test_items=200", f"output={tmp_path}", "name=run")
-    run = load(train(settings(f"experiment=control_{control}", *small)).directory)
+    run = load(train(settings(f"experiment=control_{control}", *small)))
     start = randomly_initialised(run.config, run.tokenizer.size, run.config.seed).state_dict()
     same = {name for name, value in run.model.state_dict().items() if torch.equal(value, start[name])}
     assert not [name for name in same if "weight" in name]
@@ -191,7 +191,7 @@ def test_training_and_validation_both_see_shuffled_labels(tiny: Callable[..., Co
 
             patched.setattr(TrainingModule, "training_step", noted)
             config = tiny(tmp_path / shuffled, *still, f"task.labels={shuffled}")
-            records[shuffled] = training_record(train(config).directory)["validations"]
+            records[shuffled] = training_record(train(config))["validations"]
             losses[shuffled] = [batch.gold.tolist() for batch in batches]
     assert losses["shuffled"] != losses["gold"]
     assert records["shuffled"][0]["validation/loss"] != records["gold"][0]["validation/loss"]

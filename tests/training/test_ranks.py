@@ -13,7 +13,7 @@ import torch
 from ranks import train_on
 from safetensors.torch import load_file
 
-from anaphora.runs.directory import RunFiles
+from anaphora.runs.directory import RunFiles, training_record
 from anaphora.settings.run import Config
 from anaphora.training.ranks import set_rendezvous_address
 from anaphora.training.run import train
@@ -40,7 +40,7 @@ def names(directory: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def alone(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(tiny(tmp_path_factory.mktemp("alone"), *MUON)).directory
+    return train(tiny(tmp_path_factory.mktemp("alone"), *MUON))
 
 
 def test_two_processes_train_what_one_trains_and_leave_the_same_files(tiny: Tiny, tmp_path: Path, alone: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_killed_process_ends_the_others_and_the_run_resumes_on_two_or_on_one(
     assert torch.load(RunFiles(broken).last_checkpoint, weights_only=True)["global_step"] == 4
     copy = shutil.copytree(broken, tmp_path / "copy")
     assert train_on(2, tiny(tmp_path, *MUON, f"resume={broken}")) == ["12 steps"] * 2
-    assert train(tiny(tmp_path, *MUON, f"resume={copy}")).steps == 12
+    assert training_record(train(tiny(tmp_path, *MUON, f"resume={copy}")))["steps"] == 12
     assert max(difference(broken, alone), difference(copy, alone)) < 1e-6
 
 

@@ -21,9 +21,8 @@ from anaphora.base.files import locked_directory
 from anaphora.model.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, load
 from anaphora.runs.machine import Machine
-from anaphora.settings.data import ExternalCorpus, NoData, PlainText
+from anaphora.settings.data import ExternalCorpus, PlainText
 from anaphora.settings.run import Config, read_config
-from anaphora.settings.training import Validation
 from anaphora.training import run
 from anaphora.training.callbacks import ValidationCheckpoint
 from anaphora.training.module import TrainingModule
@@ -84,7 +83,7 @@ def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path:
         "model.attention.head_dropout=0.2",
         f"optimizer.matrices={matrices}",
     )
-    unbroken = train(tiny(tmp_path / "unbroken", *noisy)).directory
+    unbroken = train(tiny(tmp_path / "unbroken", *noisy))
     broken = tiny(tmp_path / "broken", *noisy)
     with pytest.MonkeyPatch.context() as patched:
         stop_at(5, patched)
@@ -93,7 +92,7 @@ def test_two_rounds_and_two_resumed_are_four_unbroken_ones(tiny: Tiny, tmp_path:
     directory = tmp_path / "broken" / "run"
     assert not RunFiles(directory).weights.exists()
     resumed = tiny(tmp_path / "broken", f"resume={directory}")
-    assert train(resumed).steps == 8
+    assert record(train(resumed))["steps"] == 8
     first, second = (torch.load(RunFiles(one).last_checkpoint, weights_only=True) for one in (unbroken, directory))
     assert first["global_step"] == second["global_step"] == 8
     for name, value in first["state_dict"].items():
@@ -119,7 +118,7 @@ def test_a_curriculum_on_values_ends_at_hidden_states_and_resumes_where_it_was(
 
     with monkeypatch.context() as patched:
         patched.setattr(TrainingModule, "training_step", noted)
-        unbroken = train(tiny(tmp_path / "unbroken", *curriculum)).directory
+        unbroken = train(tiny(tmp_path / "unbroken", *curriculum))
     assert shares == [0, 0, 0, pytest.approx(1 / 3), pytest.approx(2 / 3), 1, 1, 1]
     with monkeypatch.context() as patched:
         stop_at(5, patched)
@@ -208,7 +207,7 @@ def test_a_run_killed_while_it_writes_a_checkpoint_keeps_the_one_before(tiny: Ti
         with pytest.raises(KilledError):
             train(tiny(tmp_path))
     assert torch.load(tmp_path / "run/checkpoints/last.ckpt", weights_only=True)["global_step"] == 4
-    assert train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).steps == 8
+    assert record(train(tiny(tmp_path, f"resume={tmp_path / 'run'}")))["steps"] == 8
 
 
 def test_an_interrupted_run_is_reported_as_such_and_resumes(tiny: Tiny, tmp_path: Path) -> None:
@@ -221,7 +220,7 @@ def test_an_interrupted_run_is_reported_as_such_and_resumes(tiny: Tiny, tmp_path
     finally:
         signal.signal(signal.SIGINT, before)
     assert not RunFiles(tmp_path / "run").weights.exists()
-    assert train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).steps == 8
+    assert record(train(tiny(tmp_path, f"resume={tmp_path / 'run'}")))["steps"] == 8
 
 
 def test_a_run_killed_after_its_last_validation_needs_no_more_steps(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
@@ -232,7 +231,7 @@ def test_a_run_killed_after_its_last_validation_needs_no_more_steps(tiny: Tiny, 
         patched.setattr(ValidationCheckpoint, "finish", dies)
         with pytest.raises(KilledError):
             train(tiny(tmp_path))
-    directory = train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).directory
+    directory = train(tiny(tmp_path, f"resume={tmp_path / 'run'}"))
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
     assert record(directory)["validations"] == record(finished)["validations"]
 
@@ -242,11 +241,11 @@ def test_a_run_killed_before_its_first_validation_begins_again(tiny: Tiny, tmp_p
         stop_at(1, patched)
         with pytest.raises(KilledError):
             train(tiny(tmp_path))
-    assert train(tiny(tmp_path, f"resume={tmp_path / 'run'}")).steps == 8
+    assert record(train(tiny(tmp_path, f"resume={tmp_path / 'run'}")))["steps"] == 8
 
 
 def test_training_twice_gives_the_same_weights(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
-    again = train(tiny(tmp_path)).directory
+    again = train(tiny(tmp_path))
     assert RunFiles(again).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
 
 
@@ -265,7 +264,7 @@ def test_the_run_records_every_validation_and_keeps_the_weights_of_the_lowest_lo
 
 @pytest.mark.parametrize(("precision", "recorded"), [("32", "32-true"), ("bf16-mixed", "bf16-mixed")])
 def test_the_run_records_what_decides_its_rounding(tiny: Tiny, tmp_path: Path, precision: str, recorded: str) -> None:
-    computed_with = record(train(tiny(tmp_path, f"trainer.precision={precision}")).directory)["computed_with"]
+    computed_with = record(train(tiny(tmp_path, f"trainer.precision={precision}")))["computed_with"]
     by_one_dnn = precision == "32" and has_faster_kernel()
     assert computed_with == {
         "torch": torch.__version__,
@@ -285,23 +284,23 @@ def overfits(tiny: Tiny, output: Path, *more: str) -> Config:
 
 @pytest.mark.usefixtures("checkpoints_stay")
 def test_best_weights_are_those_of_the_lowest_validation_loss_not_the_last(tiny: Tiny, tmp_path: Path) -> None:
-    directory = train(overfits(tiny, tmp_path)).directory
+    directory = train(overfits(tiny, tmp_path))
     best = record(directory)["best_validation"]
     assert best < 3
     last = torch.load(RunFiles(directory).last_checkpoint, weights_only=True)["state_dict"]
     kept = load_file(RunFiles(directory).weights)
     assert any(not torch.equal(value, last[f"model.{name}"]) for name, value in kept.items())
     steps = str(2 * (best + 1))
-    short = train(overfits(tiny, tmp_path, "name=short", f"trainer.limit_steps={steps}")).directory
+    short = train(overfits(tiny, tmp_path, "name=short", f"trainer.limit_steps={steps}"))
     for name, value in load_file(RunFiles(short).weights).items():
         assert torch.equal(value, kept[name]), name
 
 
 def test_early_stopping_stops(tiny: Tiny, tmp_path: Path) -> None:
     patient = train(overfits(tiny, tmp_path, "validation.patience=1"))
-    recorded = record(patient.directory)
+    recorded = record(patient)
     losses = [one["validation/loss"] for one in recorded["validations"]]
-    assert patient.steps < 8
+    assert recorded["steps"] < 8
     assert losses[-1] >= losses[-2]
     assert recorded["best_validation"] == len(losses) - 2
 
@@ -311,11 +310,11 @@ def test_a_run_that_ran_out_of_patience_and_was_killed_then_ends_there_when_it_i
     tiny: Tiny, tmp_path: Path
 ) -> None:
     patient = train(overfits(tiny, tmp_path, "validation.patience=1"))
-    kept = load_file(RunFiles(patient.directory).weights)
-    RunFiles(patient.directory).weights.unlink()
-    resumed = train(tiny(tmp_path, f"resume={patient.directory}"))
-    assert resumed.steps == patient.steps
-    for name, value in load_file(RunFiles(resumed.directory).weights).items():
+    kept, steps = load_file(RunFiles(patient).weights), record(patient)["steps"]
+    RunFiles(patient).weights.unlink()
+    resumed = train(tiny(tmp_path, f"resume={patient}"))
+    assert record(resumed)["steps"] == steps
+    for name, value in load_file(RunFiles(resumed).weights).items():
         assert torch.equal(value, kept[name]), name
 
 
@@ -355,10 +354,10 @@ def test_every_setting_of_training_changes_the_weights(
 ) -> None:
     if override == "task.prediction.none_of_them=true":
         override = "task/prediction=slot,task.prediction.none_of_them=true"
-        compared = train(tiny(tmp_path / "slot", "task/prediction=slot")).directory
+        compared = train(tiny(tmp_path / "slot", "task/prediction=slot"))
     else:
         compared = unfinished
-    other = train(tiny(tmp_path, *override.split(","))).directory
+    other = train(tiny(tmp_path, *override.split(",")))
     first, second = (
         torch.load(RunFiles(one).last_checkpoint, weights_only=True)["state_dict"] for one in (compared, other)
     )
@@ -391,14 +390,14 @@ def test_every_setting_of_a_further_loss_changes_the_losses(
 
 
 def test_validation_every_and_items_change_what_is_validated(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
-    rare = record(train(tiny(tmp_path, "validation.every=4", "validation.items=3")).directory)["validations"]
+    rare = record(train(tiny(tmp_path, "validation.every=4", "validation.items=3")))["validations"]
     assert [one["step"] for one in rare] == [4, 8]
     assert rare[0]["validation/loss"] != record(finished)["validations"][1]["validation/loss"]
 
 
 @pytest.mark.usefixtures("checkpoints_stay")
 def test_how_often_one_validates_does_not_change_what_is_learnt(tiny: Tiny, tmp_path: Path, unfinished: Path) -> None:
-    rare = train(tiny(tmp_path, "validation.every=8")).directory
+    rare = train(tiny(tmp_path, "validation.every=8"))
     first, second = (
         torch.load(RunFiles(one).last_checkpoint, weights_only=True)["state_dict"] for one in (unfinished, rare)
     )
@@ -409,7 +408,7 @@ def test_the_progress_bar_changes_nothing_and_speaks_the_interface_s_language(
     tiny: Tiny, tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
-    with_bar = train(tiny(tmp_path, "trainer.progress=true")).directory
+    with_bar = train(tiny(tmp_path, "trainer.progress=true"))
     bar = capsys.readouterr().err
     assert "训练步数" in bar and "train/loss=" in bar
     assert re.findall("[A-Za-z]{2,}", re.sub(r"(?:train|validation)/\w+", "", bar)) == []
@@ -417,7 +416,7 @@ def test_the_progress_bar_changes_nothing_and_speaks_the_interface_s_language(
 
 
 def test_bf16_is_close_to_full_precision(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
-    half = record(train(tiny(tmp_path, "trainer.precision=bf16-mixed")).directory)["validations"][0]
+    half = record(train(tiny(tmp_path, "trainer.precision=bf16-mixed")))["validations"][0]
     full = record(finished)["validations"][0]
     assert half["validation/loss"] == pytest.approx(full["validation/loss"], rel=0.02)
     assert half["validation/loss"] != full["validation/loss"]
@@ -458,8 +457,8 @@ def test_a_resumed_run_keeps_the_settings_that_it_was_begun_with(tiny: Tiny, tmp
     )
     resumed = train(tiny(tmp_path, f"resume={tmp_path / 'run'}", *changed))
     assert RunFiles(tmp_path / "run").config.read_bytes() == before
-    recorded = record(resumed.directory)
-    assert resumed.steps == load(resumed.directory).config.steps > 4
+    recorded = record(resumed)
+    assert recorded["steps"] == load(resumed).config.steps > 4
     assert recorded["computed_with"]["precision"] == "32-true"
 
 
@@ -538,7 +537,7 @@ def test_what_the_model_cannot_answer_in_dev_or_test_is_reported_before_training
 
 
 def test_a_model_without_a_prediction_head_trains_on_masked_tokens(tiny: Tiny, tmp_path: Path) -> None:
-    directory = train(tiny(tmp_path, "task/prediction=none", "task.masked_lm=0.3")).directory
+    directory = train(tiny(tmp_path, "task/prediction=none", "task.masked_lm=0.3"))
     recorded = record(directory)
     assert recorded["best_validation"] == 3
     assert "validation/loss" not in recorded["validations"][0]
@@ -549,10 +548,8 @@ def test_an_unnamed_run_is_called_by_its_time() -> None:
     assert len(run.default_run_name()) == len("2000-01-01_00-00-00")
 
 
-def test_the_number_of_validations_without_progress_counts_from_the_best(tmp_path: Path) -> None:
-    history = ValidationCheckpoint(
-        RunFiles(tmp_path), Validation(patience=2), data=NoData(), training_items="", machine=Machine.present()
-    )
+def test_the_number_of_validations_without_progress_counts_from_the_best(tiny: Tiny, tmp_path: Path) -> None:
+    history = ValidationCheckpoint(RunFiles(tmp_path), tiny(tmp_path), "", Machine.present())
     history.validations = [{"validation/loss": value} for value in (3.0, 1.0, 2.0, 1.0)]
     assert (history._best(), history._since_best()) == (1, 2)
 
@@ -563,7 +560,7 @@ def test_a_run_directory_can_be_moved(tiny: Tiny, tmp_path: Path) -> None:
         with pytest.raises(KilledError):
             train(tiny(tmp_path / "here"))
     there = Path(shutil.move(tmp_path / "here" / "run", tmp_path / "there"))
-    assert train(tiny(tmp_path, f"resume={there}")).directory == there
+    assert train(tiny(tmp_path, f"resume={there}")) == there
 
 
 def test_a_training_that_diverges_stops_there_and_keeps_the_best_weights_before(
@@ -607,7 +604,7 @@ def test_data_that_were_moved_are_named_beside_resume_and_checked_by_their_diges
         train(tiny(tmp_path, f"resume={directory}"))
     with pytest.raises(UserError, match=r"other\.jsonl\) no longer gives the training items of run"):
         train(tiny(tmp_path, f"resume={directory}", f"resume_data.path={other}"))
-    assert train(tiny(tmp_path, f"resume={directory}", f"resume_data.path={there}")).steps == 8
+    assert record(train(tiny(tmp_path, f"resume={directory}", f"resume_data.path={there}")))["steps"] == 8
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
     resumed = RunFiles(directory).config.read_text(encoding="utf-8")
     assert resumed == written.replace(before.path, str(there)) and "resume_data" not in resumed
@@ -626,7 +623,7 @@ def test_further_files_and_evaluation_data_that_were_moved_are_checked_too(
         *("data=plain_text", "task/prediction=none", "task.masked_lm=0.15", f"data.path={tmp_path / 'first.txt'}"),
         *(f"data.also=[{tmp_path / 'more.txt'}]", f"data.without=[{tmp_path / 'evaluation.jsonl'}]"),
     ]
-    directory = train(tiny(tmp_path, *data, "name=run")).directory
+    directory = train(tiny(tmp_path, *data, "name=run"))
     RunFiles(directory).weights.unlink()
     (tmp_path / "moved").mkdir()
     for name in ("more.txt", "evaluation.jsonl"):

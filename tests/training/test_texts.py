@@ -102,7 +102,7 @@ def test_two_rounds_and_two_resumed_are_four_unbroken_ones(
             return pretraining(settings, pages, output, "model.dropout=0.1", *more)
         return classifying(settings, reviews, output, "task.masked_lm=0.2", *more)
 
-    unbroken = train(config(tmp_path / "unbroken")).directory
+    unbroken = train(config(tmp_path / "unbroken"))
     broken_at(5, config(tmp_path / "broken"))
     directory = tmp_path / "broken" / "run"
     assert not RunFiles(directory).weights.exists()
@@ -115,7 +115,7 @@ def test_two_rounds_and_two_resumed_are_four_unbroken_ones(
 
 
 def test_perplexity_falls_and_is_that_of_the_loss(settings: Settings, pages: Path, tmp_path: Path) -> None:
-    run = train(pretraining(settings, pages, tmp_path, "optimizer.steps=60", "validation.every=20")).directory
+    run = train(pretraining(settings, pages, tmp_path, "optimizer.steps=60", "validation.every=20"))
     perplexities = [one["validation/perplexity"] for one in training_record(run)["validations"]]
     assert perplexities[-1] < 0.5 * perplexities[0]
     last = training_record(run)["validations"][-1]
@@ -128,7 +128,7 @@ def test_labels_are_learned_and_the_run_knows_their_names(
     pooling: str, settings: Settings, reviews: Path, tmp_path: Path
 ) -> None:
     more = ("optimizer.steps=60", "validation.every=20", f"task.prediction.pooling={pooling}")
-    directory = train(classifying(settings, reviews, tmp_path, *more)).directory
+    directory = train(classifying(settings, reviews, tmp_path, *more))
     assert max(one["validation/accuracy"] for one in training_record(directory)["validations"]) == 1.0
     prediction = load(directory).config.task.prediction
     assert isinstance(prediction, Label)
@@ -152,7 +152,7 @@ def test_shuffled_labels_are_a_control_of_texts_too(settings: Settings, reviews:
     losses = []
     for shuffled in ("gold", "shuffled"):
         config = classifying(settings, reviews, tmp_path / shuffled, *still, f"task.labels={shuffled}")
-        losses.append(training_record(train(config).directory)["validations"][0]["validation/loss"])
+        losses.append(training_record(train(config))["validations"][0]["validation/loss"])
     assert losses[0] != losses[1]
 
 
@@ -163,7 +163,7 @@ def test_the_vocabulary_holds_words_of_the_training_split_alone(
     rows = [json.dumps({"text": f"zebra{'qxjvkw'[number % 6] * 3} {number}"}) for number in range(12)]
     path.write_text("\n".join(rows))
     config = pretraining(settings, path, tmp_path, "trainer.limit_steps=2")
-    run = load(train(config).directory)
+    run = load(train(config))
     from anaphora.data.store import load as load_corpus
 
     characters = {character for one in load_corpus(config.data).texts("train") for character in one.text}
@@ -205,7 +205,7 @@ def test_one_label_alone_is_reported(settings: Settings, tmp_path: Path) -> None
 def test_tensorboard_shows_labelled_texts_with_their_answers_and_no_head(
     settings: Settings, reviews: Path, tmp_path: Path
 ) -> None:
-    directory = train(classifying(settings, reviews, tmp_path, "trainer.pictures=8")).directory
+    directory = train(classifying(settings, reviews, tmp_path, "trainer.pictures=8"))
     events = EventAccumulator(str(directory)).Reload()
     assert not [tag for tag in events.Tags()["scalars"] if tag.startswith("heads_") or "best_head" in tag]
     assert events.Tags()["images"] == []
@@ -224,7 +224,7 @@ def test_tensorboard_shows_labelled_texts_with_their_answers_and_no_head(
 def test_tensorboard_shows_the_perplexity_of_pre_training_and_no_answers(
     settings: Settings, pages: Path, tmp_path: Path
 ) -> None:
-    directory = train(pretraining(settings, pages, tmp_path, "trainer.pictures=8")).directory
+    directory = train(pretraining(settings, pages, tmp_path, "trainer.pictures=8"))
     tags = EventAccumulator(str(directory)).Reload().Tags()
     assert {"curves/validation_loss", "curves/validation_perplexity", "final/loss"} <= set(tags["scalars"])
     assert not [tag for tag in tags["scalars"] if "accuracy" in tag or tag.startswith("heads_")]

@@ -38,9 +38,9 @@ def train(config: Config) -> float | None:
             )
         )
     if not is_sweep_job():
-        result = run.train(config)
+        directory = run.train(config)
         if started_processes().rank == 0:
-            say(str(result.directory))
+            say(str(directory))
         return None
     started_processes().check_single("a job of a sweep")
     config.check_objective()

@@ -169,8 +169,13 @@ def in_text_order(
     )
 
 
-def sample_quads(examples: Sequence[Example], most: int) -> list[Example]:
-    """Return about `most` examples, as evenly spaced whole groups; the design cells may become unbalanced."""
+def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]:
+    """Return about `most` examples, as evenly spaced whole groups; all examples if `most` is None.
+
+    The design cells may become unbalanced.
+    """
+    if most is None:
+        return list(examples)
     return [examples[number] for number in sample_groups([example.group for example in examples], most)]
 
 

@@ -46,27 +46,23 @@ class Job:
 
 
 def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
-    """Compose and check the settings of all cells, the base cell first.
+    """Compose and check the settings of all cells, the base cell first, with the configuration files of a folder.
 
     Runs draw no pictures during training unless the study sets `trainer.pictures`.
-
-    Args:
-        plan: settings of the study.
-        folder: folder of the configuration files.
 
     Raises:
         UserError: an override is invalid or changes a setting in `_STUDY_SETTINGS`, or two cells have the same
             settings.
     """
-    single = {name: tuple(overrides) for cells in plan.factors.values() for name, overrides in cells.items()}
+    single = {name: overrides for cells in plan.factors.values() for name, overrides in cells.items()}
     named: list[tuple[str, str, tuple[str, ...]]] = [(BASE_CELL, "", ())]
     named += [(name, factor, (name,)) for factor, cells in plan.factors.items() for name in cells]
     named += [(combined_cell_name(pair), "pairs", tuple(pair)) for pair in plan.pairs]
+    device = [f"trainer.device={plan.trainer.device}"] if plan.trainer.device else []
     composed: list[StudyCell] = []
     for name, factor, parts in named:
         overrides = tuple(override for part in parts for override in single[part])
         title = f"study {plan.name}, cell {name}"
-        device = [f"trainer.device={plan.trainer.device}"] if plan.trainer.device else []
         all_overrides = [*plan.base, *overrides, *device, *plan.more]
         for override in all_overrides:
             setting = override.lstrip("+~").partition("=")[0]

@@ -24,6 +24,7 @@ from anaphora.analysis.scores.measures.levels import COMPOSITION_LEVELS, level_c
 from anaphora.analysis.scores.measures.specificity import pronoun_specificity
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
+from anaphora.data.grouping import indices_by
 from anaphora.runs.directory import Run
 from anaphora.studies.records import GroupMeasures, group_means, merge
 
@@ -83,9 +84,8 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
     for layer, head in enumerate(best):
         values[f"layer_{layer}_candidate_accuracy"] = headline.measured.candidate_accuracy[main, layer, head]
     values["chance"] = headline.measured.chance[main]
-    types = np.array([[example.language, example.factors.get("type") or "all"] for example in examples])
-    groups = sorted(set(map(tuple, types.tolist())))
-    return group_means(values, [(language, name, (types == [language, name]).all(axis=1)) for language, name in groups])
+    items = indices_by((example.language, example.factors.get("type") or "all") for example in examples)
+    return group_means(values, [(*group, np.array(items[group])) for group in sorted(items)])
 
 
 _Cuts = dict[str, tuple[str, Sequence[int] | None]]
@@ -93,7 +93,7 @@ _Cuts = dict[str, tuple[str, Sequence[int] | None]]
 
 
 def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of a run's answers with the edges of each cut knocked out: name -> (N,)."""
+    """Return the correctness of the answers with the edges of each cut knocked out: name -> (N,)."""
     data = EncodedSplit(examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
     edges, (layers, heads) = token_edges(data), subject.shape
@@ -123,13 +123,7 @@ def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
 
 
 def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Edges:
-    """Return the edges of `token_edges`, (E, 3), in every head of the given layers.
-
-    Args:
-        edges: item, query token and key token of each edge, (E, 3).
-        layers: layer indices.
-        heads: number of heads per layer.
-    """
+    """Return the edges of `token_edges`, (E, 3), in all `heads` heads of the given layers."""
     places = np.array([(layer, head) for layer in layers for head in range(heads)])
     item, query, key = np.repeat(edges, len(places), axis=0).T
     layer, head = np.tile(places, (len(edges), 1)).T
@@ -176,7 +170,6 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
 
 
 def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the language, the level and the item mask, (N,), of each level of compositions."""
     return (cell for cell in level_cells(examples) if cell[1] in COMPOSITION_LEVELS)
 
 

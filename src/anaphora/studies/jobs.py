@@ -49,14 +49,12 @@ class StartedRun(Protocol):
     def is_running(self) -> bool:
         """Return whether the run is in progress, neither queued nor ended."""
 
-    def has_ended(self) -> bool:
-        """Return whether the run has ended."""
+    def has_ended(self) -> bool: ...
 
     def failure(self) -> str:
         """Return the reason to store if the run has ended without a stored result; an empty string if unknown."""
 
-    def cancel(self) -> None:
-        """Stop the run."""
+    def cancel(self) -> None: ...
 
 
 class Executor(Protocol):
@@ -70,8 +68,7 @@ class Executor(Protocol):
     at_a_time: int
     outlives_command: bool
 
-    def start(self, jobs: Sequence[Job]) -> Sequence[StartedRun]:
-        """Start the runs of the jobs."""
+    def start(self, jobs: Sequence[Job]) -> Sequence[StartedRun]: ...
 
 
 class LocalProcesses:
@@ -88,7 +85,6 @@ class LocalProcesses:
         self.query, self.train, self.logs = query, plan.train, logs
 
     def start(self, jobs: Sequence[Job]) -> list[StartedRun]:
-        """Start one process for each run."""
         self.logs.mkdir(parents=True, exist_ok=True)
         return [self._start(job) for job in jobs]
 
@@ -161,12 +157,8 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
     """Train a run if necessary and measure it, or measure only its settings if no measure needs a run.
 
-    An error is stored in the run's `FAILURE_FILE` instead of being raised.
-
-    Args:
-        config: settings of the run; `output` and `name` give its directory.
-        query: measures to take.
-        train: whether to train an unfinished run; if False, it is skipped and its settings are not measured.
+    An error is stored in the run's `FAILURE_FILE` instead of being raised. Without `train`, an unfinished run is
+    skipped, and its settings are not measured.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -201,9 +193,7 @@ def run_encoded(encoded: str) -> None:
 
     content = json.loads(encoded)
     torch.set_num_threads(content["threads"])
-    query = content["query"]
-    measures = Query(tuple(query["measures"]), query["split"], query["items"])
-    train_and_measure(from_plain(content["settings"], "job"), measures, content["train"])
+    train_and_measure(from_plain(content["settings"], "job"), Query(**content["query"]), content["train"])
 
 
 def _exit_when_closed(stream: TextIO) -> None:
@@ -230,12 +220,8 @@ class StudyProgress:
         # Determined here, because on a cluster a run is noticed only some time after its start.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._begun: dict[Path, float] = {}
-        print_phrase(
-            N_("study {study}: {runs} runs, {at_a_time} at a time"),
-            study=plan.name,
-            runs=len(jobs),
-            at_a_time=plan.side_by_side,
-        )
+        phrase = N_("study {study}: {runs} runs, {at_a_time} at a time")
+        print_phrase(phrase, study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
         if plan.train and query.of_runs:
             _print_disk_needed(to_train, plan.side_by_side)
 
@@ -272,40 +258,31 @@ class StudyProgress:
             self.timed_steps += job.config.steps
             self.timed_seconds += seconds
         left = self._seconds_left()
-        self._print_end(job, record, seconds, left if self._steps_left else None)
-        if first and left is not None and self.plan.minutes is not None:
+        is_last = left is None or not self._steps_left
+        print_phrase(
+            N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration})")
+            if is_last
+            else N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration}); about {left} left"),
+            ended=self.ended,
+            runs=len(self.jobs),
+            cell=job.cell,
+            seed=job.seed,
+            outcome=status_text(record.status, record.error),
+            duration=duration_text(seconds),
+            left=duration_text(left or 0),
+        )
+        if first and left is not None:
             self._stop_in_time(left)
-
-    def _print_end(self, job: Job, record: RunRecord, seconds: float, left: float | None) -> None:
-        values = {
-            "ended": self.ended,
-            "runs": len(self.jobs),
-            "cell": job.cell,
-            "seed": job.seed,
-            "outcome": status_text(record.status, record.error),
-            "duration": duration_text(seconds),
-        }
-        if left is None:
-            print_phrase(N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration})"), **values)
-        else:
-            print_phrase(
-                N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration}); about {left} left"),
-                **values,
-                left=duration_text(left),
-            )
 
     def _read_record(self, job: Job) -> RunRecord:
         """Return a run's record; if it is damaged, the run counts as unfinished, because it is measured again."""
         try:
             return read_record(job, self.query)
         except UserError:
-            return RunRecord(cell=job.cell, seed=job.seed, status="unfinished", groups={})
+            return RunRecord(cell=job.cell, seed=job.seed, status="unfinished")
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether the study still has to train a run or, without measures of runs, to measure its settings.
-
-        False if `plan.train` is False.
-        """
+        """Return whether the study still has to train a run or, without measures of runs, to measure its settings."""
         if not self.plan.train:
             return False
         if self.query.of_runs:
@@ -320,8 +297,7 @@ class StudyProgress:
 
     def _stop_in_time(self, left: float) -> None:
         whole = (time.perf_counter() - self.begun + left) / 60
-        assert self.plan.minutes is not None
-        if whole > self.plan.minutes:
+        if self.plan.minutes is not None and whole > self.plan.minutes:
             raise UserError(
                 f"study {self.plan.name}: judging by its first run it would take {math.ceil(whole)} minutes, more "
                 f"than minutes={self.plan.minutes:g}; raise minutes, or take fewer seeds or steps (finished runs stay)"
@@ -336,9 +312,7 @@ def _steps_done(job: Job) -> int:
 
 
 def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
-    """Print the approximate disk space that the remaining runs need for weights and, during training, checkpoints."""
     left = [weights_bytes(job.config) for job in to_train]
-    training = _CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])
     print_phrase(
         N_(
             "disk      about {weights} for the weights of the {runs} runs that are left, and at most {more} more while "
@@ -346,7 +320,7 @@ def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
         ),
         weights=format_bytes(sum(left)),
         runs=len(left),
-        more=format_bytes(training),
+        more=format_bytes(_CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])),
     )
 
 

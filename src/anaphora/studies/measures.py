@@ -1,13 +1,10 @@
-"""Measures of one run in a study, by language and group of items, stored with the run and reused.
-
-A group of items is "all", a kind of cue, or a group added by a measure: "pronoun", "distance 8", "value permuted".
-"""
+"""Measures of one run in a study, by language and group of items, stored with the run and reused."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -79,12 +76,8 @@ def measure_run(run: Run, query: Query) -> None:
     about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
     examples = _evaluated_examples(run, query) if about_pronouns else {}
     texts = _evaluated_texts(run, query) if "labels" in query.measures else []
-    key = {
-        **query.to_dict(),
-        "weights": weights_digest(run),
-        "data": examples_digest((*chain.from_iterable(examples.values()), *texts)),
-        "code": analysis_code_digest("anaphora.studies.measures"),
-    }
+    data = examples_digest((*chain.from_iterable(examples.values()), *texts))
+    key = {**asdict(query), "weights": weights_digest(run), "data": data, "code": _code_digest()}
 
     def measured() -> dict[str, Any]:
         evaluation = _evaluate_split(run, query.split, examples) if examples else SplitEvaluation([], np.zeros(0), None)
@@ -107,11 +100,6 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
     Raises:
         UserError: as in `step_time`.
     """
-    key = {
-        **query.to_dict(),
-        "settings": settings_digest(config),
-        "code": analysis_code_digest("anaphora.studies.measures"),
-    }
 
     def measured() -> dict[str, Any]:
         groups: GroupMeasures = {}
@@ -119,30 +107,24 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
             merge(groups, _OF_SETTINGS[name](config, config.seed))
         return {"head": None, "train_seconds": None, "groups": groups}
 
-    measure_once(directory, key, measured)
+    measure_once(directory, {**asdict(query), "settings": settings_digest(config), "code": _code_digest()}, measured)
+
+
+def _code_digest() -> str:
+    return analysis_code_digest("anaphora.studies.measures")
 
 
 def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return a measure of a run by its name in `RUN_MEASURES`, "labels" excepted, or `SETTINGS_MEASURES`.
-
-    Raises:
-        UserError: the measure needs attention maps, and the run has none; or it does not apply to the run.
-    """
-    match name:
-        case "scores":
-            return headline_scores(evaluation)
-        case "forms":
-            return scores_by_mention_form(evaluation)
-        case "distance":
-            return scores_by_distance(evaluation)
-        case "permuted":
-            return accuracy_with_permuted_projections(run, evaluation.examples)
-    measure = _OF_HEADS.get(name)
-    if measure is None:
+    """Return a measure of a run by its name in `RUN_MEASURES`, "labels" excepted, or `SETTINGS_MEASURES`."""
+    if name == "permuted":
+        return accuracy_with_permuted_projections(run, evaluation.examples)
+    if name in _OF_ITEMS:
+        return _OF_ITEMS[name](evaluation)
+    if name in _OF_SETTINGS:
         return _OF_SETTINGS[name](run.config, run.config.seed)
     if evaluation.headline is None:
         raise UserError(f"measures ({name!r}) needs attention maps, which a recurrent network does not have")
-    return measure(evaluation.headline)
+    return _OF_HEADS[name](evaluation.headline)
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
@@ -190,17 +172,13 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
     for language in dict.fromkeys(languages):
         items = whole.select(np.flatnonzero((languages == language) & is_main(whole.examples)))
         roles = [entry.roles for entry in head_roles(items, headline.capture.records, {})]
-        chance = float(items.chance.mean())
-        follows_antecedents = items.candidate_accuracy.mean(axis=0, dtype=np.float64) >= chance + ANTECEDENT_MARGIN
-        counts = {
-            "antecedent_heads": int(follows_antecedents.sum()),
-            "predicate_heads": sum("cue" in of_head for of_head in roles),
-            "neighbour_heads": sum("positional" in of_head for of_head in roles),
+        least = float(items.chance.mean()) + ANTECEDENT_MARGIN
+        counts: dict[str, float | None] = {
+            "antecedent_heads": float((items.candidate_accuracy.mean(axis=0, dtype=np.float64) >= least).sum()),
+            "predicate_heads": float(sum("cue" in of_head for of_head in roles)),
+            "neighbour_heads": float(sum("positional" in of_head for of_head in roles)),
         }
-        followed = sum(count > 0 for count in counts.values())
-        groups[str(language)] = {
-            "all": {**{name: float(count) for name, count in counts.items()}, "relations": followed}
-        }
+        groups[str(language)] = {"all": {**counts, "relations": sum(map(bool, counts.values()))}}
     return groups
 
 
@@ -221,6 +199,8 @@ def scores_by_level(headline: Headline) -> GroupMeasures:
     }
 
 
+_OF_ITEMS = {"scores": headline_scores, "forms": scores_by_mention_form, "distance": scores_by_distance}
+"""Measures that need no attention maps, by name."""
 _OF_HEADS: dict[str, Callable[[Headline], GroupMeasures]] = {
     "roles": count_relation_heads,
     "levels": scores_by_level,
@@ -247,11 +227,7 @@ def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
 
 
 def _evaluated_texts(run: Run, query: Query) -> list[Text]:
-    """Return the texts of the measured split, sampled if `query` or the run has a limit.
-
-    Raises:
-        UserError: the run does not predict labels.
-    """
+    """Return the texts of the measured split, sampled if `query` or the run has a limit."""
     if not isinstance(run.config.task.prediction, Label):
         raise UserError(f"measures ('labels') needs task.prediction=label, not {run.config.task.prediction.kind}")
     return evenly_sampled(corpus_of(run).texts(query.split), query.items or run.config.trainer.limit_items)
@@ -261,16 +237,13 @@ def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
     """Return items by split: the development split, on which the head is chosen, and the measured split.
 
     Each split is sampled if `query` or the run has a limit.
-
-    Raises:
-        UserError: the measured split has no items.
     """
     corpus = corpus_of(run)
     limit = query.items or run.config.trainer.limit_items
     splits = {name: corpus.examples(name) for name in ("dev", query.split)}
     if not splits[query.split]:
         raise UserError(f"split ({query.split}) holds no items")
-    return {name: sample_quads(examples, limit) if limit else examples for name, examples in splits.items()}
+    return {name: sample_quads(examples, limit) for name, examples in splits.items()}
 
 
 def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -> SplitEvaluation:

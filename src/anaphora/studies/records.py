@@ -1,13 +1,11 @@
-"""Stored results of a study's runs: measurements, and reasons for failures.
-
-A group of items is "all", a kind of cue, or a group added by a measure: "pronoun", "distance 8", "value permuted".
-"""
+"""Stored results of a study's runs: measurements, and reasons for failures."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,13 @@ from anaphora.base.files import read_json, write_json
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.run import Config, config_yaml
 from anaphora.studies.grid import Job
-from anaphora.studies.plan import SETTINGS_MEASURES, StudyPlan
+from anaphora.studies.plan import SETTINGS_MEASURES
 
 GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
-"""{language: {group: {measure: value}}}."""
+"""{language: {group: {measure: value}}}.
+
+A group of items is "all", a kind of cue, or a group added by a measure: "pronoun", "distance 8", "value permuted".
+"""
 
 MEASURED_FILE = "measured.json"
 FAILURE_FILE = "failure.json"
@@ -45,23 +46,14 @@ class Query:
     If `items` is None, the run's own limit applies; without a limit, all items are measured.
     """
 
-    measures: tuple[str, ...]
+    measures: list[str]
     split: str
     items: int | None
-
-    @classmethod
-    def from_plan(cls, plan: StudyPlan) -> Query:
-        """Return the query of a plan."""
-        return cls(tuple(plan.measures), plan.split, plan.items)
 
     @property
     def of_runs(self) -> bool:
         """Return whether any measure needs a finished run."""
         return any(measure not in SETTINGS_MEASURES for measure in self.measures)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the query as a dictionary for JSON."""
-        return {**asdict(self), "measures": list(self.measures)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +73,7 @@ class RunRecord:
     seed: int
     status: str
     error: str = ""
-    groups: GroupMeasures
+    groups: GroupMeasures = field(default_factory=dict)
     head: tuple[int, int] | None = None
     seconds: float | None = None
 
@@ -96,30 +88,22 @@ def read_record(job: Job, query: Query) -> RunRecord:
     """
     # Each attempt deletes the failure file first, so the file is of the last attempt; the measures may be older.
     failure = _read(job.directory / FAILURE_FILE, {"error": str})
+    record = partial(RunRecord, cell=job.cell, seed=job.seed)
     if failure:
-        return RunRecord(cell=job.cell, seed=job.seed, status="failed", error=failure["error"], groups={})
+        return record(status="failed", error=failure["error"])
     stored = _read_measured(job.directory)
-    wanted = query.to_dict()
+    wanted = asdict(query)
     if not query.of_runs:  # without config.yaml, the settings are compared here
         wanted["settings"] = settings_digest(job.config)
     if stored and {name: stored["query"].get(name) for name in wanted} == wanted:
-        head = stored["head"]
-        return RunRecord(
-            cell=job.cell,
-            seed=job.seed,
-            status="finished",
-            groups=stored["groups"],
-            head=(head[0], head[1]) if head else None,
-            seconds=stored["train_seconds"],
-        )
-    status = "unfinished" if RunFiles(job.directory).config.exists() else "not begun"
-    return RunRecord(cell=job.cell, seed=job.seed, status=status, groups={})
+        head = tuple(stored["head"]) if stored["head"] else None
+        return record(status="finished", groups=stored["groups"], head=head, seconds=stored["train_seconds"])
+    return record(status="unfinished" if RunFiles(job.directory).config.exists() else "not begun")
 
 
 def settings_digest(config: Config) -> str:
     """Return a digest of a run's settings, independent of its directory and of `trainer.progress`."""
-    # A run in its own process shows no progress.
-    shown = replace(config.trainer, progress=True)
+    shown = replace(config.trainer, progress=True)  # a run in its own process shows no progress
     return hashlib.sha256(config_yaml(replace(config, name=None, output="", trainer=shown)).encode()).hexdigest()[:16]
 
 

@@ -21,6 +21,7 @@ from anaphora.runs.directory import RunFiles
 from anaphora.settings.run import read_config, same_settings
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs import LocalProcesses, StudyProgress, run_with, train_and_measure
+from anaphora.studies.page.figures import NOT_COMPARED
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
 from anaphora.studies.page.words import (
@@ -49,12 +50,7 @@ if TYPE_CHECKING:
 def run_study(plan: StudyPlan, folder: Path) -> Study:
     """Train and measure what is missing, and write `study.json`, `study.csv`, figures, the page and the index.
 
-    Args:
-        plan: settings of the study.
-        folder: folder of the configuration files.
-
-    Returns:
-        The results of all cells, those outside `plan.only` included.
+    The result has all cells, those outside `plan.only` included. `folder` holds the configuration files.
 
     Raises:
         UserError: before any run, if a cell's settings are invalid, its data, device or cluster do not exist, a
@@ -70,7 +66,7 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
             torch_device(device)
     else:
         check_cluster()
-    query = Query.from_plan(plan)
+    query = Query(plan.measures, plan.split, plan.items)
     if plan.train and query.of_runs:
         _check_data(plan, untrained)
     # The page covers the whole study even if `only` is set.
@@ -151,11 +147,7 @@ def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, pro
 
 
 def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:
-    """Check that the stored results needed for the pages are intact, before any run starts.
-
-    Raises:
-        UserError: a result of a run or of another study is damaged, or the index cannot be written.
-    """
+    """Check that the stored results needed for the pages are intact and the index can be written."""
     for name in page_names(INDEX, page_suffixes(plan.interface_language)).values():
         check_writable(root.parent / name)
     read_studies(root.parent, without=plan.name)
@@ -166,11 +158,6 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
-    """Check that the data of the untrained runs exist, before any run starts.
-
-    Raises:
-        UserError: the data of a cell do not exist.
-    """
     for job in {repr(job.config.data): job for job in reversed(untrained)}.values():
         try:
             files_read(job.config.data)
@@ -179,11 +166,6 @@ def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
 
 
 def _check_directories(jobs: Sequence[Job]) -> None:
-    """Check, before any run starts, that the directories are new or hold runs with the same settings.
-
-    Raises:
-        UserError: a directory holds a run with other settings.
-    """
     for job in jobs:
         layout = RunFiles(job.directory)
         if layout.config.exists() and not same_settings(read_config(layout.config), job.config):
@@ -228,12 +210,12 @@ def _terminal_table(study: Study, language: str) -> Table:
             spoken=language_name(language)
         )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    left_out = ("items", "chance", "quad_accuracy")
     measures = dict.fromkeys(
         measure
         for group in study.groups_in(language)
         for measure in group.measures
-        if measure not in left_out and not is_of_route(measure)  # the measures of every layer would not fit in a line
+        # The measures of every layer would not fit in a line.
+        if measure not in NOT_COMPARED and not is_of_route(measure)
     )
     for heading in (_("cell"), _("kind of items"), pgettext("number of", "runs")):
         table.add_column(heading)

@@ -43,7 +43,6 @@ class StudyJob:
 
     @property
     def digest(self) -> str:
-        """Return the first 16 hexadecimal digits of the encoded job's SHA-256."""
         return hashlib.sha256(self.encoded.encode()).hexdigest()[:16]
 
     def __call__(self) -> None:
@@ -65,20 +64,16 @@ class ClusterRun:
     train: bool
 
     def is_running(self) -> bool:
-        """Return whether the run is in progress, neither queued nor ended."""
         return bool(self.job.state == "RUNNING")
 
     def has_ended(self) -> bool:
-        """Return whether the run has ended."""
         return bool(self.job.done())
 
     def failure(self) -> str:
-        """Return the final state of the job and the path of its error log; empty if the run is only measured."""
         reason = f"job {self.job.job_id} ({self.job.state}) left no result; {self.job.paths.stderr}"
         return reason if self.train else ""
 
     def cancel(self) -> None:
-        """Cancel the job, queued or running."""
         self.job.cancel(check=False)
 
 

@@ -43,14 +43,15 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
 
     Differences are between runs of the same seed; those of alignment only between runs that both solve the task.
     """
-    by_cell = {cell.name: _by_seed(plan, cell.name, records) for cell in cells}
+    by_run = {(record.cell, record.seed): record for record in records}
+    by_cell = {cell.name: [by_run[cell.name, seed] for seed in plan.seeds] for cell in cells}
     groups = {name: _group_summaries(plan, runs) for name, runs in by_cell.items()}
     summaries = [
         CellSummary(
             name=cell.name,
             factor=cell.factor,
-            parts=tuple(cell.parts),
-            overrides=tuple(cell.overrides),
+            parts=cell.parts,
+            overrides=cell.overrides,
             runs=tuple(
                 CellRun(seed=run.seed, status=run.status, error=run.error, head=run.head, seconds=run.seconds)
                 for run in by_cell[cell.name]
@@ -61,7 +62,11 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
         )
         for cell in cells
     ]
-    pools = [_pool_summary(plan, pool, pooled, records) for pool, pooled in plan.pools.items()]
+    pools = []
+    for name, pooled in plan.pools.items():
+        records = [record for cell in pooled for record in by_cell[cell]]
+        runs = tuple(PoolRun(cell=record.cell, seed=record.seed, status=record.status) for record in records)
+        pools.append(PoolSummary(name=name, cells=tuple(pooled), runs=runs, groups=_group_summaries(plan, records)))
     return Study(
         name=plan.name,
         question=plan.question,
@@ -133,12 +138,7 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
 
 
 def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float], str]) -> str:
-    """Return the condition of a rule in symbols and words, such as "lowest ≥ 0.9".
-
-    Args:
-        rule: rule of a plan, or its outcome.
-        bound_text: function that formats a bound.
-    """
+    """Return the condition of a rule in symbols and words, such as "lowest ≥ 0.9"; `bound_text` formats a bound."""
     bounds = "at_most" if rule.at_least is None else "at_least" if rule.at_most is None else "between"
     low, high = (None if end is None else bound_text(end) for end in (rule.at_least, rule.at_most))
     text = {
@@ -156,26 +156,9 @@ def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float]
 
 
 def _each_group(groups: Groups) -> Iterator[tuple[str, str, GroupSummary]]:
-    """Yield the language, the name and the summary of each group."""
     for language, of_language in groups.items():
         for group, summary in of_language.items():
             yield language, group, summary
-
-
-def _pool_summary(plan: StudyPlan, name: str, cells: Sequence[str], records: Sequence[RunRecord]) -> PoolSummary:
-    runs = [run for cell in cells for run in _by_seed(plan, cell, records)]
-    return PoolSummary(
-        name=name,
-        cells=tuple(cells),
-        runs=tuple(PoolRun(cell=run.cell, seed=run.seed, status=run.status) for run in runs),
-        groups=_group_summaries(plan, runs),
-    )
-
-
-def _by_seed(plan: StudyPlan, cell: str, records: Sequence[RunRecord]) -> list[RunRecord]:
-    """Return the records of one cell, in the order of the plan's seeds."""
-    by_seed = {record.seed: record for record in records if record.cell == cell}
-    return [by_seed[seed] for seed in plan.seeds]
 
 
 def _group_summaries(plan: StudyPlan, runs: Sequence[RunRecord]) -> Groups:

@@ -22,8 +22,7 @@ from anaphora.base.translation import _
 from anaphora.model.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, other_training_items, save_weights
 from anaphora.runs.machine import Machine
-from anaphora.settings.data import Data
-from anaphora.settings.training import Validation
+from anaphora.settings.run import Config
 from anaphora.training.module import TrainingModule
 
 _BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
@@ -97,19 +96,8 @@ class ValidationCheckpoint(lightning.Callback):
         curves_seconds: part of `seconds` spent in `CurvesCallback`.
     """
 
-    def __init__(
-        self,
-        layout: RunFiles,
-        settings: Validation,
-        *,
-        data: Data,
-        training_items: str,
-        machine: Machine,
-        compiled: bool = False,
-    ) -> None:
-        self.layout, self.patience, self.keep = layout, settings.patience, settings.keep
-        self.compiled, self.data, self.machine = compiled, data, machine
-        self.training_items: str | None = training_items
+    def __init__(self, layout: RunFiles, config: Config, training_items: str, machine: Machine) -> None:
+        self.layout, self.config, self.training_items, self.machine = layout, config, training_items, machine
         self.validations: list[dict[str, float]] = []
         self.seconds = 0.0
         self.curves_seconds = 0.0
@@ -131,20 +119,16 @@ class ValidationCheckpoint(lightning.Callback):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the state of a checkpoint.
-
-        Raises:
-            UserError: the training items are not those of the checkpoint.
-        """
+        """Restore a checkpoint's state, or raise a `UserError` if its training items are not those of the run."""
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
         if state_dict["training_examples"] != self.training_items:
-            raise UserError(other_training_items(self.data, self.layout.directory.name))
+            raise UserError(other_training_items(self.config.data, self.layout.directory.name))
 
     def setup(self, trainer: lightning.Trainer, module: lightning.LightningModule, stage: str) -> None:
         # Not at the start of training: a run that is resumed after its last step never starts it.
         self._writes = trainer.is_global_zero
-        self._computed_with = computed_with(trainer, compiled=self.compiled)
+        self._computed_with = computed_with(trainer, compiled=self.config.trainer.compile)
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self._since = time.perf_counter()
@@ -154,7 +138,8 @@ class ValidationCheckpoint(lightning.Callback):
         # A resumed run first ends the round of its checkpoint, which may be the last.
         if not self.validations or self.validations[-1]["step"] != trainer.global_step:
             self._record(trainer, module)
-        if self.patience and self._since_best() >= self.patience:
+        patience = self.config.validation.patience
+        if patience and self._since_best() >= patience:
             trainer.should_stop = True
 
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
@@ -186,12 +171,9 @@ class ValidationCheckpoint(lightning.Callback):
             "machine": asdict(self.machine),
             "best_validation": self._best(),
             "validations": self.validations,
+            "training_examples": self.training_items,
         }
-        if self.training_items:
-            record["training_examples"] = self.training_items
-        if diverged:
-            record["diverged"] = True
-        write_json(self.layout.training, record)
+        write_json(self.layout.training, {**record, "diverged": True} if diverged else record)
 
     def keep_best_weights(self) -> None:
         """Make the best weights the run's weights and remove the checkpoints, on rank 0.
@@ -208,7 +190,7 @@ class ValidationCheckpoint(lightning.Callback):
         No weights are kept before the first validation loss, or with `validation.keep=last`.
         """
         best = self.validations[self._best()] if self.validations else {}
-        if self.keep == "last" or "validation/loss" not in best:
+        if self.config.validation.keep == "last" or "validation/loss" not in best:
             return "no weights are kept"
         self.finish(diverged=True)
         self.keep_best_weights()
@@ -223,11 +205,10 @@ class ValidationCheckpoint(lightning.Callback):
 
         This is the first one with the lowest loss, or the last one with `validation.keep=last` or without losses.
         """
-        if self.keep == "last":
-            return len(self.validations) - 1
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
-        if min(losses) == math.inf:
-            return len(losses) - 1  # without a prediction head, only texts have such a loss
+        # Without a prediction head, only texts have such a loss.
+        if self.config.validation.keep == "last" or min(losses) == math.inf:
+            return len(losses) - 1
         return losses.index(min(losses))
 
     def _since_best(self) -> int:
@@ -251,9 +232,7 @@ def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
     """Return the properties of software and hardware that affect the rounding errors of a run.
 
-    Returns:
-        The version of torch, the device, the precision, whether the model is compiled, the numbers of threads and
-            processes, and the library of the linear layers' matrix products (`oneDNN` or `torch`).
+    "products" is the library of the linear layers' matrix products.
     """
     device = trainer.strategy.root_device.type
     plain = device == "cpu" and trainer.precision == "32-true" and not compiled

@@ -25,14 +25,7 @@ class CheckpointFile(TorchCheckpointIO):
         torch.save(checkpoint, content)
         Path(path).write_bytes(content.getbuffer())
 
-    def load_checkpoint(
-        self, path: str | Path, map_location: Any = None, weights_only: bool | None = None
-    ) -> dict[str, Any]:
-        """Read a checkpoint of tensors and primitive values.
-
-        Raises:
-            UserError: the file is damaged, or not a checkpoint of a run.
-        """
+    def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
         return read_checkpoint(Path(path))
 
 

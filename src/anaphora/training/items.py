@@ -102,7 +102,8 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     """
     corpus = load_corpus(config.data)
     training, development = _training_examples(corpus, config), _examples(corpus, "dev", config)
-    test = _limited(corpus.examples("test"), config)  # report errors in the test split now, not in evaluation
+    # Report errors in the test split now, not in evaluation.
+    test = sample_quads(corpus.examples("test"), config.trainer.limit_items)
     for examples in (training, development, test):
         check_candidates(config, examples)
     tokenizer = known or config.vocabulary.build([text for text, _ in questions_of(training)], corpus.words)
@@ -129,15 +130,10 @@ class TrainingDataModule(lightning.LightningDataModule):
     """
 
     def __init__(
-        self,
-        config: Config,
-        training: EncodedSplit,
-        validation: EncodedSplit,
-        steps: int,
-        minimal_pairs: MinimalPairs | None = None,
+        self, config: Config, training: EncodedSplit, validation: EncodedSplit, minimal_pairs: MinimalPairs | None
     ) -> None:
         super().__init__()
-        self.config, self.validation, self.steps = config, validation, steps
+        self.config, self.validation = config, validation
         self.slots = slots_of(config.task.prediction)
         self.batches = TrainingBatches(
             training,
@@ -152,7 +148,7 @@ class TrainingDataModule(lightning.LightningDataModule):
     def train_dataloader(self) -> Iterable[Batch]:
         assert self.trainer is not None
         done = self.trainer.global_step
-        end = min(self.steps, done + self.config.validation.every)
+        end = min(self.config.steps, done + self.config.validation.every)
         return _StepBatches(self.batches, done, end, self.trainer.global_rank, self.trainer.world_size)
 
     def val_dataloader(self) -> Iterable[Batch]:
@@ -193,13 +189,7 @@ class _ValidationBatches:
 
 
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
-    """Return the training examples with their copies.
-
-    Without copies and `trainer.limit_items`, they are decoded whenever they are read.
-
-    Raises:
-        UserError: the split is empty.
-    """
+    """Return the training examples with their copies; without copies and limit, they are decoded when they are read."""
     copies = config.task.exchanged_names or config.task.other_names
     if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:
         return StreamedExamples(corpus, "train")
@@ -209,20 +199,10 @@ def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
 
 
 def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:
-    """Return the examples of a split, reduced to about `trainer.limit_items` by `sample_quads`.
-
-    Raises:
-        UserError: the split is empty.
-    """
     examples = corpus.examples(split)
     if not examples:
         raise _empty_split(config.data, split)
-    return _limited(examples, config)
-
-
-def _limited(examples: list[Example], config: Config) -> list[Example]:
-    limit = config.trainer.limit_items
-    return sample_quads(examples, limit) if limit else examples
+    return sample_quads(examples, config.trainer.limit_items)
 
 
 def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
@@ -253,15 +233,15 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
     has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
     slots = slots_of(prediction)
     for example in examples:
+        item = f"data ({config.data.path_or_kind()}): {example.text[:60]!r}"
         if has_no_none and not example.antecedents:
             raise UserError(
-                f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has no antecedent, and the task has no "
-                "answer for that: set task.prediction.none_of_them=true"
+                f"{item} has no antecedent, and the task has no answer for that: set task.prediction.none_of_them=true"
             )
         if slots and len(example.candidates) > slots:
             raise UserError(
-                f"data ({config.data.path_or_kind()}): {example.text[:60]!r} has {len(example.candidates)} candidates; "
-                f"task.prediction.slots ({slots}) must be at least as many"
+                f"{item} has {len(example.candidates)} candidates; task.prediction.slots ({slots}) must be at least as "
+                "many"
             )
 
 

@@ -80,12 +80,9 @@ def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list
 def _wandb_logger(layout: RunFiles, resumed: bool) -> Logger:
     identity = (_service_ids(layout) if resumed else {}).get("wandb") or uuid.uuid4().hex[:8]
     _keep_service_id(layout, "wandb", identity)
+    project = os.environ.get("WANDB_PROJECT", PROJECT)
     return loggers_of_lightning.WandbLogger(
-        name=layout.directory.name,
-        save_dir=layout.directory,
-        project=os.environ.get("WANDB_PROJECT", PROJECT),
-        id=identity,
-        resume="allow",
+        name=layout.directory.name, save_dir=layout.directory, project=project, id=identity, resume="allow"
     )
 
 
@@ -96,18 +93,12 @@ def _mlflow_logger(layout: RunFiles, resumed: bool) -> Logger:
         run_id=(_service_ids(layout) if resumed else {}).get("mlflow"),
         tracking_uri=os.environ.get("MLFLOW_TRACKING_URI", f"sqlite:///{layout.directory.parent.absolute()}/mlflow.db"),
     )
-    identity = logger.run_id
-    assert identity is not None
-    _keep_service_id(layout, "mlflow", identity)
+    assert logger.run_id is not None
+    _keep_service_id(layout, "mlflow", logger.run_id)
     return logger
 
 
 def _service_ids(layout: RunFiles) -> dict[str, str]:
-    """Return the run's id at each service, empty if the file is missing.
-
-    Raises:
-        UserError: the file is damaged.
-    """
     path = layout.directory / "curves" / SERVICE_FILE
     try:
         return dict(read_json(path, {str: str}, "delete it, and the curves begin again at the service"))

@@ -65,11 +65,7 @@ class TrainingModule(lightning.LightningModule):
         return step_losses.total
 
     def _losses_of_all_ranks(self, own: Losses) -> Losses:
-        """Return the losses of the whole batch on every rank.
-
-        Raises:
-            KeyboardInterrupt: a rank has received a request to stop; raised on all ranks.
-        """
+        """Return the losses of the whole batch on every rank, or stop all ranks if one has been asked to stop."""
         shares = [own.parts[name].detach() if name in own.parts else 0.0 for name in PARTS]
         stop, total, *parts = mean_over_ranks([self.stop_requested, own.total.detach(), *shares])
         if stop:
@@ -83,26 +79,19 @@ class TrainingModule(lightning.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
+        """Clip the gradients, and raise a `DivergedError` if the loss or a gradient is NaN or infinite."""
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-        self.step_metrics["gradient_norm"] = torch.nn.utils.clip_grad_norm_(weights, self.optimizer_settings.clip)
-        self.step_metrics["learning_rate"] = max(group["lr"] for group in optimizer.param_groups)
-        self._check_finite()
-        if self.optimizer_settings.value_curriculum.end:
-            self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
-
-    def _check_finite(self) -> None:
-        """Check that the loss and the gradient are finite, before the weights change.
-
-        Raises:
-            DivergedError: one of them is NaN or infinite.
-        """
-        loss, norm = (float(self.step_metrics[name]) for name in ("loss", "gradient_norm"))
+        rate = max(group["lr"] for group in optimizer.param_groups)
+        norm = torch.nn.utils.clip_grad_norm_(weights, self.optimizer_settings.clip)
+        self.step_metrics |= {"gradient_norm": norm, "learning_rate": rate}
+        loss = float(self.step_metrics["loss"])
         if not (math.isfinite(loss) and math.isfinite(norm)):
-            rate = self.step_metrics["learning_rate"]
             raise DivergedError(
                 f"training diverged at step {self.global_step}: loss {loss:g}, gradient norm {norm:g}, learning rate "
                 f"{rate:g}; try a lower optimizer.learning_rate, a lower optimizer.clip or a longer optimizer.warmup"
             )
+        if self.optimizer_settings.value_curriculum.end:
+            self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
 
     def _set_hidden_share(self) -> None:
         """Set the share of hidden states in the values for this step; it is exactly 1 after the curriculum."""
@@ -176,7 +165,6 @@ class TrainingModule(lightning.LightningModule):
         self.predictions = self._validation_predictions() if "predicted" in self._collected else None
 
     def _validation_predictions(self) -> ValidationPredictions:
-        """Return the predictions of a validation in the order of the split."""
         columns = {name: torch.cat(parts).cpu().numpy() for name, parts in self._collected.items()}
         order = columns["items"].argsort()
         head_choices = columns["head_choices"][order] if "head_choices" in columns else None

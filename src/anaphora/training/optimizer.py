@@ -29,10 +29,7 @@ def build_optimizer(
 ) -> torch.optim.Optimizer:
     """Build AdamW, or `Muon` for `matrices=muon`, over all trainable weights; those with one axis do not decay.
 
-    Args:
-        model: model to be trained.
-        settings: settings of the optimizer.
-        products: data type of the matrix products in Muon.
+    `products` is the data type of the matrix products in Muon.
     """
     matrices, others = split_parameters(model, settings.matrices)
     shares = layer_learning_rate_factors(model, settings.layer_decay)
@@ -40,11 +37,10 @@ def build_optimizer(
     groups: list[dict[str, Any]] = []
     for share in sorted(set(shares.values()), reverse=True):
         weights = [weight for weight in others if shares[weight] == share]
-        rate = share * settings.learning_rate
         decayed = [weight for weight in weights if weight.dim() >= 2]
         plain = [weight for weight in weights if weight.dim() < 2]
-        groups.append({"params": decayed, "weight_decay": settings.weight_decay, "lr": rate})
-        groups.append({"params": plain, "weight_decay": 0.0, "lr": rate})
+        for params, decay in ((decayed, settings.weight_decay), (plain, 0.0)):
+            groups.append({"params": params, "weight_decay": decay, "lr": share * settings.learning_rate})
     if settings.matrices == "muon":
         highest = settings.matrices_learning_rate or settings.learning_rate
         groups += [
@@ -66,14 +62,11 @@ def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Param
     The last block has `decay`, the first of L blocks `decay` ** L, the embedding `decay` ** (L + 1) (Clark et al. 2020,
     ELECTRA, appendix B). Weights shared by embedding and output count as the embedding's.
     """
-    named = list(model.named_parameters())
-    blocks = [int(match.group(1)) for name, _ in named if (match := _BLOCK_NAME.search(name))]
-    layers = max(blocks, default=-1) + 1
+    blocks = {name: int(found[1]) for name, _ in model.named_parameters() if (found := _BLOCK_NAME.search(name))}
+    layers = max(blocks.values(), default=-1) + 1
     shares = {}
-    for name, weight in named:
-        match = _BLOCK_NAME.search(name)
-        in_embedding = _EMBEDDING_NAME.search(name) is not None
-        below = layers - int(match.group(1)) if match else layers + 1 if in_embedding else 0
+    for name, weight in model.named_parameters():
+        below = layers - blocks[name] if name in blocks else layers + 1 if _EMBEDDING_NAME.search(name) else 0
         shares[weight] = decay**below
     return shares
 

@@ -91,21 +91,16 @@ def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
     """
     if not distributed.is_initialized():
         return work()
-    first = distributed.get_rank() == 0
-    outcome: list[Any] = list(_attempt(work)) if first else [None, None]
+    outcome: list[Any] = list(_attempt(work)) if distributed.get_rank() == 0 else [None, None]
     distributed.broadcast_object_list(outcome, src=0)
-    if outcome[1] is not None:
-        raise outcome[1]
-    result: Outcome = outcome[0]
-    return result
+    result, error = outcome
+    if error is not None:
+        raise error
+    return result  # type: ignore[no-any-return]
 
 
-def check_same_on_every_rank(what: str, *arrays: NDArray[Any]) -> None:
-    """Check that all ranks train on the same data.
-
-    Args:
-        what: description of the arrays, for the message.
-        arrays: arrays that must be equal on all ranks.
+def check_same_on_every_rank(*arrays: NDArray[Any]) -> None:
+    """Check that all ranks train on the same arrays.
 
     Raises:
         UserError: the arrays of a rank differ from those of rank 0.
@@ -117,7 +112,8 @@ def check_same_on_every_rank(what: str, *arrays: NDArray[Any]) -> None:
 
     def check() -> None:
         if digest != of_first:
-            raise UserError(f"{what} of rank {distributed.get_rank()} is not that of rank 0: their data or code differ")
+            rank = distributed.get_rank()
+            raise UserError(f"the training split of rank {rank} is not that of rank 0: their data or code differ")
 
     on_every_rank(check)
 
@@ -156,12 +152,8 @@ def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any
         find_unused_parameters=True,  # a share may lack elements of a loss part, such as masked tokens
         broadcast_buffers=False,
     )
-    return {
-        "accelerator": device.type,
-        "devices": processes.local_rank + 1,
-        "strategy": strategy,
-        "plugins": [CheckpointFile()],
-    }
+    devices = processes.local_rank + 1
+    return {"accelerator": device.type, "devices": devices, "strategy": strategy, "plugins": [CheckpointFile()]}
 
 
 class _StartedProcesses(ClusterEnvironment):

@@ -33,9 +33,6 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         advice: what the error message recommends if the directory holds a run with other settings.
         report: callback for a line that says whether the run is reused, resumed or trained; by default it is printed.
 
-    Returns:
-        Directory of the run.
-
     Raises:
         UserError: `config.resume` is set, the directory holds a diverged run or one with other settings or training
             items, or the training fails.

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,26 +54,11 @@ from anaphora.training.tensorboard.curves import CurvesCallback
 from anaphora.training.tensorboard.sentence_page import PAGE, SentencePage
 
 
-@dataclass(frozen=True)
-class TrainingResult:
-    """Result of a training run.
+def train(config: Config) -> Path:
+    """Train a model, or continue the run that `config.resume` names with its original settings.
 
-    Attributes:
-        directory: directory of the run.
-        steps: number of completed steps.
-        seconds: duration of training in seconds, including the part before a resumption.
-    """
-
-    directory: Path
-    steps: int
-    seconds: float
-
-
-def train(config: Config) -> TrainingResult:
-    """Train a model and write its run directory.
-
-    Args:
-        config: settings of the run; `config.resume` names a run to continue with its original settings.
+    Returns:
+        Directory of the run.
 
     Raises:
         UserError: a setting, file or directory is unsuitable, the disk is full, or the training diverged.
@@ -127,9 +112,6 @@ class _Claim(NamedTuple):
         """Check that a resumed run is unfinished, or that the directory of a new run holds no run.
 
         If the resumed run has finished, leftovers of a killed process are removed from it.
-
-        Raises:
-            UserError: the resumed run has finished, or the directory holds a run.
         """
         if self.resumed and self.layout.weights.exists():
             tidy(self.layout.directory)
@@ -143,11 +125,7 @@ class _Claim(NamedTuple):
             )
 
     def check_resumable(self) -> None:
-        """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run.
-
-        Raises:
-            UserError: as in `check_resumable` and `read_curves`.
-        """
+        """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run."""
         if self.resumed:
             check_resumable(self.layout, self.config)
             if "csv" in self.config.trainer.loggers and curves_file(self.layout.directory).exists():
@@ -155,21 +133,16 @@ class _Claim(NamedTuple):
 
 
 def _claim_of(config: Config) -> _Claim:
-    """Return the run directory and the settings that a configuration names.
-
-    Raises:
-        UserError: the settings of a resumed run are damaged, or do not fit the present trainer or `resume_data`.
-    """
     if config.resume is None:
         layout = RunFiles(Path(config.output) / (config.name or default_run_name()))
         return _Claim(config, layout, resumed=False, checkpoint=None)
     layout = RunFiles(Path(config.resume))
     begun = read_config(layout.config)
     places = config.resume_data.places
-    begun = replace(begun, data=_moved(begun.data, places))
+    data = _moved(begun.data, places)
     kept = {name: getattr(begun.trainer, name) for name in DECIDE_RESULTS}
     try:
-        stored_config = replace(begun, trainer=replace(config.trainer, **kept), resume=None)
+        stored_config = replace(begun, data=data, trainer=replace(config.trainer, **kept), resume=None)
     except ValueError as error:
         raise UserError(f"{layout.directory}: {error}") from None
     last = layout.last_checkpoint
@@ -177,11 +150,6 @@ def _claim_of(config: Config) -> _Claim:
 
 
 def _moved(data: Data, places: Mapping[str, Any]) -> Data:
-    """Return the data settings of a run with some paths replaced.
-
-    Raises:
-        UserError: the data settings have no such field.
-    """
     known = {one.name for one in fields(data)}
     for name, place in places.items():
         if name not in known:
@@ -189,12 +157,7 @@ def _moved(data: Data, places: Mapping[str, Any]) -> Data:
     return replace(data, **places)
 
 
-def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
-    """Check that data at another path are the same as at the start of an unfinished run.
-
-    Raises:
-        UserError: the data differ, or no checkpoint records the original data.
-    """
+def _check_moved(claimed: _Claim, items_digest: str) -> None:
     directory, data = claimed.layout.directory, claimed.config.data
     if claimed.checkpoint is None:
         raise UserError(
@@ -208,11 +171,7 @@ def _check_moved(claimed: _Claim, items_digest: str | None) -> None:
 
 
 def _prepare(claimed: _Claim) -> tuple[TrainingData, MinimalPairs | None, Run | None]:
-    """Return the data, the minimal pairs and the run that provides the initial weights.
-
-    The minimal pairs are None if the loss does not need them, and the run is None if training starts from random
-    weights or continues from a checkpoint.
-    """
+    """Return the data, the minimal pairs if the loss needs them, and the run whose weights training starts from."""
     config, layout = claimed.config, claimed.layout
     source = None if config.start is None or claimed.checkpoint else load(locate_model(config.start, "start"))
     known = Tokenizer.load(layout.tokenizer) if claimed.resumed else source.tokenizer if source is not None else None
@@ -225,11 +184,11 @@ def _prepare(claimed: _Claim) -> tuple[TrainingData, MinimalPairs | None, Run | 
     return data, minimal_pairs, source
 
 
-def _train(claimed: _Claim, processes: Processes, device: torch.device) -> TrainingResult:
+def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
     layout = claimed.layout
     prepared, minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
     config, tokenizer, encoded, validation, items_digest = prepared
-    check_same_on_every_rank("the training split", encoded.ids.flat, encoded.gold)
+    check_same_on_every_rank(encoded.ids.flat, encoded.gold)
     if claimed.moved:
         on_every_rank(lambda: _check_moved(claimed, items_digest))
     if not claimed.resumed or claimed.moved:
@@ -243,27 +202,20 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
         for line in slow_settings(machine, torch.get_num_threads(), str(config.trainer.precision), size):
             sys.stderr.write(f"{line}\n")  # standard output is reserved for the name of the run, which scripts read
     freeze(model, config.optimizer.frozen, config.optimizer.frozen_layers)
-    data = TrainingDataModule(config, encoded, validation, config.steps, minimal_pairs)
+    data = TrainingDataModule(config, encoded, validation, minimal_pairs)
     encoded.examples = ()  # training reads only the arrays from here on
     module = TrainingModule(model, config.task, config.optimizer, config.seed)
-    history = ValidationCheckpoint(
-        layout,
-        config.validation,
-        compiled=config.trainer.compile,
-        data=config.data,
-        training_items=items_digest,
-        machine=machine,
-    )
+    history = ValidationCheckpoint(layout, config, items_digest, machine)
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:
-        callbacks.append(CurvesCallback(history, config, tokenizer, validation, config.steps))
+        callbacks.append(CurvesCallback(history, config, tokenizer, validation))
         callbacks.append(SentencePage(layout.directory / PAGE, config, tokenizer))
         callbacks += [ProgressBar(config.steps)] if config.trainer.progress else []
     if processes.count > 1:
         callbacks.append(StopTogether())
     if config.trainer.compile:
         model.encoder.compile()
-    silence_lightning()
+    _silence_lightning()
     trainer = lightning.Trainer(
         **trainer_options(processes, device),
         precision=config.trainer.precision,  # type: ignore[arg-type]  # checked by its settings
@@ -279,9 +231,8 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
         enable_progress_bar=False,
     )
     try:
-        checkpoint = None if claimed.checkpoint is None else str(claimed.checkpoint)
         with quiet_writer_thread():
-            trainer.fit(module, datamodule=data, ckpt_path=checkpoint, weights_only=True)
+            trainer.fit(module, datamodule=data, ckpt_path=claimed.checkpoint, weights_only=True)
         history.keep_best_weights()
     except OSError as error:  # a full disk, which also affects loggers
         raise UserError(f"{layout.directory}: cannot be written ({error.strerror or error})") from None
@@ -290,9 +241,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Train
     except SystemExit:
         # Lightning turns an interrupt into an exit.
         raise KeyboardInterrupt from None
-    return TrainingResult(
-        directory=layout.directory, steps=int(history.validations[-1]["step"]), seconds=round(history.seconds, 3)
-    )
+    return layout.directory
 
 
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
@@ -316,12 +265,9 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
 
 
 def freeze(model: PronounModel, projections: Sequence[str], layers: int | None) -> None:
-    """Freeze some weights of a model.
+    """Freeze the named projections of every layer's attention, and the embedding with the lowest `layers` blocks.
 
-    Args:
-        model: model to be trained.
-        projections: names of the frozen projections of every layer's attention: "query", "key", "value" or "output".
-        layers: number of lowest blocks to freeze, together with the embedding; None freezes neither.
+    If `layers` is None, neither embedding nor blocks are frozen.
     """
     if layers is not None:
         encoder = model.encoder
@@ -337,7 +283,7 @@ def default_run_name() -> str:
     return time.strftime("%Y-%m-%d_%H-%M-%S")
 
 
-def silence_lightning() -> None:
+def _silence_lightning() -> None:
     """Hide Lightning's hints and warnings, but not its errors."""
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="pytorch_lightning")

@@ -254,7 +254,7 @@ def test_a_split_without_items_is_reported(headline: Headline, monkeypatch: pyte
 def test_a_run_without_attention_is_evaluated_and_has_no_maps_to_show(
     tiny: Callable[..., Any], tmp_path: Path, script: Callable[..., Any]
 ) -> None:
-    run = train(tiny(tmp_path, "model/attention=gru")).directory
+    run = train(tiny(tmp_path, "model/attention=gru"))
     status, _, err = script("evaluate", f"run={run}")
     assert status == 0, err
     answers = json.loads((run / "evaluation" / "test_answers.json").read_text(encoding="utf-8"))

@@ -94,7 +94,7 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory, settings: Callable[...,
     paragraphs = [f"{names[number % 4]} met {names[number // 4 % 4]} before she left." for number in range(80)]
     (folder / "tales.txt").write_text("\n\n".join(paragraphs))
     chosen = ("experiment=pretrain", f"data.path={folder / 'tales.txt'}", "data.dev_share=0.1", "data.test_share=0.1")
-    return train(settings(*chosen, *TINY, f"output={folder}", "name=run")).directory
+    return train(settings(*chosen, *TINY, f"output={folder}", "name=run"))
 
 
 def test_labels_are_evaluated_beside_a_bag_of_words(labelled: Path, script: Script) -> None:

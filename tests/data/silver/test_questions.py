@@ -253,9 +253,9 @@ def test_a_run_on_silver_questions_is_something_to_start_from(
 ) -> None:
     small = (f"output={tmp_path}", "recipe=fine_tuned", "optimizer.frozen_layers=0", "trainer=smoke")
     first = train(settings(*small, "name=silver", "data=silver", f"data.path={folder / 'pages.jsonl'}"))
-    here = ("name=after", "data=jsonl", f"data.path={table}", f"start={first.directory}")
+    here = ("name=after", "data=jsonl", f"data.path={table}", f"start={first}")
     after = train(with_start_model(settings(*small, *here, "optimizer.learning_rate=1e-20")))  # as good as no step
-    began, ended = (load_run(one.directory).model.state_dict() for one in (first, after))
+    began, ended = (load_run(one).model.state_dict() for one in (first, after))
     assert all(torch.allclose(began[name], ended[name], atol=1e-6) for name in began)
 
 

@@ -60,7 +60,7 @@ def hparams(events: EventAccumulator, tag: str) -> Any:
 def watched(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> EventAccumulator:
     """Return the events of a run of eight steps with two layers of four heads, with pictures at five steps."""
     config = tiny(tmp_path_factory.mktemp("watched"), "trainer.pictures=8", "task.supervision.weight=0.1")
-    return read(train(config).directory)
+    return read(train(config))
 
 
 def head_tags(events: EventAccumulator) -> set[str]:
@@ -85,7 +85,7 @@ def test_a_run_logs_these_tags_and_no_others(watched: EventAccumulator) -> None:
 
 def test_a_loss_of_one_part_is_logged_once_and_throughput_from_ten_steps_on(tiny: Tiny, tmp_path: Path) -> None:
     few = ("optimizer.steps=20", "validation.every=20", "trainer.pictures=0")
-    events = read(train(tiny(tmp_path, *few)).directory)
+    events = read(train(tiny(tmp_path, *few)))
     assert {tag for tag in events.Tags()["scalars"] if tag.startswith("curves/")} - VALIDATION == TRAINING
     assert [one.step for one in events.Scalars("curves/train_loss")] == [1, 10, 20]
     assert [one.step for one in events.Scalars("curves/tokens_per_second")] == [10, 20]
@@ -178,7 +178,7 @@ def test_the_probe_sentences_change_as_the_model_learns(watched: EventAccumulato
 
 
 def test_a_model_without_maps_logs_no_map(tiny: Tiny, tmp_path: Path) -> None:
-    events = read(train(tiny(tmp_path, "model/attention=gru", "trainer.pictures=8")).directory)
+    events = read(train(tiny(tmp_path, "model/attention=gru", "trainer.pictures=8")))
     assert head_tags(events) == set()
     assert events.Tags()["images"] == []
     assert set(charts(events)) == {"Training · 训练"}
@@ -187,7 +187,7 @@ def test_a_model_without_maps_logs_no_map(tiny: Tiny, tmp_path: Path) -> None:
 
 
 def test_logging_changes_nothing_of_what_is_learnt(tiny: Tiny, tmp_path: Path, finished: Path) -> None:
-    more = train(tiny(tmp_path, "trainer.pictures=8", "model.dropout=0")).directory
+    more = train(tiny(tmp_path, "trainer.pictures=8", "model.dropout=0"))
     assert RunFiles(more).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
 
 

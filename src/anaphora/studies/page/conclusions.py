@@ -10,7 +10,7 @@ from anaphora.base.translation import _, pgettext
 from anaphora.report.numbers import format_number, format_spread
 from anaphora.report.wording import clauses, language_name
 from anaphora.studies.page.figures import PANEL_MEASURES, cue_groups
-from anaphora.studies.page.words import cell_label, items_label, measure_label, names_of
+from anaphora.studies.page.words import cell_label, items_label, measure_label
 from anaphora.studies.schema import GroupSummary, Study
 
 
@@ -46,31 +46,28 @@ def conclusions(study: Study) -> list[str]:
                 cell.name: cell.groups[language][kind] for cell in cells if kind in cell.groups.get(language, {})
             }
             title = _("{spoken}, {kind}").format(spoken=language_name(language), kind=items_label(kind))
-            sentences += _group_conclusions(title, by_cell, study.solved, names_of(study))
+            sentences += _group_conclusions(title, by_cell, study)
     return sentences
 
 
-def _group_conclusions(
-    group: str, by_cell: Mapping[str, GroupSummary], threshold: float, names: Mapping[str, str]
-) -> Iterator[str]:
+def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: Study) -> Iterator[str]:
     measured = {name: summary for name, summary in by_cell.items() if summary.is_solved is not None}
     solved = [name for name, summary in measured.items() if summary.is_solved]
     if not measured:
         return
-    limit = f"{100 * threshold:g}"
+    limit = f"{100 * study.solved:g}"
     if not solved:
         yield _(
             "{group}: no cell solves the task (median task accuracy from {limit} % on), so alignment is not compared."
         ).format(group=group, limit=limit)
         return
-    unsolved = [cell_label(name, names) for name in measured if name not in solved]
-    counts = {"group": group, "solved": str(len(solved)), "cells": str(len(measured)), "limit": limit}
-    comma = pgettext("list", ", ")
+    unsolved = [cell_label(name, study) for name in measured if name not in solved]
+    named = pgettext("list", ", ").join(unsolved)
     yield (
         _("{group}: {solved} of {cells} cells solve the task (median from {limit} % on); not {unsolved}.")
         if unsolved
         else _("{group}: {solved} of {cells} cells solve the task (median from {limit} % on).")
-    ).format(**counts, unsolved=comma.join(unsolved))
+    ).format(group=group, solved=len(solved), cells=len(measured), limit=limit, unsolved=named)
     accuracies = {
         name: measured[name].measures["candidate_accuracy"]
         for name in solved
@@ -89,22 +86,20 @@ def _group_conclusions(
         )
         yield text.format(
             group=group,
-            highest=cell_label(highest, names),
+            highest=cell_label(highest, study),
             share=format_spread(accuracies[highest]),
-            lowest=cell_label(lowest, names),
+            lowest=cell_label(lowest, study),
             lowest_share=format_spread(accuracies[lowest]),
         )
     for measure in PANEL_MEASURES:
         differences = [
-            _difference_text(cell_label(name, names), difference.median, difference.interval)
+            _difference_text(cell_label(name, study), difference.median, difference.interval)
             for name, summary in measured.items()
             if (difference := summary.against_base.get(measure)) and _excludes_zero(difference.interval)
         ]
         if differences:
-            values = {"measure": measure_label(measure), "differences": clauses(differences)}
-            yield _("{group}: {measure} differs from the base's, in points: {differences}.").format(
-                group=group, **values
-            )
+            text = _("{group}: {measure} differs from the base's, in points: {differences}.")
+            yield text.format(group=group, measure=measure_label(measure), differences=clauses(differences))
 
 
 def _excludes_zero(interval: Interval | None) -> TypeGuard[Interval]:

@@ -22,20 +22,14 @@ from anaphora.report.figures.panels import Mark, panel_figure, row_below
 from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, wrapped_title
 from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import label, language_name, language_names
-from anaphora.studies.page.words import (
-    axis_names,
-    axis_value,
-    cell_label,
-    factor_label,
-    items_label,
-    measure_label,
-    names_of,
-)
+from anaphora.studies.page.words import axis_names, axis_value, cell_label, factor_label, items_label, measure_label
 from anaphora.studies.plan import TASK_MEASURE, is_share
 from anaphora.studies.schema import CellSummary, GroupSummary, Study
 
 PANEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
 """Panels of `cells_figure`."""
+NOT_COMPARED = ("items", "chance", "quad_accuracy")
+"""Measures that neither curves nor the tables in the terminal show."""
 _CHANCE_MEASURES = frozenset({"task_accuracy", "candidate_accuracy"})
 """Panel measures with a chance level."""
 _CUE_STYLES = {"set": (style.INK, "o"), "role": (style.ANTECEDENT, "D"), "all": (style.INK, "o")}
@@ -59,7 +53,6 @@ _LINE_STYLES = (
 
 
 def _measured_cells(study: Study) -> list[CellSummary]:
-    """Return the cells with measurements."""
     return [cell for cell in study.cells if any(cell.groups.values())]
 
 
@@ -74,7 +67,6 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
     Cells are grouped by factor; cells without measurements are left out. None if no panel has measurements.
     """
-    names = names_of(study)
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
     unsolved: list[tuple[int, int, int]] = []
@@ -83,9 +75,9 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     for cell in _measured_cells(study):
         groups = cell.groups.get(language, {})
         if cell.factor and cell.factor != factor:
-            rows.append((factor_label(cell.factor, names), True))
+            rows.append((factor_label(cell.factor, study), True))
         factor = cell.factor
-        name = row_below(cell.name, cell_label(cell.name, names))
+        name = row_below(cell.name, cell_label(cell.name, study))
         rows.append((name, False))
         row_groups = cue_groups(groups)
         for index, group in enumerate(row_groups):
@@ -148,7 +140,6 @@ def interventions_figure(study: Study) -> Figure | None:
     changes = interventions_of(study)
     if not changes:
         return None
-    names = names_of(study)
     forms = {"": (_("as trained"), style.INK, "o")}
     forms |= {name: (items_label(name), *_intervention_style(number)) for number, name in enumerate(changes)}
     rows: list[tuple[str, bool]] = []
@@ -156,7 +147,7 @@ def interventions_figure(study: Study) -> Figure | None:
     for cell in _measured_cells(study):
         kinds = [kind for kind in KINDS if any(kind in groups for groups in cell.groups.values())]
         kind_rows = {kind: row_below(cell.name, items_label(kind)) for kind in kinds}
-        rows += [(cell_label(cell.name, names), True), *((name, False) for name in kind_rows.values())]
+        rows += [(cell_label(cell.name, study), True), *((name, False) for name in kind_rows.values())]
         for language, groups in cell.groups.items():
             for kind, name in kind_rows.items():
                 for change, (_name, colour, form) in forms.items():
@@ -179,28 +170,22 @@ def _intervention_style(number: int) -> tuple[str, str]:
     return _INTERVENTION_STYLES[place][0], _INTERVENTION_STYLES[(place + turn) % len(_INTERVENTION_STYLES)][1]
 
 
-def numeric_axes(study: Study) -> dict[str, list[str]]:
-    """Return the measures to plot over each numeric axis, such as "distance" for groups named "distance 3".
+def series_of(study: Study) -> dict[str, tuple[str, str]]:
+    """Return the axis and the measure of each figure that plots a measure over an axis, by name of the figure.
 
-    Item counts, chance and quad accuracy are left out.
+    An axis is "distance" for groups named "distance 3". Item counts, chance and quad accuracy are left out.
     """
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
         for groups in cell.groups.values():
             for group, summary in groups.items():
-                axis, _value = axis_value(group) or (None, None)
-                if axis:
-                    axes.setdefault(axis, {}).update(dict.fromkeys(summary.measures))
-    left_out = ("items", "chance", "quad_accuracy")
-    return {axis: [name for name in measures if name not in left_out] for axis, measures in axes.items()}
-
-
-def series_of(study: Study) -> dict[str, tuple[str, str]]:
-    """Return the axis and the measure of each figure that plots a measure over an axis, by name of the figure."""
+                if place := axis_value(group):
+                    axes.setdefault(place[0], {}).update(dict.fromkeys(summary.measures))
     return {
         f"{axis.replace(' ', '_')}_{measure}": (axis, measure)
-        for axis, measures in numeric_axes(study).items()
+        for axis, measures in axes.items()
         for measure in measures
+        if measure not in NOT_COMPARED
     }
 
 
@@ -230,10 +215,9 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
         for number, name in enumerate(drawn)
     }
     left, gap, tall, foot = 0.75, 0.35, 2.0, 0.55
-    names = names_of(study)
     title = _("{measure} by {axis}").format(measure=measure_label(measure), axis=label(axis_names(), axis))
     heading = Heading(wrapped_title(title[:1].upper() + title[1:]), None, _("Median and range over seeds."))
-    legend = {name: drawable_text(cell_label(name, names)) for name in drawn}
+    legend = {name: drawable_text(cell_label(name, study)) for name in drawn}
     keys = legend_lines(legend, 0.5, style.DOUBLE_COLUMN - 0.3)
     panel_width = min((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), 3.4)
     head = heading.height + 0.2 * len(keys) + 0.28

@@ -27,11 +27,7 @@ _WAY_OUT = "run that study again to write it, or move its folder away"
 
 
 def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
-    """Read the `study.json` of each study in a folder; the keys are folder names, because names of studies may repeat.
-
-    Args:
-        folder: folder of the studies.
-        without: folder name of a study to leave out.
+    """Read the `study.json` of each study in a folder except `without`, by folder name, since names may repeat.
 
     Raises:
         UserError: a file is damaged.
@@ -43,22 +39,19 @@ def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
 def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
     """Write the page on all studies in a folder, in the language of the enclosing `spoken_in`.
 
-    Args:
-        folder: folder of the studies.
-        names: file name of the page by language, for links to translations.
+    `names` has the page's file name in each language.
 
     Raises:
         UserError: a study's file is damaged.
     """
-    path = folder / names[spoken_language()]
+    page = names[spoken_language()]
     read = read_studies(folder)
     studies = {_page_name(name): study for name, study in read.items()}
-    ending = names[spoken_language()].removeprefix(INDEX)
-    addresses = {_page_name(name): _address(folder, name, ending) for name in read}
+    addresses = {_page_name(name): _address(folder, name, page.removeprefix(INDEX)) for name in read}
     figures = {name: verdict_figures(study) for name, study in studies.items()}
     verdicts = [study.verdict.verdict for study in studies.values()]
     write_page(
-        path, "single.html.j2",
+        folder / page, "single.html.j2",
         title=_("Questions and verdicts of all studies"),
         translations=other_pages(names, spoken_language()),
         lead=_("Every study that lies in this folder: its question, its verdict by conditions that were "
@@ -87,8 +80,7 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
     figures: dict[str, Figure | None] = {}
     cells = False
     for rule in study.verdict.rules:
-        axis, _ = axis_value(rule.group) or ("", 0.0)
-        series = axis, rule.measure
+        series = (axis_value(rule.group) or ("",))[0], rule.measure
         if series in names:
             figures[names[series]] = series_figure(study, *series)
         else:

@@ -31,7 +31,6 @@ from anaphora.studies.page.words import (
     judged_spread,
     measure_label,
     measure_text,
-    names_of,
     own_words,
     plain_label,
     prediction_of,
@@ -65,38 +64,34 @@ def draw_study_figures(study: Study) -> dict[str, Figure]:
 
 def figure_alt(study: Study, name: str) -> str:
     """Return the alternative text of a figure of `draw_study_figures`."""
-    series = series_of(study).get(name)
-    if series:
-        axis, measure = series
-        values = {"axis": label(axis_names(), axis), "measure": measure_label(measure)}
-        return _("{question} {measure} by {axis}; the tables of the page have the numbers").format(
-            question=question_of(study), **values
-        )
-    if name == "changes":
-        return _(
+    values = {"question": question_of(study)}
+    if name in series_of(study):
+        axis, measure = series_of(study)[name]
+        values |= {"axis": label(axis_names(), axis), "measure": measure_label(measure)}
+        text = _("{question} {measure} by {axis}; the tables of the page have the numbers")
+    elif name == "changes":
+        text = _(
             "{question} Task accuracy as trained and under each intervention; the tables of the page have the numbers"
-        ).format(question=question_of(study))
-    spoken = language_name(name.removeprefix("cells_"))
-    return _(
-        "{spoken}: {question} Median and range over seeds of every cell; the tables of the page have the numbers"
-    ).format(question=question_of(study), spoken=spoken)
+        )
+    else:
+        values["spoken"] = language_name(name.removeprefix("cells_"))
+        text = _(
+            "{spoken}: {question} Median and range over seeds of every cell; the tables of the page have the numbers"
+        )
+    return text.format(**values)
 
 
 def write_study_page(
     path: Path, study: Study, figures: Mapping[str, Figure], translations: Mapping[str, str] | None = None
 ) -> None:
-    """Write a study as one self-contained HTML file.
+    """Write a study as one self-contained HTML file, with the figures of `draw_study_figures`.
 
-    Args:
-        path: path of the file.
-        study: the study.
-        figures: figures from `draw_study_figures`.
-        translations: URLs of the page in other languages, by language.
+    `translations` are the URLs of the page in other languages, by language.
     """
-    pictures = {(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()}
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)
     seconds = sum(run.seconds or 0.0 for run in runs)
+    measured = _("{split} split, heads chosen on the development split")
     write_page(
         path,
         "single.html.j2",
@@ -110,31 +105,15 @@ def write_study_page(
             (_("seeds"), pgettext("list", ", ").join(map(str, study.seeds))),
             (_("hours of training"), format_number(seconds / 3600, 2) if seconds else NOT_MEASURED),
             # Measures without training have no split and no chosen head.
-            *(
-                [
-                    (
-                        _("measured on"),
-                        _("{split} split, heads chosen on the development split").format(
-                            split=label(split_names(), study.split)
-                        ),
-                    )
-                ]
-                if seconds
-                else []
-            ),
+            *([(_("measured on"), measured.format(split=label(split_names(), study.split)))] if seconds else []),
             (_("every cell begins with"), " ".join(study.base) or _("the defaults")),
         ],
-        sections=sections(study, figures),
-        pictures=pictures,
+        sections=_sections(study, figures),
+        pictures={(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()},
     )
 
 
-def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
-    """Return the sections of the page in their order."""
-    pictures = [
-        FigureElement(name=name, figure=figure, alt=figure_alt(study, name)) for name, figure in figures.items()
-    ]
-    notes = [NoteElement(text=text) for text in conclusions(study)]
+def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
     return [
         Section(
             name="verdict",
@@ -153,14 +132,16 @@ def sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
                 "Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds. Alignment "
                 "is compared only between runs that both solve the task."
             ),
-            elements=notes,
+            elements=[NoteElement(text=text) for text in conclusions(study)],
             missing=_("No predictions or heads have been measured that could be compared beyond the conditions above."),
         ),
         Section(
             name="figures",
             title=_("Cell by cell"),
             explanation=_("A mark is the median over seeds, its line the lowest and the highest seed."),
-            elements=pictures,
+            elements=[
+                FigureElement(name=name, figure=figure, alt=figure_alt(study, name)) for name, figure in figures.items()
+            ],
             missing=_("Nothing has been measured yet."),
         ),
         Section(
@@ -195,10 +176,9 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     rows = study.verdict.rules
     if not rows:
         return
-    names = names_of(study)
     rules = [
         RuleResult(
-            rule=_rule_cells(row, names),
+            rule=_rule_cells(row, study),
             question=own_words(row.statement, row.statement_zh),
             value=clauses([value_in(language, judged_spread(row, spread)) for language, spread in row.spreads.items()])
             or NOT_MEASURED,
@@ -217,15 +197,14 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     )
 
 
-def _rule_cells(row: RuleOutcome, names: Mapping[str, str]) -> str:
-    cell, baseline = cell_label(row.cell, names), row.baseline_cell
-    if not baseline:
+def _rule_cells(row: RuleOutcome, study: Study) -> str:
+    cell = cell_label(row.cell, study)
+    if not row.baseline_cell:
         return cell
-    return _("{cell} − {baseline}").format(cell=cell, baseline=cell_label(baseline, names))
+    return _("{cell} − {baseline}").format(cell=cell, baseline=cell_label(row.baseline_cell, study))
 
 
 def _cell_tables(study: Study) -> Iterator[PageElement]:
-    names = names_of(study)
     for language in study.measured_languages:
         measures = dict.fromkeys(
             measure for group in study.groups_in(language) for measure in group.measures if measure != "items"
@@ -234,7 +213,7 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
         for cell in study.table_cells:
             for group, summary in cell.groups.get(language, {}).items():
                 values = [measure_text(summary, measure) for measure in measures]
-                rows.append([cell_label(cell.name, names), items_label(group), _solving(summary), *values])
+                rows.append([cell_label(cell.name, study), items_label(group), _solving(summary), *values])
         if rows:
             columns = [_("cell"), _("kind of items"), _("seeds that solve it")]
             yield TableElement(
@@ -243,7 +222,6 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
 
 
 def _solving(group: GroupSummary) -> str:
-    """Return the number of runs that solve the task as text, such as "4 of 5"."""
     if group.solved is None:
         return NOT_MEASURED
     return _("{count} of {all}").format(count=group.solved, all=group.runs)
@@ -256,7 +234,7 @@ def _interaction_tables(study: Study) -> Iterator[PageElement]:
             ends = [format_number(100 * end, 1) for end in row.interval or ()]
             rows.append(
                 [
-                    cell_label(row.cell, names_of(study)),
+                    cell_label(row.cell, study),
                     language_name(row.language),
                     items_label(row.group),
                     measure_label(row.measure),
@@ -281,7 +259,7 @@ def _interaction_tables(study: Study) -> Iterator[PageElement]:
 def _run_table(study: Study) -> TableElement:
     rows = [
         [
-            _cell_and_folder(cell.name, names_of(study)),
+            _cell_and_folder(cell.name, study),
             str(run.seed),
             status_text(run.status, run.error),
             NOT_MEASURED if run.head is None else ".".join(map(str, run.head)),
@@ -295,7 +273,7 @@ def _run_table(study: Study) -> TableElement:
     return TableElement(title=_("Runs"), columns=columns, rows=rows, texts=6, folded=True)
 
 
-def _cell_and_folder(cell: str, names: Mapping[str, str]) -> str:
+def _cell_and_folder(cell: str, study: Study) -> str:
     """Return the display name of a cell, followed by its folder if that has another name."""
-    name = cell_label(cell, names)
+    name = cell_label(cell, study)
     return name if name == plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)

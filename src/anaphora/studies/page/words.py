@@ -6,7 +6,7 @@ The texts of a study are in English and may have a Chinese version, which Chines
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from anaphora.analysis.results.scores import Spread
 from anaphora.base.translation import _, pgettext, spoken_language
@@ -41,19 +41,14 @@ def prediction_of(study: Study) -> str:
     return own_words(study.prediction, study.prediction_zh)
 
 
-def names_of(study: Study) -> Mapping[str, str]:
+def names_of(study: Study) -> dict[str, str]:
     """Return the names that a study gives to its cells, pools and factors, in the page's language."""
     return study.names_zh if spoken_language() == "zh" else study.names
 
 
-def cell_label(cell: str, names: Mapping[str, str]) -> str:
-    """Return the display name of a cell; for combined changes, the names of all parts joined by " + ".
-
-    Args:
-        cell: name of the cell.
-        names: result of `names_of`.
-    """
-    known = {BASE_CELL: _("base")} | dict(names)
+def cell_label(cell: str, study: Study) -> str:
+    """Return the display name of a cell; for combined changes, the names of all parts joined by " + "."""
+    known = {BASE_CELL: _("base")} | names_of(study)
     return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
 
@@ -62,9 +57,11 @@ def plain_label(cell: str) -> str:
     return cell.replace("+", " + ").replace("_", " ")
 
 
-def factor_label(factor: str, names: Mapping[str, str]) -> str:
+def factor_label(factor: str, study: Study) -> str:
     """Return the display name of a factor."""
-    return names.get(factor) or (pgettext("factor", "pairs") if factor == "pairs" else factor.replace("_", " "))
+    return names_of(study).get(factor) or (
+        pgettext("factor", "pairs") if factor == "pairs" else factor.replace("_", " ")
+    )
 
 
 def items_label(group: str) -> str:

@@ -33,14 +33,13 @@ class CurvesCallback(lightning.Callback):
         history: validations of the run; the callback adds its own duration to `curves_seconds`.
         config, tokenizer: settings and tokenizer of the run.
         validation: encoded validation items.
-        steps: number of steps of the run.
     """
 
     def __init__(
-        self, history: ValidationCheckpoint, config: Config, tokenizer: Tokenizer, validation: EncodedSplit, steps: int
+        self, history: ValidationCheckpoint, config: Config, tokenizer: Tokenizer, validation: EncodedSplit
     ) -> None:
         self.history, self.config, self.tokenizer, self.validation = history, config, tokenizer, validation
-        self.image_steps = layout.image_steps(steps, config.validation.every, config.trainer.pictures)
+        self.image_steps = layout.image_steps(config.steps, config.validation.every, config.trainer.pictures)
         self._probes: list[tuple[str, int]] = []
         self._tokens, self._since = 0, 0.0
 
@@ -130,7 +129,6 @@ class CurvesCallback(lightning.Callback):
 
 
 def _log(trainer: lightning.Trainer, values: Mapping[str, float], step: int) -> None:
-    """Log one point of each curve to every logger, under the same tags."""
     tagged = {layout.tensorboard_tag(name): value for name, value in values.items()}
     for logger in trainer.loggers:
         logger.log_metrics(dict(tagged), step)

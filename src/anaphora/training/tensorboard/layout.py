@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -201,6 +201,9 @@ def prediction_tables(
         predictions.predicted >= 0, gold[np.arange(len(gold)), predictions.predicted], ~gold.any(axis=1)
     )
     labelled = isinstance(data, EncodedTexts)
+    has_labels = labelled or _labels_are_replaced(data)
+    if predictions.head_choices is None or labelled:
+        head = None
     languages = [item.language for item in (data.texts if isinstance(data, EncodedTexts) else data.examples)]
     tables = {}
     for language, name in LANGUAGE_TAGS.items():
@@ -208,24 +211,21 @@ def prediction_tables(
         if not len(items):
             continue
         right = is_right[items]
-        table_head = head if predictions.head_choices is not None and not labelled else None
         phrases = _phrases(language)
-        shown = "label" if labelled or _labels_are_replaced(data) else "antecedent"
-        item_columns = ("text" if labelled else "pronoun", shown)
-        names = [phrases[column] for column in (*item_columns, "prediction")]
-        if table_head is not None:
-            names.append(phrases["head choice"].format(layer=table_head[0], head=table_head[1]))
-        columns = ["", *(name.replace(" ", _NO_BREAK_SPACE) for name in names)]
-        table_items = [*items[~right][:MAX_TABLE_ROWS], *items[right][:MAX_TABLE_ROWS]]
-        line = (
-            _label_row(predictions, data)
-            if isinstance(data, EncodedTexts)
-            else _candidate_row(predictions, data, phrases, table_head)
-        )
-        rows = [["✓" if is_right[item] else "✗", *line(item)] for item in table_items]
+        shown = ("text" if labelled else "pronoun", "label" if has_labels else "antecedent", "prediction")
+        names = [phrases[column] for column in shown]
         summary = phrases["summary"].format(right=int(right.sum()), count=len(items), most=MAX_TABLE_ROWS)
-        if table_head is not None:
+        if head is not None:
+            names.append(phrases["head choice"].format(layer=head[0], head=head[1]))
             summary += phrases["head summary"]
+        columns = ["", *(name.replace(" ", _NO_BREAK_SPACE) for name in names)]
+        rows = []
+        for item in (*items[~right][:MAX_TABLE_ROWS], *items[right][:MAX_TABLE_ROWS]):
+            if isinstance(data, EncodedTexts):
+                row = _label_row(predictions, data, item)
+            else:
+                row = _candidate_row(predictions, data, item, phrases, head, has_labels)
+            rows.append(["✓" if is_right[item] else "✗", *row])
         table = [columns, ["---"] * len(columns), *rows]
         tables[f"answers/{name}"] = f"{summary}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in table)
     return tables
@@ -251,7 +251,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _labels_are_replaced(data: EncodedSplit) -> bool:
-    """Return whether some labels differ from the antecedents, as in a control; False for texts."""
+    """Return whether some labels differ from the antecedents, as in a control."""
     return any(
         set(np.flatnonzero(data.gold[number]).tolist()) != set(example.antecedents)
         for number, example in enumerate(data.examples)
@@ -259,45 +259,37 @@ def _labels_are_replaced(data: EncodedSplit) -> bool:
 
 
 def _candidate_row(
-    predictions: ValidationPredictions, data: EncodedSplit, phrases: dict[str, str], head: tuple[int, int] | None
-) -> Callable[[int], list[str]]:
-    replaced = _labels_are_replaced(data)
+    predictions: ValidationPredictions,
+    data: EncodedSplit,
+    item: int,
+    phrases: dict[str, str],
+    head: tuple[int, int] | None,
+    has_labels: bool,
+) -> list[str]:
+    example = data.examples[item]
+    start, end = example.pronoun
+    first, last = max(0, start - _MAX_TEXT_CHARACTERS), end + _MAX_TEXT_CHARACTERS
+    text = _broken_markdown(example.text[first:last], (start - first, end - first))
+    text = "… " * (first > 0) + text + " …" * (last < len(example.text))
 
-    def line(item: int) -> list[str]:
-        example = data.examples[item]
-        start, end = example.pronoun
-        first, last = max(0, start - _MAX_TEXT_CHARACTERS), end + _MAX_TEXT_CHARACTERS
-        text = _broken_markdown(example.text[first:last], (start - first, end - first))
-        text = "… " * (first > 0) + text + " …" * (last < len(example.text))
-        labels = np.flatnonzero(data.gold[item]).tolist() if replaced else example.antecedents
-        row = [
-            text,
-            " / ".join(escape_markdown(example.words(number)) for number in labels) or phrases["none"],
-            _with_probability(
-                _candidate_text(int(predictions.predicted[item]), example, phrases), predictions.probability[item]
-            ),
-        ]
-        if head is not None:
-            assert predictions.head_choices is not None
-            row.append(_candidate_text(int(predictions.head_choices[item][head]), example, phrases))
-        return row
+    def words(candidate: int) -> str:
+        return escape_markdown(example.words(candidate)) if candidate >= 0 else phrases["none"]
 
-    return line
-
-
-def _label_row(predictions: ValidationPredictions, data: EncodedTexts) -> Callable[[int], list[str]]:
-    def line(item: int) -> list[str]:
-        text = data.texts[item].text
-        shortened = _broken_markdown(text[:_MAX_TEXT_CHARACTERS]) + " …" * (len(text) > _MAX_TEXT_CHARACTERS)
-        gold = int(data.gold[item].argmax())
-        label, answer = (escape_markdown(data.labels[number]) for number in (gold, int(predictions.predicted[item])))
-        return [shortened, label, _with_probability(answer, predictions.probability[item])]
-
-    return line
+    labels = np.flatnonzero(data.gold[item]).tolist() if has_labels else example.antecedents
+    predicted = _with_probability(words(int(predictions.predicted[item])), predictions.probability[item])
+    row = [text, " / ".join(map(words, labels)) or phrases["none"], predicted]
+    if head is not None:
+        assert predictions.head_choices is not None
+        row.append(words(int(predictions.head_choices[item][head])))
+    return row
 
 
-def _candidate_text(candidate: int, example: Example, phrases: dict[str, str]) -> str:
-    return escape_markdown(example.words(candidate)) if candidate >= 0 else phrases["none"]
+def _label_row(predictions: ValidationPredictions, data: EncodedTexts, item: int) -> list[str]:
+    text = data.texts[item].text
+    shortened = _broken_markdown(text[:_MAX_TEXT_CHARACTERS]) + " …" * (len(text) > _MAX_TEXT_CHARACTERS)
+    gold = int(data.gold[item].argmax())
+    label, answer = (escape_markdown(data.labels[number]) for number in (gold, int(predictions.predicted[item])))
+    return [shortened, label, _with_probability(answer, predictions.probability[item])]
 
 
 def _with_probability(answer: str, probability: np.float32) -> str:

@@ -64,12 +64,9 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
     roles = _roles_by_word(record.example, row)
     written = layers * heads <= _MAX_LABELLED_HEADS
     high, wide = (20, 28) if written else (11, 24)
-    labels = {
-        (layer, head): phrases["head" if written else "short"].format(layer=layer, head=head)
-        for layer in range(layers)
-        for head in range(heads)
-    }
-    left = max(_text_width(label, _SMALL_TYPE_SIZE) for label in labels.values()) + 10
+    label = phrases["head" if written else "short"]
+    labels = {at: label.format(layer=at[0], head=at[1]) for at in np.ndindex(layers, heads)}
+    left = max(_text_width(text, _SMALL_TYPE_SIZE) for text in labels.values()) + 10
     head_room = max(_column_label_height(word) for word in row.words) + 6
     gap = 6
     title, scale = (phrases[name] for name in (("in percent", "blank") if written else ("rows", "scale")))
@@ -96,8 +93,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
                     sheet.text(middle, str(percent), _SMALL_TYPE_SIZE, style.text_colour_on(ground), anchor="mm")
             below += high
         for index, role in roles.items():
-            box = (left + index * wide - 1, begin - 1, left + (index + 1) * wide - 1, below - 1)
-            sheet.frame(box, role)
+            sheet.frame((left + index * wide - 1, begin - 1, left + (index + 1) * wide - 1, below - 1), role)
         below += gap
     return sheet.finished()
 
@@ -153,8 +149,7 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
             sheet.frame(across, "pronoun")
             for index, role in roles.items():
                 if role != "pronoun":
-                    box = (begin + index * cell - 1, across[1], begin + (index + 1) * cell, across[3])
-                    sheet.frame(box, role)
+                    sheet.frame((begin + index * cell - 1, across[1], begin + (index + 1) * cell, across[3]), role)
     return sheet.finished()
 
 
@@ -234,13 +229,9 @@ class _ImageSheet:
         self, at: tuple[int, int], text: str, size: int, colour: str, anchor: str = "la", bold: bool = False
     ) -> None:
         """Draw text; `anchor` is one of Pillow's, with l, m or r as the first letter."""
-        across = (
-            at[0] - {"l": 0, "m": _text_width(text, size, bold) // 2, "r": _text_width(text, size, bold)}[anchor[0]]
-        )
-        for run, file in _font_runs(text, bold):
-            font = _font(file, size)
-            self.draw.text((across, at[1]), run, fill=colour, font=font, anchor=f"l{anchor[1]}")
-            across += round(font.getlength(run))
+        width = _text_width(text, size, bold)
+        left = at[0] - {"l": 0, "m": width // 2, "r": width}[anchor[0]]
+        _draw_text(self.draw, (left, at[1]), text, size, colour, anchor[1], bold)
 
     def column(self, word: str, middle: int, bottom: int, colour: str, bold: bool) -> None:
         """Draw a word above a column: Chinese from top to bottom, other scripts rotated."""
@@ -253,11 +244,8 @@ class _ImageSheet:
             return
         wide = _text_width(word, _SMALL_TYPE_SIZE, bold) + 2
         strip = Image.new("RGB", (wide, _SMALL_TYPE_SIZE + 6), style.PAPER)
-        across = 1
-        for run, file in _font_runs(word, bold):
-            font = _font(file, _SMALL_TYPE_SIZE)
-            ImageDraw.Draw(strip).text((across, (_SMALL_TYPE_SIZE + 6) // 2), run, fill=colour, font=font, anchor="lm")
-            across += round(font.getlength(run))
+        middle_left = (1, (_SMALL_TYPE_SIZE + 6) // 2)
+        _draw_text(ImageDraw.Draw(strip), middle_left, word, _SMALL_TYPE_SIZE, colour, "m", bold)
         turned = strip.transpose(Image.Transpose.ROTATE_90)
         self.image.paste(turned, (middle - turned.width // 2, bottom - turned.height))
 
@@ -288,7 +276,6 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _roles_by_word(example: Example, row: WordRow) -> dict[int, str]:
-    """Return the role of each word that has one, by word index."""
     pronoun, antecedents, distractors = word_roles(example, row.spans)
     roles = {pronoun: "pronoun"}
     for role, mentions in (("antecedent", antecedents), ("distractor", distractors)):
@@ -345,9 +332,19 @@ def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | 
     return lines
 
 
+def _draw_text(
+    draw: ImageDraw.ImageDraw, at: tuple[int, int], text: str, size: int, colour: str, height: str, bold: bool
+) -> None:
+    """Draw text to the right of a point, at a height of Pillow's anchors."""
+    across, level = at
+    for run, file in _font_runs(text, bold):
+        font = _font(file, size)
+        draw.text((across, level), run, fill=colour, font=font, anchor=f"l{height}")
+        across += round(font.getlength(run))
+
+
 @lru_cache(maxsize=4096)
 def _text_width(text: str, size: int, bold: bool = False) -> int:
-    """Return the width of a text in pixels."""
     return sum(round(_font(file, size).getlength(run)) for run, file in _font_runs(text, bold))
 
 
