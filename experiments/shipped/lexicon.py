@@ -92,8 +92,14 @@ class Noun:
         return any(kind.endswith("_mass") for kind in self.classes)
 
     def has_plural(self, language: str) -> bool:
-        """Return whether the noun can be plural; a word that only a scene lists has no plural in English."""
-        return not self.is_name and not self.is_mass and (language == "zh" or bool(self.other))
+        """Return whether the noun can be plural; a word that only a scene lists cannot, except for a Chinese thing.
+
+        The persons of a scene may be names, which no table lists.
+        """
+        if self.is_name or self.is_mass:
+            return False
+        is_listed = any(not kind.startswith(ONE_WORD) for kind in self.classes)
+        return bool(self.other) or (language == "zh" and (is_listed or not self.genders))
 
     @property
     def sort(self) -> str:

@@ -109,6 +109,18 @@ def test_form_decides_in_scenes_for_and_against_common_knowledge(language: str, 
         assert (one.gender != other.gender) if kind == "gender" else (one.is_plural != other.is_plural)
 
 
+def test_persons_that_only_a_scene_lists_have_no_plural_since_they_may_be_names() -> None:
+    lexicon = load("zh")
+    of_scenes = [noun for noun in lexicon.nouns if noun.genders and all(map(is_of_a_scene, noun.classes))]
+    assert "小敏" in {noun.word for noun in of_scenes}
+    assert not any(noun.has_plural("zh") for noun in of_scenes)
+    assert any(noun.has_plural("zh") for noun in lexicon.by_class["person"] if not noun.other)
+
+
+def is_of_a_scene(kind: str) -> bool:
+    return kind.startswith(ONE_WORD)
+
+
 def test_persons_and_things_are_plural_together() -> None:
     rows = Items(load("en"), Random(2)).rows({"animacy": 1.0}, 200)
     pronouns = Counter(row["text"][slice(*row["pronoun"])].lower() for row in rows)
