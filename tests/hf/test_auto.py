@@ -17,7 +17,9 @@ from tiny import TEXTS, transformers
 
 import anaphora
 import anaphora.hf
+from anaphora.analysis.evidence.storage import chosen_head
 from anaphora.analysis.maps.capture import text_maps
+from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.commands.export import Export, export
 from anaphora.data.batches.batching import encode_plain_text
@@ -166,6 +168,25 @@ def test_a_published_run_is_read_wherever_a_run_is(finished: Path, tmp_path: Pat
     assert "| English |" in card and "Another seed gives others" in card and "`data=jsonl`" in card
     plotted = ("text=Anna met Tom before she left.", "pronoun=she", f"output={tmp_path / 'one.svg'}")
     assert script("attention", f"run={folder}", *plotted).status == 0
+
+
+def test_a_published_run_keeps_the_head_of_each_language(finished: Path, tmp_path: Path, script: Script) -> None:
+    assert script("score", f"run={finished}", f"output={tmp_path}", "untrained=1").status == 0
+    own = Path(shutil.copytree(finished, tmp_path / "own"))
+    scores = json.loads((tmp_path / "metrics.json").read_text(encoding="utf-8"))
+    for number, language in enumerate(("en", "zh")):
+        of_one = {**scores, "head": {**scores["head"], "layer": number}, "languages": {}}
+        of_one["languages"][language] = scores["languages"][language]
+        (own / language).mkdir()
+        (own / language / "metrics.json").write_text(json.dumps(of_one), encoding="utf-8")
+    folder = published(own, tmp_path / "published")
+    run = load(folder)
+    assert [chosen_head(run, language) for language in ("en", "zh")] == [
+        Head(number, scores["head"]["head"]) for number in range(2)
+    ]
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert 'language: ["en", "zh"]' in card and "| English |" in card and "| Chinese |" in card
+    assert "Nothing has been measured" not in card
 
 
 def test_a_run_starts_from_a_published_one(finished: Path, tmp_path: Path, tiny: Callable[..., Config]) -> None:

@@ -6,6 +6,7 @@ Example: anaphora export run=outputs/demo format=page output=try.html
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from omegaconf import MISSING
 from anaphora.base.checks import PAGE_ENDINGS, file_ending, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
+from anaphora.base.language import LANGUAGES
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.vocabulary import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
 
@@ -110,19 +112,25 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
-    """Write the whole run and a model card, with training record, calibration and scores on the test split, if any."""
+    """Write the whole run and a model card, with training record, calibration and scores on the test split, if any.
+
+    A run with a head for each language has scores in the folders "en" and "zh".
+    """
     from anaphora.analysis.evidence.storage import calibration_paths, metrics_path, read_evidence
     from anaphora.model.pretrained.families import CONFIG
     from anaphora.report.cards import CARD, model_card
     from anaphora.runs.directory import distinct_tensors
     from anaphora.runs.published import config_json
 
-    evidence = read_evidence(_measured(run), "test")
+    measured = _measured(run)
+    stored = (read_evidence(folder, "test") for folder in measured.values())
+    evidence = [each for each in stored if each is not None]
     with atomic_directory(folder) as draft:
         _write_tokenizer(run, draft, {"model_input_names": ["input_ids", "attention_mask"]})
         write_text(draft / CARD, model_card(_card_facts(run, licence, evidence), evidence))
-        if evidence is not None:
-            shutil.copyfile(metrics_path(_measured(run), "test"), metrics_path(draft, "test"))
+        for name, place in measured.items():
+            (draft / name).mkdir(exist_ok=True)
+            shutil.copyfile(metrics_path(place, "test"), metrics_path(draft / name, "test"))
         calibrations = [path for path in calibration_paths(run) if path.exists()]
         for file in (run.files.training, *calibrations[:1]):
             if file.exists():
@@ -140,15 +148,19 @@ def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
-def _measured(run: Run) -> Path:
-    """Return the folder of the scores measured on this machine, else of the scores published with the run."""
+def _measured(run: Run) -> dict[str, Path]:
+    """Return the folders with scores, by their names in the run directory: "" for the run's, and those of languages.
+
+    Scores measured on this machine come before those published with the run.
+    """
     from anaphora.analysis.evidence.storage import metrics_path
 
-    here = run.directory
-    return here if metrics_path(here, "test").exists() else run.files.directory
+    names = ("", *LANGUAGES)
+    places = [(name, place / name) for place in (run.files.directory, run.directory) for name in names]
+    return {name: folder for name, folder in places if metrics_path(folder, "test").exists()}
 
 
-def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> CardFacts:
+def _card_facts(run: Run, licence: str | None, evidence: Sequence[Evidence]) -> CardFacts:
     from anaphora.analysis.maps.capture import answers_pronouns
     from anaphora.data.corpora.division import origin_of
     from anaphora.report.cards import CardFacts
@@ -156,7 +168,8 @@ def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> Car
 
     config, data = run.config, run.config.data
     record = training_record(run.files.directory)
-    languages = evidence.languages if evidence else getattr(data, "languages", ())
+    measured = tuple(language for each in evidence for language in each.languages)
+    languages: tuple[str, ...] = measured or getattr(data, "languages", ())
     terms = origin_of(data).licence
     training = {
         "Data": f"`data={data.kind}`" + (f", of which the published files state as licence: {terms}" if terms else ""),
@@ -168,7 +181,7 @@ def _card_facts(run: Run, licence: str | None, evidence: Evidence | None) -> Car
     model = config.model
     return CardFacts(
         name=run.name,
-        languages=tuple(languages),
+        languages=tuple(dict.fromkeys(languages)),
         licence=licence,
         architecture={
             "Encoder": f"{model.layers} layers of {heads_of(model.attention)} heads, width {model.width}",

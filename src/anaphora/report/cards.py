@@ -42,8 +42,11 @@ class CardFacts:
     answers: bool
 
 
-def model_card(facts: CardFacts, evidence: Evidence | None) -> str:
-    """Return the model card as Markdown with metadata for the hub; without `evidence`, it has no scores."""
+def model_card(facts: CardFacts, evidence: Sequence[Evidence]) -> str:
+    """Return the model card as Markdown with metadata for the hub; without `evidence`, it has no scores.
+
+    A run with a head for each language has several pieces of evidence.
+    """
     parts = [
         _front_matter(
             {
@@ -62,7 +65,7 @@ def model_card(facts: CardFacts, evidence: Evidence | None) -> str:
         "## Trained on",
         _bullets(facts.training),
         "## Scores",
-        *(_scores(evidence) if evidence else ["Nothing has been measured on this run."]),
+        *([part for each in evidence for part in _scores(each)] or ["Nothing has been measured on this run."]),
         "## Limits",
         _bullets(_limits(facts, evidence)),
         "## Licence",
@@ -157,7 +160,7 @@ def _table_cell(text: str) -> str:
     return re.sub("<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split())).replace("|", "\\|")
 
 
-def _limits(facts: CardFacts, evidence: Evidence | None) -> dict[str, str]:
+def _limits(facts: CardFacts, evidence: Sequence[Evidence]) -> dict[str, str]:
     limits = {
         "One run": "these are one run's numbers. Another seed gives others; intervals are over templates or groups of "
         "items, not over seeds.",
@@ -165,9 +168,9 @@ def _limits(facts: CardFacts, evidence: Evidence | None) -> dict[str, str]:
         "Other texts": "scores hold for items like those measured. Words that the vocabulary lacks are split into "
         "subwords or unknown.",
     }
-    if evidence and evidence.reads_candidates:
+    if any(each.reads_candidates for each in evidence):
         limits["Answers"] = "the prediction head reads the candidates' own states and needs no attention between them."
-    if evidence and evidence.head_is_supervised:
+    if any(each.head_is_supervised for each in evidence):
         limits["Supervision"] = (
             "the labels trained the attention of the reported head itself; its maps are no evidence."
         )

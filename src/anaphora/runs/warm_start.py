@@ -8,6 +8,7 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
+from anaphora.base.language import LANGUAGES
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
 from anaphora.runs.published import CALIBRATION, RUN_CONFIG, is_run, settings_of
 from anaphora.runs.shipped import SHIPPED, run_folder
@@ -152,7 +153,7 @@ def _download(name: str, setting: str) -> Path:
                     WEIGHTS,
                     *TOKENIZERS,
                     "tokenizer_config.json",
-                    "metrics.json",
+                    *("metrics.json", *(f"{language}/metrics.json" for language in LANGUAGES)),
                     "training.json",
                     CALIBRATION,
                 ],
