@@ -204,8 +204,7 @@ def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     whole, seen = rows.sum(axis=-1, keepdims=True), rows.copy()
     seen[..., position + 1 :] = 0
     left = seen.sum(axis=-1, keepdims=True)
-    scaled: NDArray[np.float32] = np.divide(seen * whole, left, out=seen, where=left > 0)
-    return scaled
+    return np.asarray(np.divide(seen * whole, left, out=seen, where=left > 0))
 
 
 def _batches(texts: Sequence[ScoredText]) -> Iterator[_Batch]:

@@ -113,8 +113,7 @@ def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats,
 
 
 def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:
-    row: Row = sentence.rows[tests.head.layer, tests.head.head]
-    return row
+    return np.asarray(sentence.rows[tests.head.layer, tests.head.head])
 
 
 def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:

@@ -98,8 +98,7 @@ def _flipped(
         return tests.mask(())
     expected = np.full(len(tests.right), -1)
     expected[list(partners)] = tests.answers[list(partners.values())]
-    flipped: Bools = tests.subject.patched(heads, rows).argmax(axis=1) == expected
-    return flipped
+    return np.asarray(tests.subject.patched(heads, rows).argmax(axis=1) == expected)
 
 
 def _differ_in_one_word(tests: CausalTests, item: int, other: int) -> bool:

@@ -81,8 +81,7 @@ def right_answers(examples: Sequence[Example], scores: int) -> Bools:
 def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
     """Return the share of right answers among the answers with the highest score: (N, K), (N, K) -> (N,)."""
     highest = scores == scores.max(axis=1, keepdims=True)
-    shares: Floats = (highest & right).sum(axis=1) / highest.sum(axis=1)
-    return shares
+    return np.asarray((highest & right).sum(axis=1) / highest.sum(axis=1))
 
 
 def correctness(answers: Answers | None, items: int) -> NDArray[np.float64]:

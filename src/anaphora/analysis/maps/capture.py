@@ -201,8 +201,7 @@ def _capture_batch(
 
 
 def _answer_scores(model: PronounModel, output: EncoderOutput, batch: Batch) -> NDArray[np.float32]:
-    scores: NDArray[np.float32] = model.prediction_head.scores(output, batch).float().cpu().numpy()
-    return scores
+    return np.asarray(model.prediction_head.scores(output, batch).float().cpu().numpy())
 
 
 def whole_maps(
@@ -245,5 +244,4 @@ def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[Tok
 def _first_maps(model: PronounModel, encoder_input: EncoderInput) -> NDArray[np.float32]:
     """Return the attention maps of the first sentence of a batch: (L, H, T, T)."""
     layers = model.encoder.maps(encoder_input)
-    maps: NDArray[np.float32] = torch.stack([layer[0] for layer in layers]).float().cpu().numpy()
-    return maps
+    return np.asarray(torch.stack([layer[0] for layer in layers]).float().cpu().numpy())

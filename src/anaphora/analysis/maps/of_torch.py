@@ -43,8 +43,7 @@ def maps_of_layers(
         raise UserError("maps: there is no layer; expected one tensor a layer")
     if len({one.shape for one in own}) > 1:
         raise UserError(f"maps: the layers have different shapes, {[one.shape for one in own]}")
-    stacked: NDArray[np.float32] = np.stack(own)
-    return stacked
+    return np.asarray(np.stack(own))
 
 
 def _map_of_layer(number: int, layer: Any, sentence: int, tokens: int | None) -> NDArray[np.float32]:

@@ -210,5 +210,4 @@ def _pronoun_rows(maps: NDArray[np.float32], spans: Sequence[Span], pronoun: Spa
     own = overlapping(spans, pronoun)
     if not own:
         raise UserError(f"pronoun: no token overlaps {list(pronoun)}; expected at least one span that does")
-    rows: NDArray[np.float32] = maps[:, :, own].mean(axis=2, dtype=np.float64)
-    return rows
+    return np.asarray(maps[:, :, own].mean(axis=2, dtype=np.float64))

@@ -72,8 +72,7 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
     """
     capacities = np.rint((maps + np.eye(maps.shape[1])) / 2 * CAPACITY_SCALE).astype(np.int32)
     flows = np.array([_flows(capacities[: number + 1], token) for number in range(len(maps))], dtype=np.float64)
-    totals: NDArray[np.float64] = flows / flows.sum(axis=1, keepdims=True)
-    return totals
+    return np.asarray(flows / flows.sum(axis=1, keepdims=True))
 
 
 def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
@@ -124,8 +123,7 @@ def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np
     edges = (values[kept], (np.concatenate(starts)[kept], np.concatenate(ends)[kept]))
     nodes = 2 + states.size
     flow = maximum_flow(csr_array(edges, shape=(nodes, nodes)), 0, 1).flow
-    solved: NDArray[np.integer] = flow[[0], :].toarray()[0, states[:, -1]].sum(axis=1)
-    return solved
+    return np.asarray(flow[[0], :].toarray()[0, states[:, -1]].sum(axis=1))
 
 
 def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:

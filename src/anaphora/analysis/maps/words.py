@@ -76,8 +76,7 @@ def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.f
             f"weights must be (L, H, {len(words)}, {len(words)}) for {len(words)} words, not {weights.shape}"
         )
     belongs = _membership_matrix(word_columns(words), weights)
-    merged: NDArray[np.float32] = (belongs / belongs.sum(axis=0)).T @ (weights @ belongs)
-    return merged
+    return np.asarray((belongs / belongs.sum(axis=0)).T @ (weights @ belongs))
 
 
 def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
@@ -85,8 +84,7 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
     A token that overlaps two candidates is divided between them in proportion to the overlap in characters.
     """
-    mass: NDArray[np.float32] = record.weights @ _share_matrix(record).astype(np.float32)
-    return mass
+    return np.asarray(record.weights @ _share_matrix(record).astype(np.float32))
 
 
 class TokenShares(NamedTuple):

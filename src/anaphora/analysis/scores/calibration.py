@@ -42,8 +42,7 @@ def shares_at(logs: Floats, temperature: float) -> Floats:
     """Return the probabilities of answers at a temperature, from log-probabilities (N, M + 1) or (M + 1,)."""
     scaled = logs / temperature
     shares = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
-    normal: Floats = shares / shares.sum(axis=-1, keepdims=True)
-    return normal
+    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 
 def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, float]:

@@ -337,8 +337,7 @@ def _argmax_shares(mass: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDA
     """Return 1 at the argmax over axis 1 among allowed entries, 1 / k in a tie among k, else 0."""
     masked = np.where(allowed, mass, np.float32(-1))
     tied = allowed & (masked >= masked.max(axis=1, keepdims=True) * np.float32(1 - TIE))
-    shared: NDArray[np.float32] = tied / tied.sum(axis=1, keepdims=True, dtype=np.float32)
-    return shared
+    return np.asarray(tied / tied.sum(axis=1, keepdims=True, dtype=np.float32))
 
 
 def _reciprocal_rank(
@@ -350,8 +349,7 @@ def _reciprocal_rank(
     tied = (distractor & (mass >= best * np.float32(1 - TIE))).sum(axis=1) - above
     harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, mass.shape[1] + 1))))
     # All ranks within the tie are equally likely: take the mean of 1 / rank.
-    mean: NDArray[np.floating] = (harmonic[above + tied + 1] - harmonic[above]) / (tied + 1)
-    return mean
+    return np.asarray((harmonic[above + tied + 1] - harmonic[above]) / (tied + 1))
 
 
 def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArray[np.bool_]) -> NDArray[np.floating]:

@@ -158,8 +158,7 @@ def median_and_spread(values: ArrayLike) -> Spread:
 
 def _p_values(null: Floats, observed: Floats) -> Floats:
     # The observed labelling is one of the relabellings, so p is never 0. The tolerance is for the order of sums.
-    p: Floats = (1 + (null >= observed - 1e-9).sum(axis=0)) / (1 + len(null))
-    return p
+    return np.asarray((1 + (null >= observed - 1e-9).sum(axis=0)) / (1 + len(null)))
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:

@@ -60,46 +60,32 @@ class CandidateMention:
     candidate: int
 
 
-def nearest(_mention: CandidateMention, earlier: list[CandidateMention], _text: str) -> CandidateMention:
-    """Return the last of the earlier mentions."""
-    return earlier[-1]
+Condition = Callable[[CandidateMention, CandidateMention, str], bool]
+"""Condition on a mention, an earlier mention and the text."""
 
 
-def head_match(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """Return the nearest earlier mention with the same head word, ignoring case, or else the nearest mention."""
-    wanted = _casefolded(text, mention.head)
-    return next((one for one in reversed(earlier) if _casefolded(text, one.head) == wanted), earlier[-1])
+def _same_words(mention: CandidateMention, earlier: CandidateMention, text: str) -> bool:
+    return _casefolded(text, mention.whole) == _casefolded(text, earlier.whole)
 
 
-def sieve(mention: CandidateMention, earlier: list[CandidateMention], text: str) -> CandidateMention:
-    """Return the nearest earlier mention that meets the first condition met by any mention.
-
-    The conditions are: 1. the same words; 2. the same head word, both ignoring case; 3. agreement in person, number and
-    gender (`agreement_features`); 4. none. Pronouns of the first or second person agree only with pronouns of the same
-    person, because speakers are unknown.
-    """
-    whole, head, own = (
-        _casefolded(text, mention.whole),
-        _casefolded(text, mention.head),
-        agreement_features(text, mention.head, mention.whole),
-    )
-    tests: tuple[Callable[[CandidateMention], bool], ...] = (
-        lambda each: _casefolded(text, each.whole) == whole,
-        lambda each: _casefolded(text, each.head) == head,
-        lambda each: agree(own, agreement_features(text, each.head, each.whole)),
-    )
-    for test in tests:
-        for each in reversed(earlier):
-            if test(each):
-                return each
-    return earlier[-1]
+def _same_head(mention: CandidateMention, earlier: CandidateMention, text: str) -> bool:
+    return _casefolded(text, mention.head) == _casefolded(text, earlier.head)
 
 
-RULES: dict[str, Callable[[CandidateMention, list[CandidateMention], str], CandidateMention]] = {
-    "nearest": nearest,
-    "head match": head_match,
-    "sieve": sieve,
+def _agree(mention: CandidateMention, earlier: CandidateMention, text: str) -> bool:
+    return agree(*(agreement_features(text, each.head, each.whole) for each in (mention, earlier)))
+
+
+RULES: dict[str, tuple[Condition, ...]] = {
+    "nearest": (),
+    "head match": (_same_head,),
+    "sieve": (_same_words, _same_head, _agree),
 }
+"""Conditions of each rule, which picks the nearest mention that meets the first condition met by any, else the nearest.
+
+Words are compared without case. Pronouns of the first or second person agree only with pronouns of the same person,
+because speakers are unknown.
+"""
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
@@ -111,14 +97,18 @@ def rule_hits(example: Example) -> dict[str, bool]:
     own, entities = extents_of(example)
     mentions = [
         CandidateMention(head, whole, candidate)
-        for candidate, (heads, wholes) in enumerate(zip(example.candidates, entities, strict=True))
-        for head, whole in zip(heads, wholes, strict=True)
+        for candidate, spans in enumerate(zip(example.candidates, entities, strict=True))
+        for head, whole in zip(*spans, strict=True)
     ]
     earlier = sorted((each for each in mentions if each.head < example.pronoun), key=lambda each: each.head)
     if not earlier:
         raise ValueError("no candidate stands before the mention: there is nothing to choose from")
     mention = CandidateMention(example.pronoun, own, -1)
-    return {name: rule(mention, earlier, example.text).candidate in example.antecedents for name, rule in RULES.items()}
+    hits = {}
+    for name, conditions in RULES.items():
+        met = (each for meets in conditions for each in reversed(earlier) if meets(mention, each, example.text))
+        hits[name] = next(met, earlier[-1]).candidate in example.antecedents
+    return hits
 
 
 def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:

@@ -85,7 +85,6 @@ class Selections:
     """Correctness of every head of a model as an antecedent selector on a split.
 
     Attributes:
-        examples: the N items.
         hits: correctness in each choice set, (N, F, L, H); NaN in layers without attention.
     """
 
@@ -98,10 +97,8 @@ class Selections:
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
         """Return every head's accuracy, (L, H); NaN in layers without attention or without items in the column."""
-        accuracy: NDArray[np.float64] = self.hits[self.items(column), CHOICE_SETS.index(field)].mean(
-            axis=0, dtype=np.float64
-        )
-        return accuracy
+        hits = self.hits[self.items(column), CHOICE_SETS.index(field)]
+        return np.asarray(hits.mean(axis=0, dtype=np.float64))
 
     def best(self, field: str, column: str) -> Head:
         """Return the head with the highest accuracy in a choice set, on the items in one of `FORM_COLUMNS`.
@@ -208,64 +205,59 @@ def selection_table(
             items = np.intersect1d(measured.items(column), kept)
             if not len(items):
                 continue
-            cell = _Cell(measured.examples, items, by_rule["nearest"], {"subset": subset, "column": column})
-            rows += [cell.row(name, "mentions", values) for name, values in by_rule.items()]
+            row = _row_maker(measured.examples, items, by_rule["nearest"], subset=subset, column=column)
+            rows += [row(name, "mentions", values) for name, values in by_rule.items()]
             known = development.items(column)
             for field in CHOICE_SETS:
                 for selector, chosen_for in (("best head", column), ("one head", "all")):
                     if len(known):
                         head = development.best(field, chosen_for)
                         share = float(development.head_hits(head, field)[known].mean())
-                        rows.append(cell.row(selector, field, measured.head_hits(head, field), head, share))
+                        rows.append(row(selector, field, measured.head_hits(head, field), head, share))
                 if len(known) and untrained:
                     chance = [test.head_hits(dev.best(field, column), field) for dev, test in untrained]
-                    rows.append(cell.row("untrained", field, np.mean(chance, axis=0)))
+                    rows.append(row("untrained", field, np.mean(chance, axis=0)))
     return rows
 
 
 def _subsets(examples: Sequence[Example], by: Sequence[str]) -> list[tuple[str, NDArray[np.int64]]]:
     subsets = [("all", np.arange(len(examples)))]
     for name in by:
-        values = [example.factors.get(name, "") for example in examples]
-        subsets += [
-            (f"{name}={value}", np.flatnonzero([other == value for other in values])) for value in sorted(set(values))
-        ]
+        by_value = indices_by(example.factors.get(name, "") for example in examples)
+        subsets += [(f"{name}={value}", np.array(items)) for value, items in sorted(by_value.items())]
     return subsets
 
 
-class _Cell:
-    """Items of one subset and column, over which the rows of the table are means."""
-
-    def __init__(
-        self, examples: Sequence[Example], items: NDArray[np.int64], nearest: NDArray[np.float64], names: dict[str, str]
-    ) -> None:
-        self.items, self.nearest, self.names = items, nearest[items], names
-        self.documents = [("document", examples[item].group or examples[item].text) for item in items]
+def _row_maker(
+    examples: Sequence[Example], items: NDArray[np.int64], nearest: NDArray[np.float64], **names: str
+) -> Callable[..., SelectorAccuracy]:
+    """Return a function that makes the rows of one subset and column, as means over its items."""
+    documents = [("document", examples[item].group or examples[item].text) for item in items]
 
     def row(
-        self,
         selector: str,
         field: str,
         values: NDArray[np.float64],
         head: Head | None = None,
         development: float | None = None,
     ) -> SelectorAccuracy:
-        mine = values[self.items]
+        mine, above = values[items], values[items] - nearest[items]
         return SelectorAccuracy(
-            subset=self.names["subset"],
+            **names,
             selector=selector,
             field=field,
-            column=self.names["column"],
-            items=len(self.items),
-            documents=len(set(self.documents)),
+            items=len(items),
+            documents=len(set(documents)),
             layer=None if head is None else head.layer,
             head=None if head is None else head.head,
             development=rounded(development),
             accuracy=rounded(mine.mean()),
-            interval=bootstrap_interval(mine, self.documents, (0, 1)),
-            over_nearest=rounded((mine - self.nearest).mean()),
-            over_nearest_interval=bootstrap_interval(mine - self.nearest, self.documents),
+            interval=bootstrap_interval(mine, documents, (0, 1)),
+            over_nearest=rounded(above.mean()),
+            over_nearest_interval=bootstrap_interval(above, documents),
         )
+
+    return row
 
 
 def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
@@ -291,15 +283,15 @@ class Passages:
         self.examples = examples
         self.items = list(indices_by(example.text for example in examples).values())
         self.encoded = EncodedSplit([examples[items[0]] for items in self.items], tokenizer)
-        self.mention_positions = [
-            [self.encoded.tokens[passage].covering(examples[item].pronoun) for item in items]
-            for passage, items in enumerate(self.items)
-        ]
-        for items, positions in zip(self.items, self.mention_positions, strict=True):
-            for item, covered in zip(items, positions, strict=True):
-                if not covered:
-                    example = examples[item]
-                    raise UserError(f"item {item}: no token covers the mention {example.pronoun} of {example.text!r}")
+        self.mention_positions = {
+            item: tokens.covering(examples[item].pronoun)
+            for items, tokens in zip(self.items, self.encoded.tokens, strict=True)
+            for item in items
+        }
+        for item, covered in self.mention_positions.items():
+            if not covered:
+                example = examples[item]
+                raise UserError(f"item {item}: no token covers the mention {example.pronoun} of {example.text!r}")
 
     def __len__(self) -> int:
         return len(self.items)
@@ -313,8 +305,6 @@ class Passages:
         mentions.
 
         Args:
-            encoder: the encoder, in evaluation mode.
-            batching: settings of the batches.
             progress: callback that receives the number of texts in each batch.
 
         Raises:
@@ -326,15 +316,14 @@ class Passages:
         device = next(encoder.parameters()).device
         for batch in evaluation_batches(self.encoded, batching, 0):
             length = batch.ids.shape[1]
-            starts = batch.item_starts.tolist()
             passages = batch.items.tolist()
             mentions = [
-                (start, tokens_of, item)
-                for start, passage in zip(starts, passages, strict=True)
-                for item, tokens_of in zip(self.items[passage], self.mention_positions[passage], strict=True)
+                (start, passage, item, self.mention_positions[item])
+                for start, passage in zip(batch.item_starts.tolist(), passages, strict=True)
+                for item in self.items[passage]
             ]
-            flat = torch.tensor([start + token for start, tokens_of, _ in mentions for token in tokens_of])
-            owner = torch.tensor([number for number, (_, tokens_of, _) in enumerate(mentions) for _ in tokens_of])
+            flat = torch.tensor([start + token for start, _, _, positions in mentions for token in positions])
+            owner = torch.tensor([number for number, (*_, positions) in enumerate(mentions) for _ in positions])
             moved = batch.to(device)
             with torch.inference_mode():
                 _, rows = encoder.forward_with_rows(
@@ -343,10 +332,8 @@ class Passages:
                     needed=torch.unique(flat).to(device),
                 )
                 means = group_mean(rows.transpose(0, 1), owner.to(device), len(mentions)).float().cpu().numpy()
-            passage_of = [passage for passage in passages for _ in self.items[passage]]
-            for number, ((start, _, item), passage) in enumerate(zip(mentions, passage_of, strict=True)):
-                tokens = self.encoded.tokens[passage]
-                first = start % length
-                row = means[number, :, :, first : first + len(tokens.ids)]
+            for (start, passage, item, _), rows_of_mention in zip(mentions, means, strict=True):
+                tokens, first = self.encoded.tokens[passage], start % length
+                row = rows_of_mention[:, :, first : first + len(tokens.ids)]
                 yield item, AttentionRecord.of(self.examples[item], tokens, row)
             progress(len(passages))

@@ -28,8 +28,6 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
     A fold's runs are sorted by seed, and runs of the same rank are joined over folds: S runs per fold give S answers.
 
     Args:
-        runs: runs of all folds.
-        progress: callback for progress messages.
         by: names of factors that the items must have.
 
     Raises:
@@ -53,20 +51,12 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
         examples += items
         answers.append([predict_for_run(run, items) for run in fold_runs])
         parts.append(shortcut_correctness(training, items))
-    return ItemAnswers(
-        examples,
-        [Answers.joined(of_folds) for of_folds in zip(*answers, strict=True)],
-        concatenated_parts(parts, [len(fold_answers[0].correct) for fold_answers in answers]),
-    )
-
-
-def concatenated_parts(parts: Sequence[Mapping[str, Floats]], sizes: Sequence[int]) -> dict[str, Floats]:
-    """Concatenate the correctness of shortcuts over parts of the items; NaN for parts without the shortcut."""
-    names = list(dict.fromkeys(name for part in parts for name in part))
-    return {
-        name: np.concatenate([part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True)])
-        for name in names
+    shortcuts = {
+        # A shortcut may not apply to every fold.
+        name: np.concatenate([part.get(name, np.full(len(part["chance"]), np.nan)) for part in parts])
+        for name in dict.fromkeys(name for part in parts for name in part)
     }
+    return ItemAnswers(examples, [Answers.joined(of_folds) for of_folds in zip(*answers, strict=True)], shortcuts)
 
 
 def check_folds(runs: Sequence[Run]) -> None:

@@ -6,9 +6,8 @@ weights are equal to the last bit.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,12 +61,14 @@ class Selection:
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
-        return replace(
-            self,
-            groups=[self.groups[number] for number in kept],
-            characters=self.characters[kept],
-            read=lambda numbers: _read_sorted(self.read, [kept[number] for number in numbers]),
-        )
+
+        def read(numbers: Sequence[int]) -> list[Example | Text]:
+            wanted = [kept[number] for number in numbers]
+            items = dict(zip(sorted(wanted), self.read(sorted(wanted)), strict=True))
+            return [items[number] for number in wanted]
+
+        groups = [self.groups[number] for number in kept]
+        return replace(self, groups=groups, characters=self.characters[kept], read=read)
 
     def parts(self) -> list[list[int]]:
         """Return the item indices, ascending in each part, in parts of whole groups.
@@ -99,15 +100,6 @@ class Selection:
         return parts[len(parts) * (number - 1) // count : len(parts) * number // count]
 
 
-def _read_sorted(
-    read: Callable[[Sequence[int]], Sequence[Example | Text]], numbers: Sequence[int]
-) -> list[Example | Text]:
-    """Return the items at the given indices, from a function that needs ascending indices."""
-    ascending = sorted(numbers)
-    items = dict(zip(ascending, read(ascending), strict=True))
-    return [items[number] for number in numbers]
-
-
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
     """Return a selection of about `most` items in whole groups from a split of a corpus; all items for None.
 
@@ -118,10 +110,8 @@ def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
     groups = corpus.groups(split)
     if not groups:
         raise UserError(f"split ({split}) holds no {'items' if corpus.asks_about_pronouns else 'texts'}")
-    selection = Selection(
-        groups, corpus.characters(split), lambda numbers: list(read(split, numbers)), corpus.fingerprint
-    )
-    return selection.limited(most)
+    every = Selection(groups, corpus.characters(split), lambda numbers: list(read(split, numbers)), corpus.fingerprint)
+    return every.limited(most)
 
 
 def single_item(item: Example | Text) -> Selection:
@@ -150,8 +140,6 @@ class Extractor:
     """Extractor of attention rows from a selection of items.
 
     Attributes:
-        run: the run with the model.
-        selection: the items.
         words: query words in texts; empty for all words.
         chunk_tokens: maximum number of tokens in a chunk of a text.
         most_weights: maximum number of attention weights in memory, over all layers and heads, unless one item has
@@ -199,17 +187,18 @@ class Extractor:
 
     def _of_words(self, numbers: Sequence[int], texts: Sequence[Text]) -> Iterator[ExtractedBatch]:
         chunks = self._chunks(texts)
-        items = [{"item": number, **_text_record(text)} for number, text in zip(numbers, texts, strict=True)]
+        items = [
+            {"item": number, **{name: value for name, value in asdict(text).items() if value}}
+            for number, text in zip(numbers, texts, strict=True)
+        ]
         for portion in self._portions([chunk.weights for chunk in chunks]):
             own = [chunks[index] for index in portion]
-            weights: list[NDArray[np.float32] | None] = [None] * len(own)
             encoded = EncodedChunks(own, self.run.tokenizer.size)
-            for index, by_word in captured_words(self.run.model, encoded, self.run.config.batching):
-                weights[index] = by_word
+            weights = dict(captured_words(self.run.model, encoded, self.run.config.batching))
             rows = [
                 QueryRow(numbers[chunk.text], query, chunk.tokens.spans, row)
-                for chunk, by_word in zip(own, weights, strict=True)
-                for query, row in zip(chunk.queries, () if by_word is None else by_word, strict=True)
+                for index, chunk in enumerate(own)
+                for query, row in zip(chunk.queries, weights.get(index, ()), strict=True)
             ]
             yield ExtractedBatch(items, rows, None)
             items = []  # each item is written once, before its first row
@@ -246,8 +235,7 @@ class Extractor:
         share = float(self.selection.characters[numbers].sum() / self.selection.characters[sample].sum())
         examples = [item for item in items if isinstance(item, Example)]
         if examples:
-            lengths = encode(self.run, examples).ids.lengths.tolist()
-            counts = [(1, length) for length in lengths]
+            counts = [(1, length) for length in encode(self.run, examples).ids.lengths.tolist()]
         else:
             chunks = self._chunks([item for item in items if isinstance(item, Text)])
             counts = [(len(chunk.queries), len(chunk.tokens.ids)) for chunk in chunks]
@@ -256,7 +244,3 @@ class Extractor:
         # Two bytes per weight, four per scale, and about two compressed bytes per token for its span.
         size = sum(queries * (length * (2 * layers * heads + 2) + 4 * layers * heads) for queries, length in counts)
         return rows, round(share * size)
-
-
-def _text_record(text: Text) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(text).items() if value}

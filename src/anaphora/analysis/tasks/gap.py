@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.results.typed_json import table_row
-from anaphora.analysis.scores.baselines.policies import first, nearest
+from anaphora.analysis.scores.baselines.policies import Policy, first, nearest
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval
 from anaphora.base.errors import UserError
@@ -72,7 +72,7 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     if not set(genders) <= {"male", "female"}:
         raise ValueError("every item must have the factor gender, male or female")
     counts, weights = _confusion_counts(decisions, examples), _bootstrap_weights(examples)
-    overall = _f1(weights, counts)
+    overall = _f1(weights, counts).mean(axis=1)
     # The distinct sequences of capitalised words estimate the number of names in a text.
     names = [len(set(_CAPITALISED.findall(example.text))) for example in examples]
     alike = _balancing_weights(genders, names)
@@ -85,8 +85,8 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
         items=len(examples),
         precision=float(np.mean(right / np.maximum(right + wrong, 1))),
         recall=float(np.mean(right / np.maximum(right + missed, 1))),
-        f1=float(overall[0].mean()),
-        interval=_interval(overall[1:].mean(axis=1), texts),
+        f1=float(overall[0]),
+        interval=_interval(overall[1:], texts),
         masculine=float(masculine[0]),
         feminine=float(feminine[0]),
         bias=float(bias[0]),
@@ -107,11 +107,7 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
     Raises:
         ValueError: an item has no gender.
     """
-    policies: dict[str, Callable[[Example], Floats]] = {
-        "nearest": nearest,
-        "first": first,
-        "parallel roles": parallelism,
-    }
+    policies: dict[str, Policy] = {"nearest": nearest, "first": first, "parallel roles": parallelism}
     choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, len(examples)))
     scores = {"random": gap_score(choices[:, :, None] == np.arange(2), examples)}
     for name, policy in policies.items():
@@ -146,7 +142,6 @@ def f1_difference(
 
     Args:
         decisions, other: decisions of the models, (S, N, M), as for `gap_score`.
-        examples: the N items.
     """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
@@ -155,8 +150,7 @@ def f1_difference(
 
 def _ratio(above: Floats, below: Floats) -> Floats:
     """Return a ratio; NaN if the denominator is zero."""
-    ratio: Floats = above / np.where(below > 0, below, np.nan)
-    return ratio
+    return np.asarray(above / np.where(below > 0, below, np.nan))
 
 
 def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
@@ -179,8 +173,7 @@ def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Float
 def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
     """Return the numbers of true positives, false positives and false negatives: (S, N, M) -> (S, N, 3)."""
     gold = gold_decisions(examples, decisions.shape[2])
-    counts: NDArray[np.int64] = np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2)
-    return counts
+    return np.asarray(np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2))
 
 
 def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
@@ -201,32 +194,20 @@ def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
 
 def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
     """Return answers, each the index of a candidate or `NO_CANDIDATE`, as decisions: (N,) -> (N, M)."""
-    decisions: Decisions = answers[:, None] == np.arange(most)
-    return decisions
+    return np.asarray(answers[:, None] == np.arange(most))
 
 
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
     """Return F1 from weights of the items (D, N) and the counts of `_confusion_counts` (S, N, 3): (D, S)."""
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
     # F1 is 0 without any decision or antecedent.
-    f1: Floats = 2 * hits / np.maximum(2 * hits + alarms + misses, 1)
-    return f1
+    return np.asarray(2 * hits / np.maximum(2 * hits + alarms + misses, 1))
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return F1 on the items of one gender, averaged over S models.
-
-    Args:
-        gender: mask of these items, (N,).
-        weights: weights of the items in D samples, (D, N).
-        counts: result of `_confusion_counts`, (S, N, 3).
-
-    Returns:
-        (D,), NaN where the items' total weight is zero.
-    """
+    """Return the mean over models of `_f1` on the items of a mask (N,): (D,), NaN where their total weight is zero."""
     own = weights * gender
-    f1: Floats = np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
-    return f1
+    return np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
@@ -281,9 +262,8 @@ def parallelism(example: Example) -> Floats:
     nearest.
     """
     role = _pronoun_role(example.text, example.pronoun)
-    near = nearest(example)
     same = [any(_role(example.text, span) == role for span in spans) for spans in example.candidates]
-    return np.array(same, dtype=float) + near / (1 + len(example.text))
+    return np.array(same, dtype=float) + nearest(example) / (1 + len(example.text))
 
 
 def _pronoun_role(text: str, span: Span) -> str:
@@ -301,11 +281,8 @@ def _role(text: str, span: Span) -> str:
     if text[span[1] : span[1] + 2] in ("'s", "’s", "' ", "’ "):
         return "possessive"
     before = _WORD.findall(text[: span[0]])
-    return (
-        "subject"
-        if not before or not before[-1][0].isalnum() or _BEFORE_SUBJECT.fullmatch(before[-1].lower())
-        else "object"
-    )
+    starts = not before or not before[-1][0].isalnum() or _BEFORE_SUBJECT.fullmatch(before[-1].lower())
+    return "subject" if starts else "object"
 
 
 MIN_WEIGHT = 1e-6
@@ -340,7 +317,6 @@ def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: 
         features: F features of each candidate, (N, M, F).
         gold: mask of the antecedents, (N, M).
         folds: fold of each item, (N,).
-        seed: seed of the solver.
 
     Returns:
         (N, M).

@@ -43,10 +43,9 @@ def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
     """
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
-    device = run.model.device
     for batch in evaluation_batches(data, run.config.batching, slots=0):
         with torch.inference_mode():
-            on_device = batch.to(device)
+            on_device = batch.to(run.model.device)
             scores = run.model.prediction_head.scores(run.model(on_device), on_device)
         answers[batch.items.numpy()] = scores.argmax(dim=1).cpu().numpy()
     return answers
@@ -160,23 +159,22 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
         for name, runs in answers.items()
     }
     first = next(iter(right.values())).mean(axis=0)
-    rows = []
     groups = _groups(texts)
-    for name, runs in right.items():
-        several = len(runs) > 1
-        mean = runs.mean(axis=0)
-        row = LabelsOfPolicy(
+
+    def row(name: str, runs: NDArray[np.float64]) -> LabelsOfPolicy:
+        mean, of_runs = runs.mean(axis=0), runs.mean(axis=1)
+        return LabelsOfPolicy(
             policy=name,
             texts=len(texts),
             accuracy=float(mean.mean()),
             interval=cluster_interval(mean, groups, bounds=SHARES),
-            lowest=float(runs.mean(axis=1).min()) if several else None,
-            highest=float(runs.mean(axis=1).max()) if several else None,
+            lowest=float(of_runs.min()) if len(runs) > 1 else None,
+            highest=float(of_runs.max()) if len(runs) > 1 else None,
             first_minus=float((first - mean).mean()),
             first_minus_interval=cluster_interval(first - mean, groups, bounds=DIFFERENCES),
         )
-        rows.append(row)
-    return rows
+
+    return [row(name, runs) for name, runs in right.items()]
 
 
 def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[LabelAccuracy]:
@@ -218,11 +216,10 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     """
     data = encode_texts(run, texts, ())
     total, masked = 0.0, 0
-    device = run.model.device
     batches = evaluation_batches(data, run.config.batching, slots=0)
     for batch in masked_for_evaluation(batches, run.config.task.masked_lm, data.vocabulary):
         with torch.inference_mode():
-            on_device = batch.to(device)
+            on_device = batch.to(run.model.device)
             logits = run.model.output(run.model(on_device).hidden[on_device.masked_positions])
             gold = on_device.ids.flatten()[on_device.masked_positions]
             total += float(functional.cross_entropy(logits, gold, reduction="sum"))

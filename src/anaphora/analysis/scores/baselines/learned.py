@@ -231,8 +231,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
     def scores(examples: Sequence[Example]) -> Floats:
         matrix = hasher.transform(row for example in examples for row in features(example))
         # Rounding keeps ties between candidates with the same features, whose sums may differ in the last digit.
-        rounded: Floats = np.round(matrix @ weights, 6)
-        return rounded
+        return np.asarray(np.round(matrix @ weights, 6))
 
     return PolicyOfMany(scores)
 

@@ -119,8 +119,7 @@ def focal_shares(scores: Floats, example: Example) -> Floats:
     scores = scores[:, list(focal)]
     picked = scores == scores.max(axis=1, keepdims=True)
     right = np.array([index in example.antecedents for index in focal])
-    shares: Floats = (picked & right).sum(axis=1) / picked.sum(axis=1)
-    return shares
+    return np.asarray((picked & right).sum(axis=1) / picked.sum(axis=1))
 
 
 def token_offsets(example: Example) -> Floats:

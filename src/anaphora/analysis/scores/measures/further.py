@@ -110,15 +110,13 @@ def maximum_attention_scores(scores: HeadScores) -> Floats:
     kept = (scores.candidate_mass * (strongest_candidates(scores) > 0)).sum(axis=(1, 2), dtype=np.float64)
     total = kept.sum(axis=1, keepdims=True)
     even = scores.present / np.maximum(scores.present.sum(axis=1, keepdims=True), 1)
-    shares: Floats = np.divide(kept, total, out=even, where=total > 0)
-    return shares
+    return np.asarray(np.divide(kept, total, out=even, where=total > 0))
 
 
 def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Floats:
     """Return the correctness of the candidate with the largest `mass`: (N, L, H); 1 / k in a tie among k."""
     chosen = strongest_candidates(replace(scores, candidate_mass=mass.astype(np.float32)))
-    right: Floats = (chosen * scores.gold[:, None, None]).sum(axis=-1, dtype=np.float64)
-    return right
+    return np.asarray((chosen * scores.gold[:, None, None]).sum(axis=-1, dtype=np.float64))
 
 
 def _agreement(

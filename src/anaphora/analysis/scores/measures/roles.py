@@ -175,5 +175,4 @@ def _offsets(record: AttentionRecord) -> NDArray[np.int64]:
     """Return each token's offset from the pronoun, (T,): positive after its last token, negative before its first."""
     own = overlapping(record.spans, record.example.pronoun)
     token = np.arange(len(record.spans))
-    behind: NDArray[np.int64] = np.maximum(token - own[-1], 0) + np.minimum(token - own[0], 0)
-    return behind
+    return np.asarray(np.maximum(token - own[-1], 0) + np.minimum(token - own[0], 0))
