@@ -152,7 +152,7 @@ def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
     """
     from anaphora.analysis.scores.cells import claim_cells, clusters
     from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
-    from anaphora.analysis.scores.statistics import fewest_clusters
+    from anaphora.analysis.scores.statistics import FEWEST_EQUAL
     from anaphora.report.terminal import print_phrase
     from anaphora.report.wording import group_label, language_name
 
@@ -183,7 +183,7 @@ def _print_what_is_missing(items: Sequence[Example], data: Data) -> None:
         else:
             for language in without:
                 print_phrase(of_language, texts=language_name(language))
-    labels, fewest = clusters(items), fewest_clusters()
+    labels, fewest = clusters(items), FEWEST_EQUAL
     for language, kind, inside in claim_cells(items):
         count = len({labels[item] for item in inside.nonzero()[0]})
         if count < fewest:

@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from anaphora.analysis.evidence import verdict
 from anaphora.analysis.evidence.plan import Protocol
@@ -113,10 +110,10 @@ def scores() -> HeadScores:
 
 
 def test_p_is_reported_per_language_and_kind_and_corrected_for_all_of_them(scores: HeadScores) -> None:
-    p_values = significance(scores, HEAD, draws=400)
+    p_values = significance(scores, HEAD)
     assert {language: list(kinds) for language, kinds in p_values.items()} == {"en": ["set", "role"], "zh": ["role"]}
     raw = {(language, kind): cell.p or 0.0 for language, kinds in p_values.items() for kind, cell in kinds.items()}
-    assert raw["en", "set"] == pytest.approx(1 / 401, abs=1e-6)
+    assert raw["en", "set"] == pytest.approx(1 / 2001, abs=1e-6)
     assert raw["en", "set"] < raw["en", "role"] < raw["zh", "role"]
     corrected = [p_values[language][kind].p_holm for language, kind in raw]
     assert corrected == pytest.approx([3 * raw["en", "set"], 2 * raw["en", "role"], raw["zh", "role"]], abs=1e-5)
@@ -124,20 +121,16 @@ def test_p_is_reported_per_language_and_kind_and_corrected_for_all_of_them(score
 
 def test_only_main_items_count(scores: HeadScores) -> None:
     main = scores.select(np.array(["stratum" not in example.factors for example in scores.examples]))
-    assert significance(scores, HEAD, draws=200) == significance(main, HEAD, draws=200)
+    assert significance(scores, HEAD) == significance(main, HEAD)
 
 
 def test_items_without_a_kind_are_tested_together() -> None:
-    assert list(significance(score_records(items([True] * 4)), HEAD, draws=20)["en"]) == ["all"]
+    assert list(significance(score_records(items([True] * 4)), HEAD)["en"]) == ["all"]
 
 
-@hypothesis_settings(max_examples=10, deadline=None)
-@given(st.integers(0, 2**20))
-def test_the_p_of_one_cell_is_that_of_its_items_alone(seed: int) -> None:
+def test_the_p_of_one_cell_is_that_of_its_items_alone() -> None:
     one = score_records(items([True, True, False, True] * 4, kind="set"))
-    assert significance(one, HEAD, 50, seed)["en"]["set"].p == pytest.approx(
-        permutation_p(one, HEAD, 50, seed), abs=1e-6
-    )
+    assert significance(one, HEAD)["en"]["set"].p == pytest.approx(permutation_p(one, HEAD), abs=1e-6)
 
 
 def test_every_field_of_the_protocol_stands_in_it(config: Config) -> None:

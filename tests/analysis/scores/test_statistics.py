@@ -90,13 +90,12 @@ def test_items_of_one_cluster_do_not_count_as_independent() -> None:
     assert high - low > 4 * (alone_high - alone_low)
 
 
-def test_the_interval_is_a_function_of_its_seed_and_widens_with_its_level() -> None:
+def test_the_interval_is_a_function_of_its_seed() -> None:
     values, clusters = np.arange(30) / 30, [f"template {number // 3}" for number in range(30)]
     assert cluster_interval(values, clusters, seed=3) == interval(values, clusters, seed=3)
     assert cluster_interval(values, clusters, seed=3) != interval(values, clusters, seed=4)
-    low, high = interval(values, clusters, level=0.8)
-    wide_low, wide_high = interval(values, clusters, level=0.99)
-    assert wide_low < low < np.mean(values) < high < wide_high
+    low, high = interval(values, clusters)
+    assert low < np.mean(values) < high
 
 
 def test_one_cluster_gives_no_interval() -> None:
@@ -225,7 +224,6 @@ def test_up_to_five_clusters_that_are_all_alike_give_no_interval(value: float) -
         assert cluster_interval([value] * 3 * count, labels) is None
         assert cluster_interval([value + shift for _ in range(count) for shift in (-0.3, 0.1, 0.2)], labels) is None
     assert interval([value] * 6, list("abcdef")) == pytest.approx((value, value))  # the sign test: 1/32 is below 5 %
-    assert cluster_interval([value] * 6, list("abcdef"), level=0.99) is None
     assert has_interval([0.0, 1.0]) and not has_interval([]) and not has_interval([0.5])
 
 

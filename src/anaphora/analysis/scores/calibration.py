@@ -1,7 +1,8 @@
 """Calibration of answers: one temperature per language, and the expected calibration error.
 
 N items, up to M candidates. Log-probabilities (N, M + 1) have "none of them" last, and -inf for answers that an item
-does not have. A temperature divides them before the softmax (Guo et al. 2017, section 4.2) and changes no answer.
+does not have; masks of the right answers have the same shape. A temperature divides them before the softmax (Guo et al.
+2017, section 4.2) and changes no answer.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from anaphora.data.example import Example
 from anaphora.data.grouping import indices_by
 
 _BINS = 10
-_LARGEST_LOG = 4.0
-"""Largest absolute logarithm of a temperature."""
+_LARGEST_LOG = 4.0  # largest absolute logarithm of a temperature
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,6 @@ class LanguageCalibration:
     """Calibration of the answers in one language.
 
     Attributes:
-        language: "en" or "zh".
-        temperature: divisor of the log-probabilities.
-        items: number of items measured.
         before, after: expected calibration error without and with the temperature.
     """
 
@@ -46,12 +43,7 @@ def shares_at(logs: Floats, temperature: float) -> Floats:
 
 
 def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, float]:
-    """Return the temperature of `fit_temperature` for each language.
-
-    Args:
-        examples: the N items.
-        logs: log-probabilities of the answers, (N, M + 1).
-    """
+    """Return the temperature of `fit_temperature` for each language."""
     right = right_answers(examples, logs.shape[1])
     languages = indices_by(example.language for example in examples)
     return {language: fit_temperature(logs[items], right[items]) for language, items in sorted(languages.items())}
@@ -61,10 +53,6 @@ def fit_temperature(logs: Floats, right: Bools) -> float:
     """Return the temperature, from exp(-4) to exp(4), that minimises the negative log-likelihood of the right answers.
 
     Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1.
-
-    Args:
-        logs: log-probabilities of the answers, (N, M + 1).
-        right: mask of the right answers, (N, M + 1).
     """
     from scipy.optimize import minimize_scalar
 
@@ -84,13 +72,7 @@ def fit_temperature(logs: Floats, right: Bools) -> float:
 def calibration_by_language(
     examples: Sequence[Example], logs: Floats, temperatures: Mapping[str, float]
 ) -> list[LanguageCalibration]:
-    """Return the calibration of the answers in each language.
-
-    Args:
-        examples: the N items.
-        logs: log-probabilities of the answers, (N, M + 1).
-        temperatures: temperature of each language; 1 if it is missing.
-    """
+    """Return the calibration of the answers in each language; the temperature of a missing language is 1."""
     right = right_answers(examples, logs.shape[1])
     rows = []
     for language, items in sorted(indices_by(example.language for example in examples).items()):
@@ -105,9 +87,7 @@ def calibration_by_language(
 def expected_calibration_error(shares: Floats, right: Bools) -> float:
     """Return the expected calibration error over 10 bins of equal width, Guo et al. 2017, equation 3.
 
-    Args:
-        shares: probability of each answer, (N, M + 1); the highest is the confidence.
-        right: mask of the right answers, (N, M + 1); in a tie, the share of tied answers that are right counts.
+    The highest probability is the confidence; in a tie, the share of tied answers that are right counts.
     """
     confidence, correct = shares.max(axis=1), shares_right(shares, right)
     bins = np.clip(np.ceil(confidence * _BINS) - 1, 0, _BINS - 1).astype(np.int64)

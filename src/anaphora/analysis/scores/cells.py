@@ -5,7 +5,7 @@ N is the number of items.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -88,9 +88,14 @@ def mean_and_interval(
     return (rounded(values.mean()), bootstrap_interval(values, labels, bounds)) if len(values) else (None, None)
 
 
-def by_language_and_kind(rows: Iterator[tuple[str, str, T]]) -> Groups[T]:
+def by_language_and_kind(rows: Iterable[tuple[str, str, T]]) -> Groups[T]:
     """Collect tuples (language, kind, content) as {language: {kind: content}}."""
     groups: Groups[T] = {}
     for language, kind, content in rows:
         groups.setdefault(language, {})[kind] = content
     return groups
+
+
+def each_cell(examples: Sequence[Example], content: Callable[[NDArray[np.bool_]], T], by: Cells = cells) -> Groups[T]:
+    """Return the content of each cell by language and kind, from a function of the cell's mask."""
+    return by_language_and_kind((language, kind, content(items)) for language, kind, items in by(examples))

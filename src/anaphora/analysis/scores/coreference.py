@@ -76,9 +76,8 @@ def _ratios(found: float, of_key: float, right: float, of_response: float) -> Pr
 def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, float]]) -> Callable[..., Counts]:
     """Return a measure that applies `count` to the key's clusters for recall and the response's for precision.
 
-    Args:
-        count: function that returns a cluster's numerator and denominator from its size, the number of its mentions in
-            each cluster of the other side, and the sizes of these clusters.
+    The function returns a cluster's numerator and denominator from its size, the number of its mentions in each cluster
+    of the other side, and the sizes of these clusters.
     """
 
     def from_one_side(clusters: Clusters, others: Clusters) -> tuple[float, float]:

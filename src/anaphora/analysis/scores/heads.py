@@ -93,6 +93,11 @@ class HeadScores:
         """Return the number of layers and heads."""
         return (self.candidate_mass.shape[1], self.candidate_mass.shape[2])
 
+    def at(self, head: Head, measure: str) -> Floats:
+        """Return one of `MEASURES` in one head: (N,)."""
+        values: NDArray[np.float32] = getattr(self, measure)[:, head.layer, head.head]
+        return values.astype(np.float64)
+
     def select(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> HeadScores:
         """Return the scores of items selected by mask or by index, with empty `dropped`."""
         numbers = np.flatnonzero(items) if items.dtype == np.bool_ else items

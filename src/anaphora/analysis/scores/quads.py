@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.maps.answers import Floats
 from anaphora.data.example import Example
-from anaphora.data.grouping import codes_of, indices_by
+from anaphora.data.grouping import indices_by
 
 
 def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
@@ -29,16 +29,13 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
     Returns:
         The products (S, ...), and the index of each set's first item (S,).
     """
-    codes = np.array(codes_of(sets))
-    outside = {codes[item] for item, name in enumerate(sets) if not name}
-    sizes = np.bincount(codes) if len(codes) else np.zeros(0, np.int64)
-    alone = sizes[codes] < 2 if len(codes) else np.zeros(0, np.bool_)
-    inside = np.flatnonzero(~(alone | np.isin(codes, list(outside))))
-    order = inside[np.argsort(codes[inside], kind="stable")]
-    if not len(order):
+    members = [items for items in indices_by(name or None for name in sets).values() if len(items) > 1]
+    if not members:
         return np.zeros((0, *correct.shape[1:])), np.zeros(0, np.int64)
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    return np.multiply.reduceat(correct[order].astype(np.float64), starts, axis=0), order[starts]
+    order, sizes = np.concatenate(members), list(map(len, members))
+    starts = np.cumsum([0, *sizes[:-1]])
+    products = np.multiply.reduceat(correct[order].astype(np.float64), starts, axis=0)
+    return products, np.array([items[0] for items in members])
 
 
 def mean_of_groups(values: Floats) -> Floats:
@@ -51,12 +48,7 @@ def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Exam
 
     A policy that ignores the cue and has no ties gets 0 if the items of each pair have different antecedents.
 
-    Args:
-        correct: correctness of the items in [0, 1], (N, ...).
-        examples: the N items.
-
-    Returns:
-        (...), a scalar for (N,); NaN without minimal pairs.
+    Correctness is (N, ...), the share (...), a scalar for (N,); NaN without minimal pairs.
     """
     return mean_of_groups(set_products(correct, minimal_pairs_of(examples))[0])
 

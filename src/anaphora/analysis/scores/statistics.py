@@ -5,7 +5,6 @@ N items, L layers, H heads, up to M candidates.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -20,30 +19,20 @@ from anaphora.data.grouping import codes_of
 BOOTSTRAPPED_FROM = 5
 """Smallest number of clusters for a bootstrap. Fewer clusters have few distinct samples, so that the interval would
 cover far too little: about half the time for two clusters."""
+FEWEST_EQUAL = 6
+"""Number of equal clusters that determine an interval. K clusters that vary at random all lie on one side of the true
+mean with probability 2 / 2^K (the sign test). At the 95 % level, up to five may be equal by chance, which does not
+justify an interval of width 0."""
 UNBOUNDED = (-np.inf, np.inf)
+_TAIL = (1 - 0.95) / 2
 _ALIKE = 1e-9  # tolerance for equal means that were summed in different orders
 _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
-def has_interval(cluster_means: ArrayLike, level: float = 0.95) -> bool:
-    """Return whether clusters determine an interval: two or more, or `fewest_clusters` if all are equal.
-
-    K clusters that vary at random all lie on one side of the true mean with probability 2 / 2^K (the sign test). At
-    the 95 % level, up to five clusters may therefore be equal by chance, which does not justify an interval of width 0.
-
-    Args:
-        cluster_means: mean of each cluster, (K,).
-        level: coverage of the interval.
-    """
+def has_interval(cluster_means: ArrayLike) -> bool:
+    """Return whether clusters determine an interval: two or more, or `FEWEST_EQUAL` if all means, (K,), are equal."""
     means = np.asarray(cluster_means, dtype=np.float64)
-    if len(means) < 2:
-        return False
-    return bool(np.ptp(means) > _ALIKE or len(means) >= fewest_clusters(level))
-
-
-def fewest_clusters(level: float = 0.95) -> int:
-    """Return the number of equal clusters that determine an interval: the least K with 2 / 2^K <= 1 - level."""
-    return math.ceil(1 - math.log2(1 - level))
+    return len(means) > 1 and bool(np.ptp(means) > _ALIKE or len(means) >= FEWEST_EQUAL)
 
 
 SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
@@ -53,12 +42,11 @@ SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
 def cluster_interval(
     values: ArrayLike,
     clusters: Sequence[Hashable] | NDArray[np.int64],
-    level: float = 0.95,
     draws: int = 2000,
     seed: int = 0,
     bounds: tuple[float, float] = UNBOUNDED,
 ) -> tuple[float, float] | None:
-    """Return the percentile bootstrap interval of the mean of `values`, resampling whole clusters.
+    """Return the 95 % percentile bootstrap interval of the mean of `values`, resampling whole clusters.
 
     The percentiles are widened as a t interval widens a normal one ("expanded percentile", Hesterberg 2015), because
     plain percentiles undercover with few clusters. With fewer than `BOOTSTRAPPED_FROM` clusters the result is a t
@@ -67,9 +55,7 @@ def cluster_interval(
     Args:
         values: values of the items, (N,).
         clusters: cluster labels of the N items; items of one template or quad are not independent.
-        level: coverage of the interval.
-        draws: number of bootstrap samples.
-        seed: seed of the samples.
+        draws, seed: number of bootstrap samples, and their seed.
         bounds: lowest and highest possible mean, to which the ends are clipped.
 
     Returns:
@@ -86,20 +72,19 @@ def cluster_interval(
     codes = np.array(codes_of(clusters), dtype=np.int64)
     count = int(codes.max(initial=-1)) + 1
     sums, sizes = np.bincount(codes, weights=numbers), np.bincount(codes)
-    if not has_interval(sums / sizes, level):
+    if not has_interval(sums / sizes):
         return None
     if count < BOOTSTRAPPED_FROM:
         mean = sums.sum() / sizes.sum()
         residuals = (sums - mean * sizes) / sizes.mean()  # the mean is a ratio of sums to sizes
-        half = -special.stdtrit(count - 1, (1 - level) / 2) * np.sqrt((residuals**2).sum() / (count - 1) / count)
+        half = -special.stdtrit(count - 1, _TAIL) * np.sqrt((residuals**2).sum() / (count - 1) / count)
         return float(max(mean - half, bounds[0])), float(min(mean + half, bounds[1]))
     random = np.random.default_rng(seed)
     means = []
     for many in _chunks(draws, count):
         samples = random.integers(count, size=(many, count))
         means.append(sums[samples].sum(axis=1) / sizes[samples].sum(axis=1))
-    quantile = special.stdtrit(count - 1, (1 - level) / 2) * np.sqrt(count / (count - 1))
-    tail = special.ndtr(quantile)
+    tail = special.ndtr(special.stdtrit(count - 1, _TAIL) * np.sqrt(count / (count - 1)))
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
     return float(max(low, bounds[0])), float(min(high, bounds[1]))  # linearised values may exceed the bounds
 
@@ -176,17 +161,8 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
     that follows position, entity or a fixed link of cue and entity is thus at chance level. All other items,
     also in minimal pairs with equal answers, draw new antecedents among the candidates that the cue may pick.
 
-    Args:
-        scores: N items with their antecedents.
-        pointed: strongest candidates of the K heads (`strongest_candidates`), (N, K, M).
-        draws: number of relabellings.
-        seed: seed of the relabellings.
-
-    Returns:
-        (K,) and (draws, K), macro means over cells of language, kind and type.
-
-    Raises:
-        ValueError: there are no items.
+    The strongest candidates are (N, K, M), the accuracies (K,) and (draws, K): macro means over cells of language, kind
+    and type.
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")
@@ -209,8 +185,8 @@ class _AntecedentPermutation:
         self.gold = scores.gold
         sets = _minimal_pair_sets(scores)
         groups: dict[tuple[str, int], int] = {}
-        most = max((len(items) for items in sets), default=0)
-        self.table = np.zeros((len(sets), max(most, 1)), dtype=np.int64)  # item indices of each minimal pair, by cue
+        most = max(map(len, sets), default=1)
+        self.table = np.zeros((len(sets), most), dtype=np.int64)  # item indices of each minimal pair, by cue
         self.traders = np.array([item for items in sets for item in items], dtype=np.int64)
         self.rank = np.array([rank for items in sets for rank in range(len(items))], dtype=np.int64)
         self.set = np.array([row for row, items in enumerate(sets) for _ in items], dtype=np.int64)

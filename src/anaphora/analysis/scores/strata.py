@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,6 @@ def summarise(
     """Return the scores of a head that was chosen on other items, with the model's answers and baselines.
 
     Args:
-        test: N scored items.
-        head: the head chosen on the development split.
         task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,). NaN, for a model
             without answers, makes the task accuracy None.
         baselines: correctness of each baseline by name, (N,); fractions for ties.
@@ -73,12 +71,12 @@ def summarise(
     table = _ItemValues(test, head, task_correct, baselines, random_init)
     main = is_main(test.examples)
     languages = _labels(example.language for example in test.examples)
+    strata = factor_values(test.examples, "stratum")
     summary = Summary({}, {})
     for language in sorted(set(languages)):
         spoken = languages == language
         if (spoken & main).any():
             summary.languages[language] = _language(table, spoken & main)
-        strata = factor_values(test.examples, "stratum")
         others = sorted(set(strata[spoken & ~main]))
         summary.strata[language] = {name: table.cell(spoken & (strata == name)) for name in others}
     return summary
@@ -93,19 +91,12 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
         else None
         for example in test.examples
     )
-    return [
-        TemplateRow(
-            language=language,
-            stratum=stratum,
-            template=name,
-            items=len(items),
-            **{
-                measure: rounded(table.values[measure][items].mean())
-                for measure in ("task_accuracy", "candidate_accuracy", "antecedent_mass")
-            },
-        )
-        for (language, stratum, name), items in rows.items()
-    ]
+    listed = []
+    for (language, stratum, name), items in rows.items():
+        measures = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
+        means = {measure: rounded(table.values[measure][items].mean()) for measure in measures}
+        listed.append(TemplateRow(language=language, stratum=stratum, template=name, items=len(items), **means))
+    return listed
 
 
 def heads_frame(scores: HeadScores) -> pandas.DataFrame:
@@ -158,7 +149,6 @@ def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyar
     """Return a table with columns `SCORE_COLUMNS`, one row per item, attending layer and head, sorted in this order.
 
     Args:
-        scores: scores of N items.
         task_correct: correctness of the model's answers, (N,); NaN without answers.
     """
     import pyarrow
@@ -186,11 +176,7 @@ def scores_schema() -> pyarrow.Schema:
 
 
 class _ItemValues:
-    """Values of items, minimal pairs and quads, from which the scores of cells are means.
-
-    Raises:
-        ValueError: the shape of an array does not match the items.
-    """
+    """Values of items, minimal pairs and quads, from which the scores of cells are means."""
 
     def __init__(
         self,
@@ -208,12 +194,12 @@ class _ItemValues:
             raise ValueError(f"random_init: the shape is {random_init.shape}; expected (models, {count})")
         self.examples = test.examples
         self.clusters = clusters(test.examples)
-        at_head = {
-            name: getattr(test, name)[:, head.layer, head.head].astype(np.float64)
-            for name in ("candidate_accuracy", "open_accuracy", "focal_accuracy", "antecedent_mass", "lift")
+        names = ("candidate_accuracy", "open_accuracy", "focal_accuracy", "antecedent_mass", "lift")
+        self.values = {
+            "task_accuracy": task_correct.astype(np.float64),
+            **{name: test.at(head, name) for name in names},
         }
-        self.values = {"task_accuracy": task_correct.astype(np.float64), **at_head}
-        correct = at_head["candidate_accuracy"]
+        correct = self.values["candidate_accuracy"]
         self.sets = {
             "quad_accuracy": set_products(correct, quads_of(test.examples)),
             "minimal_pair_accuracy": set_products(correct, minimal_pairs_of(test.examples)),
@@ -222,19 +208,15 @@ class _ItemValues:
         self.baselines, self.random_init = baselines, random_init
 
     def cell(self, items: NDArray[np.bool_]) -> Cell:
-        """Return the scores of the items of a mask, with baselines."""
         measured = self.random_init[:, items]
         measured = measured[:, ~np.isnan(measured).all(axis=0)]
         per_model = measured.mean(axis=1, dtype=np.float64) if measured.size else np.zeros(0)
         baselines = {name: rounded(correct[items].mean(dtype=np.float64)) for name, correct in self.baselines.items()}
-        untrained = {
-            "random_init": rounded(per_model.mean()) if len(per_model) else None,
-            "random_init_95": rounded(np.percentile(per_model, 95)) if len(per_model) else None,
-        }
-        return replace(self.cell_alone(items), baselines=baselines | untrained)
+        mean, high = (per_model.mean(), np.percentile(per_model, 95)) if len(per_model) else (None, None)
+        untrained = {"random_init": rounded(mean), "random_init_95": rounded(high)}
+        return replace(self.cell_without_baselines(items), baselines=baselines | untrained)
 
-    def cell_alone(self, items: NDArray[np.bool_]) -> Cell:
-        """Return the scores of the items of a mask, without baselines."""
+    def cell_without_baselines(self, items: NDArray[np.bool_]) -> Cell:
         means: dict[str, float | None] = {}
         intervals: dict[str, Interval | None] = {}
         numbers = np.flatnonzero(items)
@@ -252,12 +234,11 @@ def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
     kinds, types = factor_values(table.examples, "kind"), factor_values(table.examples, "type")
     named = dict.fromkeys(name for name in types[items] if name)
     inside = {kind: items & (kinds == kind) for kind in KINDS}
-    by_kind = {kind: table.cell(chosen) if chosen.any() else None for kind, chosen in inside.items()}
+    cells: dict[str, Any] = {kind: table.cell(chosen) for kind, chosen in inside.items() if chosen.any()}
     return LanguageScores(
         **vars(table.cell(items)),
-        set=by_kind["set"],
-        role=by_kind["role"],
-        types={name: table.cell_alone(items & (types == name)) for name in named},
+        **cells,
+        types={name: table.cell_without_baselines(items & (types == name)) for name in named},
         worst_template=_worst_template(table, items),
     )
 

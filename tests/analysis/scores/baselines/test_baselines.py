@@ -148,7 +148,7 @@ def test_texts_at_once_get_the_ranks_of_each() -> None:
         text = f"{' met '.join(names)} {number} times and he {('ran', 'wept')[number % 2]} ."
         return example(text, "he", [[name] for name in names], antecedents=(number % 2,))
 
-    policy = learned.words_and_pairs([natural_text(number, ["Al", "Bo"]) for number in range(60)])
+    policy = learned.order_classifier([natural_text(number, ["Al", "Bo"]) for number in range(60)], 2)
     test = [natural_text(number, ["Al", "Bo", "Cy"][: 2 + number % 3 // 2]) for number in range(70)]
     at_once = list(policies.scores_of_each(policy, test))
     assert isinstance(policy, policies.PolicyOfMany) and {len(scores) for scores in at_once} == {2, 3}
@@ -187,15 +187,15 @@ def test_words_tell_places_and_pairs_tell_what_single_words_do_not() -> None:
     second_after = {("ran", "wept"), ("wept", "sat"), ("sat", "ate"), ("ate", "ran")}
     items = [natural_text(10 * n + k, *pair) for n in range(20) for k, pair in enumerate(permutations(words, 2))]
     measured = [natural_text(1000 + k, *pair) for k, pair in enumerate(permutations(words, 2))]
-    assert focal_correctness(learned.words_and_pairs(items), measured).mean() == 1
+    assert focal_correctness(learned.order_classifier(items, 2), measured).mean() == 1
     # Every word stands as often with either answer; 4 of 12 orders have the second.
-    assert focal_correctness(learned.words(items), measured).mean() == pytest.approx(8 / 12)
+    assert focal_correctness(learned.order_classifier(items, 1), measured).mean() == pytest.approx(8 / 12)
     always = [item for item in items if item.antecedents == (1,)]
-    assert focal_correctness(learned.words(always), measured).mean() == pytest.approx(4 / 12)
+    assert focal_correctness(learned.order_classifier(always, 1), measured).mean() == pytest.approx(4 / 12)
     three = example("Al met Bo and Cy 3 times and he ran wept .", "he", [["Al"], ["Bo"], ["Cy"]], antecedents=(1,))
-    assert learned.words_and_pairs(items)(three).tolist()[2] == 0
+    assert learned.order_classifier(items, 2)(three).tolist()[2] == 0
     # A place that one item has teaches nothing, and does not keep the penalty from being chosen.
-    with_one = learned.words_and_pairs([*items, replace(three, antecedents=(2,))])
+    with_one = learned.order_classifier([*items, replace(three, antecedents=(2,))], 2)
     assert with_one(three).tolist()[2] == 0
     assert focal_correctness(with_one, measured).mean() == 1
 

@@ -54,17 +54,17 @@ def entity_cue(train: Sequence[Example]) -> Policy:
     The score is (hits + 0.5) / (candidates + 1) over training candidates with the same words and cue, so that unseen
     pairs get 0.5. Without a factor `cue` the pronoun is the cue.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    right: Counter[tuple[str, str]] = Counter()
-    for example in train:
-        for index in range(len(example.candidates)):
-            pair = (_cue(example), _name(example, index))
-            counts[pair] += 1
-            right[pair] += index in example.antecedents
+
+    def pairs_of(example: Example) -> list[tuple[str, str]]:
+        start, end = example.pronoun
+        cue = example.factors.get("cue") or example.text[start:end].lower()
+        return [(cue, _name(example, index)) for index in range(len(example.candidates))]
+
+    counts = Counter(pair for example in train for pair in pairs_of(example))
+    right = Counter(pairs_of(example)[index] for example in train for index in example.antecedents)
 
     def scores(example: Example) -> Floats:
-        pairs = [(_cue(example), _name(example, index)) for index in range(len(example.candidates))]
-        return np.array([(right[pair] + 0.5) / (counts[pair] + 1) for pair in pairs])
+        return np.array([(right[pair] + 0.5) / (counts[pair] + 1) for pair in pairs_of(example)])
 
     return scores
 
@@ -76,12 +76,8 @@ def odd_one_out(train: Sequence[Example]) -> Policy:
         names = [_name(example, other) for other in range(len(example.candidates))]
         for index, own in enumerate(names):
             others = [name for other, name in enumerate(names) if other != index]
-            yield [
-                f"own={own}",
-                f"place={index}/{len(names)}",
-                *(f"beside={name}" for name in others),
-                *(f"pair={own}|{name}" for name in others),
-            ]
+            beside = [f"beside={name}" for name in others]
+            yield [f"own={own}", f"place={index}/{len(names)}", *beside, *(f"pair={own}|{name}" for name in others)]
 
     return _ranker(train, features)
 
@@ -91,26 +87,17 @@ def bag_of_words(train: Sequence[Example]) -> Policy:
 
     The text is the same for all candidates of an item, so that only their own words decide between them.
     """
-
-    def features(example: Example) -> Iterator[list[str]]:
-        text = [f"text={word}" for word in _context(example)]
-        for own in _all_own_words(example):
-            yield [*(f"own={word}" for word in own), *text]
-
-    return _ranker(train, features)
+    return _bag_ranker(train, lambda _index, _own, context: [f"text={word}" for word in context])
 
 
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
     """Return the ranker of `bag_of_words` with features for each pair of a candidate's word and a word of the text."""
 
-    def features(example: Example) -> Iterator[list[str]]:
-        context = _context(example)
-        text = [f"text={word}" for word in context]
-        for own in _all_own_words(example):
-            pairs = [f"pair={word}|{other}" for word in own for other in context]
-            yield [*(f"own={word}" for word in own), *pairs, *text]
+    def features(_index: int, own: list[str], context: list[str]) -> list[str]:
+        pairs = [f"pair={word}|{other}" for word in own for other in context]
+        return [*pairs, *(f"text={word}" for word in context)]
 
-    return _ranker(train, features)
+    return _bag_ranker(train, features)
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
@@ -119,23 +106,7 @@ def bag_by_order(train: Sequence[Example]) -> Policy:
     It is meant for natural text. In role items of the controlled corpus, the cue's word and the order are the rule
     itself, so that learning them is not a shortcut.
     """
-
-    def features(example: Example) -> Iterator[list[str]]:
-        context = _context(example)
-        for index, own in enumerate(_all_own_words(example)):
-            yield [*(f"own={word}" for word in own), *(f"text={word}|{index}" for word in context)]
-
-    return _ranker(train, features)
-
-
-def words(train: Sequence[Example]) -> Policy:
-    """Return a classifier of the answer's rank by the words of the text (`_order_classifier`)."""
-    return _order_classifier(train, longest=1)
-
-
-def words_and_pairs(train: Sequence[Example]) -> Policy:
-    """Return a classifier of the answer's rank by the words and bigrams of the text (`_order_classifier`)."""
-    return _order_classifier(train, longest=2)
+    return _bag_ranker(train, lambda index, _own, context: [f"text={word}|{index}" for word in context])
 
 
 LEARNED: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
@@ -156,8 +127,8 @@ LEARNED_FROM_NATURAL_TEXT: Mapping[str, Callable[[Sequence[Example]], Policy]] =
 
 LEARNED_FROM_FEW_CANDIDATES: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
     **LEARNED_FROM_NATURAL_TEXT,
-    "words": words,
-    "words_and_pairs": words_and_pairs,
+    "words": lambda train: order_classifier(train, longest=1),
+    "words_and_pairs": lambda train: order_classifier(train, longest=2),
 }
 """Shortcuts for items without a kind of cue and with few candidates, whose ranks can be learned."""
 
@@ -169,16 +140,6 @@ def _evenly_spaced(examples: Sequence[Example], most: int) -> list[Example]:
 
 def _name(example: Example, index: int) -> str:
     return example.words(index).lower()
-
-
-def _cue(example: Example) -> str:
-    start, end = example.pronoun
-    return example.factors.get("cue") or example.text[start:end].lower()
-
-
-def _all_own_words(example: Example) -> list[list[str]]:
-    names = [_name(example, index) for index in range(len(example.candidates))]
-    return [[name] if example.language == "zh" else WORDS.findall(name) for name in names]
 
 
 def _context(example: Example) -> list[str]:
@@ -201,14 +162,24 @@ def _context(example: Example) -> list[str]:
     return list(words)
 
 
+def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], list[str]], list[str]]) -> Policy:
+    """Return a ranker over the candidate's words and the features that a function of its rank, words and text adds."""
+
+    def features(example: Example) -> Iterator[list[str]]:
+        context = _context(example)
+        for index in range(len(example.candidates)):
+            name = _name(example, index)
+            own = [name] if example.language == "zh" else WORDS.findall(name)
+            yield [*(f"own={word}" for word in own), *of_text(index, own, context)]
+
+    return _ranker(train, features)
+
+
 def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
     """Return a logistic regression on hashed features that separates antecedents from other focal candidates.
 
-    The result is `random_choice` if the training items do not have both.
-
-    Args:
-        train: training items, of which at most `_MAX_RANKER_ITEMS` are used, evenly spaced.
-        features: function that yields the features of each candidate of an example.
+    The result is `random_choice` if the training items do not have both. At most `_MAX_RANKER_ITEMS` training items are
+    used, evenly spaced.
     """
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.linear_model import SGDClassifier
@@ -249,17 +220,18 @@ def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callabl
     return LEARNED_FROM_FEW_CANDIDATES if few else LEARNED_FROM_NATURAL_TEXT
 
 
-def _order_classifier(train: Sequence[Example], longest: int) -> Policy:
+def order_classifier(train: Sequence[Example], longest: int) -> Policy:
     """Return a logistic regression that predicts the rank of the answer (first, second, ...) from the text.
 
     The model gets each text once, without marks of the candidates. On items with two candidates it is stronger than a
     ranker of candidates, which gets every text twice. Chinese texts are split into characters. An item with more than
     one antecedent has the rank of the first. With 100 or more items, an n-gram must occur in two. The penalty is chosen
     by grouped cross-validation, and ranks in fewer than 2 * `_INNER_FOLDS` groups are dropped; if fewer than two ranks
-    are left, all ranks are kept and the penalty is fixed. With a single rank, that rank is always predicted.
+    are left, all ranks are kept and the penalty is fixed. With a single rank, that rank is always predicted. At most
+    `_MAX_ORDER_ITEMS` training items are used, evenly spaced.
 
     Args:
-        train: training items, of which at most `_MAX_ORDER_ITEMS` are used, evenly spaced.
+        train: training items.
         longest: maximum n of the word n-grams.
     """
     from sklearn.feature_extraction.text import CountVectorizer

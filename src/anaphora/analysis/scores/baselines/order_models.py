@@ -50,7 +50,6 @@ class OrderItems:
         words: sorted token ids of each item's distinct words, without names.
         placed_words: sorted codes of each item's words with their zones (`_placed_words`).
         second: whether the antecedent is the second focal candidate, in a short text the second within the event, (N,).
-        examples: the N items.
     """
 
     words: list[Ints]
@@ -136,28 +135,22 @@ def _is_role_of_two(example: Example) -> bool:
 
 def _second_is_meant(example: Example) -> bool:
     named = _named(example)
-    return example.antecedents[0] == max(example.focal, key=lambda index: named[index])
+    return example.antecedents[0] == max(named, key=lambda index: named[index])
 
 
 def _named(example: Example) -> dict[int, int]:
     """Return the start of each focal candidate's first mention, or of its mention in a short text's event."""
     in_event = example.factors.get("event_names", "").split(",")
-    starts = {index: [start for start, _ in example.candidates[index]] for index in example.focal}
     return {
-        index: next((start for start in mentions if str(start) in in_event), min(mentions))
-        for index, mentions in starts.items()
+        index: min(example.candidates[index], key=lambda span: (str(span[0]) not in in_event, span))[0]
+        for index in example.focal
     }
 
 
 def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItems:
     tokens = tokenizer.encode_batch([example.text for example in examples])
     placed = [_placed_words(*pair) for pair in zip(examples, tokens, strict=True)]
-    return OrderItems(
-        words=[np.unique(words // _ZONES) for words in placed],
-        placed_words=placed,
-        second=_seconds(examples),
-        examples=examples,
-    )
+    return OrderItems([np.unique(words // _ZONES) for words in placed], placed, _seconds(examples), examples)
 
 
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
@@ -177,8 +170,7 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
     """Return the correctness of answers, (N,): positive for the second name, negative for the first, 0 for a tie."""
-    right = np.where(second, says_second > 0, says_second < 0).astype(np.float64)
-    return np.where(says_second == 0, 0.5, right)
+    return (np.sign(says_second) * np.where(second, 1, -1) + 1) / 2
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
@@ -260,21 +252,19 @@ def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
     import torch
     from torch.nn import functional
 
-    numbers = [
-        {value: number for number, value in enumerate(sorted({each.factors[factor] for each in known.examples}))}
+    numbers = {
+        factor: {value: code for code, value in enumerate(sorted({each.factors[factor] for each in known.examples}))}
         for factor in RULE
-    ]
+    }
 
     def codes(items: OrderItems) -> torch.Tensor:
         return torch.tensor(
-            [
-                [table.get(each.factors[factor], 0) for table, factor in zip(numbers, RULE, strict=True)]
-                for each in items.examples
-            ]
+            [[numbers[factor].get(each.factors[factor], 0) for factor in RULE] for each in items.examples]
         )
 
     generator = torch.Generator().manual_seed(0)
-    tables = [torch.randn(len(table), _RANK, generator=generator).mul_(0.5).requires_grad_() for table in numbers]
+    sizes = map(len, numbers.values())
+    tables = [torch.randn(size, _RANK, generator=generator).mul_(0.5).requires_grad_() for size in sizes]
     optimizer = torch.optim.Adam(tables, lr=_RULE_RATE)
     columns, labels = codes(known), torch.tensor(known.second, dtype=torch.float32)
 
@@ -300,19 +290,13 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 
 
 class WordSets:
-    """Sets of up to `count` words in the training texts, as rows of a sparse matrix.
+    """Sets of up to `count` words, 1 to 3, in the training texts (sorted ids), as rows of a sparse matrix.
 
     Only buckets that occur in these texts have a column, because each step of the model updates all weights, and single
     words fill only a few hundred of four million buckets. All other buckets share column 0, whose weight stays 0.
     """
 
     def __init__(self, texts: Sequence[Ints], count: int) -> None:
-        """Hash the texts.
-
-        Args:
-            texts: sorted ids of the distinct words in each text.
-            count: maximum number of words in a set, 1 to 3.
-        """
         self._count = count
         numbers: dict[bytes, int] = {}
         self._row_of = [numbers.setdefault(words.tobytes(), len(numbers)) for words in texts]

@@ -26,11 +26,7 @@ _AT_ONCE = 50  # examples scored by one call of a `PolicyOfMany`
 
 @dataclass(frozen=True)
 class PolicyOfMany:
-    """Policy that scores many examples in one call, which is faster.
-
-    Attributes:
-        scores: function that returns the concatenated scores of the candidates of many examples.
-    """
+    """Policy that scores many examples in one call, which is faster: it returns the concatenated scores."""
 
     scores: Callable[[Sequence[Example]], Floats]
 

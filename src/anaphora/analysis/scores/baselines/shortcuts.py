@@ -64,12 +64,8 @@ def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> d
 
 def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[str, Floats]]:
     """Return the result of `fit_order_models`, from the cache for each language that is stored there."""
-    return _learned_once(
-        order_models.__name__,
-        tokenizer.dumps(),
-        splits,
-        lambda unknown: order_models.fit_order_models(unknown, tokenizer),
-    )
+    module, settings = order_models.__name__, tokenizer.dumps()
+    return _learned_once(module, settings, splits, lambda unknown: order_models.fit_order_models(unknown, tokenizer))
 
 
 def _learned_once(
@@ -77,11 +73,7 @@ def _learned_once(
 ) -> list[dict[str, Floats]]:
     """Return the results for each split, read from its cache file, or computed and stored there.
 
-    Args:
-        module: name of the module that fits the shortcuts; its code and its imports are part of the key.
-        settings: other settings that are part of the key.
-        splits: the splits, each with its own file.
-        learn: function that computes the results of the splits without a file.
+    The key of a file covers the code of `module`, its imports and the other `settings`.
     """
     keys = [_key(module, settings, split) for split in splits]
     results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
@@ -127,9 +119,8 @@ def _read(key: str, items: int) -> dict[str, Floats] | None:
     except (FileNotFoundError, UserError):
         return None
     shortcuts = content["shortcuts"]
-    if content["key"] != key or content["digest"] != _digest(shortcuts):
-        return None
-    if not all(_are_scores(values, items) for values in shortcuts.values()):
+    is_own = content["key"] == key and content["digest"] == _digest(shortcuts)
+    if not is_own or not all(_are_scores(values, items) for values in shortcuts.values()):
         return None
     return {name: np.array(values, dtype=np.float64) for name, values in shortcuts.items()}  # None becomes NaN
 
@@ -177,19 +168,12 @@ def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> 
         for (language, kind), items in cells.items():
             if np.isnan(right[items]).any():
                 continue
-            ends = cluster_interval(right[items], labels[items], bounds=(0, 1))
-            low, high = ends or (None, None)
-            rows.append(
-                ShortcutAccuracy(
-                    name=name,
-                    language=language,
-                    kind=kind,
-                    items=len(items),
-                    accuracy=float(right[items].mean()),
-                    low=low,
-                    high=high,
-                )
+            low, high = cluster_interval(right[items], labels[items], bounds=(0, 1)) or (None, None)
+            accuracy = float(right[items].mean())
+            row = ShortcutAccuracy(
+                name=name, language=language, kind=kind, items=len(items), accuracy=accuracy, low=low, high=high
             )
+            rows.append(row)
     return sorted(rows, key=lambda row: (row.language, row.kind))
 
 

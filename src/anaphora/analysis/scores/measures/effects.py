@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from anaphora.analysis.results.scores import Groups, Head
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import (
-    bootstrap_interval,
     by_language_and_kind,
-    cells,
     claim_cells,
     clusters,
+    each_cell,
+    mean_and_interval,
     rounded,
 )
 from anaphora.analysis.scores.heads import HeadScores
 from anaphora.analysis.scores.quads import quads_of
-from anaphora.analysis.scores.statistics import holm, permutation_p, permutation_p_max
+from anaphora.analysis.scores.statistics import DIFFERENCES, holm, permutation_p, permutation_p_max
 from anaphora.data.grouping import indices_by
 
 EFFECTS = ("meaning", "position", "entity")
@@ -44,20 +44,14 @@ class HeadsOnDevelopment:
     p: tuple[tuple[float | None, ...], ...]
 
 
-def significance(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> Groups[Significance]:
-    """Return the permutation p-values of a head that was chosen on other items.
-
-    Args:
-        scores: scores on the reported split, of which only main items count.
-        head: the head chosen on the development split; p-values are invalid for a head chosen on the same items.
-        draws: number of relabellings of the antecedents; the smallest possible p-value is 1 / (draws + 1).
-        seed: seed of the relabellings.
+def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
+    """Return the permutation p-values of a head that was chosen on other items, since they are invalid on the same.
 
     Returns:
-        P-values by language and kind of cue, corrected over all languages and kinds together.
+        P-values on main items by language and kind of cue, corrected over all languages and kinds together.
     """
     claims = claim_cells(scores.examples)
-    raw = [permutation_p(scores.select(items), head, draws, seed) for _, _, items in claims]
+    raw = [permutation_p(scores.select(items), head) for _, _, items in claims]
     rows = zip(claims, raw, holm(raw), strict=True)
     return by_language_and_kind(
         (language, kind, Significance(p=rounded(p), p_holm=rounded(corrected)))
@@ -101,42 +95,31 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
     In a quad each antecedent occurs in each order equally often, so the three are orthogonal contrasts of a 2 x 2
     design. All lie in [-1, 1], in shares of the pronoun's attention.
 
-    Args:
-        scores: the scored items, of which only main items count.
-        head: the head chosen on the development split.
-
     Returns:
-        The effects by language and kind of cue: mean over quads, 95 % bootstrap interval over templates, and number of
-        quads. A quad counts if it is complete and has two focal candidates with the same words in every sentence.
+        The effects on main items by language and kind of cue: mean over quads, 95 % bootstrap interval over templates,
+        and number of quads. A quad counts if it is complete and has two focal candidates with the same words in every
+        sentence.
     """
-    quads = _quad_effects(scores, head)
+    members = indices_by(group or None for group in quads_of(scores.examples))
+    mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)
+    by_first = {items[0]: _effects_of_quad(scores, mass, items) for items in members.values()}
+    quads = {item: values for item, values in by_first.items() if values is not None}
     labels = clusters(scores.examples)
+
+    def effect(values: NDArray[np.float64], quad_clusters: NDArray[np.int64]) -> Effect:
+        value, interval = mean_and_interval(values, quad_clusters, DIFFERENCES)
+        return Effect(value=value, interval=interval, quads=len(values))
 
     def cell(items: NDArray[np.bool_]) -> Effects:
         inside = [item for item in quads if items[item]]
         values = np.array([quads[item] for item in inside]).reshape(-1, len(EFFECTS))
-        return Effects(
-            **{name: _effect(column, labels[inside]) for name, column in zip(EFFECTS, values.T, strict=True)}
-        )
+        return Effects(**{name: effect(column, labels[inside]) for name, column in zip(EFFECTS, values.T, strict=True)})
 
-    return by_language_and_kind((language, kind, cell(items)) for language, kind, items in cells(scores.examples))
-
-
-def _effect(values: NDArray[np.float64], quad_clusters: NDArray[np.int64]) -> Effect:
-    if not len(values):
-        return Effect(value=None, interval=None, quads=0)
-    return Effect(value=rounded(values.mean()), interval=bootstrap_interval(values, quad_clusters), quads=len(values))
-
-
-def _quad_effects(scores: HeadScores, head: Head) -> dict[int, tuple[float, ...]]:
-    """Return `EFFECTS` in each quad that counts, by index of the quad's first item."""
-    members = indices_by(group or None for group in quads_of(scores.examples))
-    mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)
-    by_quad = {items[0]: _effects_of_quad(scores, mass, items) for items in members.values()}
-    return {first: of_quad for first, of_quad in by_quad.items() if of_quad is not None}
+    return each_cell(scores.examples, cell)
 
 
 def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[int]) -> tuple[float, ...] | None:
+    """Return the quad's `EFFECTS`; None if the quad does not count."""
     names: set[tuple[str, ...]] = set()
     difference, right, first = [], [], []
     for item in items:

@@ -34,7 +34,6 @@ def factors(
 
     Args:
         scores: N scored items, of which only main items count.
-        head: the head chosen on the development split.
         task_correct: correctness of the model's answers, (N,); NaN without answers.
 
     Returns:
@@ -50,8 +49,7 @@ def factors(
     main = np.flatnonzero(is_main(scores.examples))
     main_scores, task = scores.select(main), task_correct[main].astype(np.float64)
     examples = main_scores.examples
-    hits = main_scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
-    mass = main_scores.antecedent_mass[:, head.layer, head.head].astype(np.float64)
+    hits, mass = main_scores.at(head, "candidate_accuracy"), main_scores.at(head, "antecedent_mass")
     templates = clusters(examples)
     groups = np.array(codes_of(example.group or str(item) for item, example in enumerate(examples)), dtype=np.int64)
 
@@ -82,8 +80,7 @@ def _items_by_value(
     """Return the indices of the items by language and value."""
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(examples):
-        value = read(example)
-        if value is not None:
+        if (value := read(example)) is not None:
             items.setdefault(example.language, {}).setdefault(value, []).append(item)
     return items
 

@@ -15,7 +15,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE, CandidateNumbers, Float
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Groups, Head
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, each_cell, rounded
 from anaphora.analysis.scores.heads import HeadScores, strongest_candidates
 
 _TIED = NO_CANDIDATE - 1
@@ -82,10 +82,10 @@ def further_measures(
     lengths = np.array([len(records[number].spans) for number in scores.kept])
     at_head = (slice(None), head.layer, head.head)
     columns: dict[str, Floats] = {
-        "mrr": scores.reciprocal_rank[at_head].astype(np.float64),
+        "mrr": scores.at(head, "reciprocal_rank"),
         "mas": _candidate_accuracy(scores, maximum_attention_scores(scores)[:, None, None])[:, 0, 0],
         # The lift is the antecedent's mass over its share of the tokens.
-        "mass_per_token": scores.lift[at_head].astype(np.float64) / lengths,
+        "mass_per_token": scores.at(head, "lift") / lengths,
     }
     if reverse is not None:
         columns["reverse_candidate_accuracy"] = _candidate_accuracy(scores, reverse)[at_head]
@@ -97,7 +97,7 @@ def further_measures(
         agreement = _agreement(attended[items], None if answers is None else answers[items], labels[items])
         return FurtherScores(agreement=agreement, **({"reverse_candidate_accuracy": None} | means))
 
-    return by_language_and_kind((language, kind, cell(items)) for language, kind, items in cells(scores.examples))
+    return each_cell(scores.examples, cell)
 
 
 def maximum_attention_scores(scores: HeadScores) -> Floats:

@@ -83,8 +83,6 @@ def composition_shortcuts(
             splits.append((known, [test[item] for item in items]))
             numbers.append(items)
     results: dict[str, Floats] = {}
-    if not splits:
-        return results
     for items, shortcuts in zip(numbers, order_shortcuts(splits, tokenizer), strict=True):
         for name, right in shortcuts.items():
             results.setdefault(name, np.full(len(test), np.nan))[items] = right
@@ -102,8 +100,6 @@ def level_scores(
     """Return the scores by level for each language with compositions.
 
     Args:
-        test: N scored items.
-        head: the head chosen on the development split.
         task_correct: correctness of the model's answers, (N,).
         baselines: correctness of each baseline by name, (N,); compared with set cues.
         shortcuts: result of `composition_shortcuts`; compared with compositions.
@@ -112,10 +108,7 @@ def level_scores(
     Returns:
         {language: {"set", "L0", "L1", "L2", "unseen_names", "short_text_L0", ...: level}}.
     """
-    pointing, mass = (
-        getattr(test, name)[:, head.layer, head.head].astype(np.float64)
-        for name in ("candidate_accuracy", "antecedent_mass")
-    )
+    pointing, mass = test.at(head, "candidate_accuracy"), test.at(head, "antecedent_mass")
     whole, first = set_products(pointing, quads_of(test.examples))
     labels = clusters(test.examples)
     languages: dict[str, dict[str, Level]] = {}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anaphora.analysis.results.scores import Groups, Head, HeadPosition
 from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
-from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
-from anaphora.analysis.scores.heads import choose_head, score_records
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, each_cell, rounded
+from anaphora.analysis.scores.heads import HeadScores, choose_head, score_records
 
 if TYPE_CHECKING:
     from anaphora.analysis.maps.kinds import MapRows
@@ -33,7 +35,6 @@ class MapScores:
     Attributes:
         granularity: "head", "layer" or "model": the unit that has a row.
         head: the chosen head or layer; None for a map of the model.
-        items: number of scored items.
         skipped: number of items left out (`MapRows.skipped`).
     """
 
@@ -50,8 +51,6 @@ def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRow
     A map without records on the development items or on the items to report is left out.
 
     Args:
-        development: rows of each map on development items.
-        measured: rows of each map on the items to report.
         head: head for the raw weights, chosen on the whole development split.
 
     Raises:
@@ -63,32 +62,21 @@ def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRow
             continue
         unit = head if name == "raw" else choose_head(score_records(development[name].records))
         scores = score_records(rows.records)
-        where = {
-            "head": HeadPosition(layer=unit.layer, head=unit.head),
-            "layer": HeadPosition(layer=unit.layer),
-            "model": None,
-        }
-        right, mass = (
-            values[:, unit.layer, unit.head].astype(np.float64)
-            for values in (scores.candidate_accuracy, scores.antecedent_mass)
-        )
-        labels = clusters(scores.examples)
+        position = HeadPosition(layer=unit.layer, head=unit.head if rows.granularity == "head" else None)
         by_map[name] = MapScores(
             granularity=rows.granularity,
-            head=where[rows.granularity],
+            head=None if rows.granularity == "model" else position,
             items=len(scores.examples),
             skipped=rows.skipped,
-            languages=by_language_and_kind(
-                (
-                    language,
-                    kind,
-                    MapCell(
-                        candidate_accuracy=rounded(right[items].mean()),
-                        antecedent_mass=rounded(mass[items].mean()),
-                        interval=bootstrap_interval(right[items], labels[items], (0, 1)),
-                    ),
-                )
-                for language, kind, items in cells(scores.examples)
-            ),
+            languages=each_cell(scores.examples, partial(_map_cell, scores, unit, clusters(scores.examples))),
         )
     return by_map
+
+
+def _map_cell(scores: HeadScores, unit: Head, labels: NDArray[np.int64], items: NDArray[np.bool_]) -> MapCell:
+    right, mass = scores.at(unit, "candidate_accuracy")[items], scores.at(unit, "antecedent_mass")[items]
+    return MapCell(
+        candidate_accuracy=rounded(right.mean()),
+        antecedent_mass=rounded(mass.mean()),
+        interval=bootstrap_interval(right, labels[items], (0, 1)),
+    )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.results.scores import Groups, Head
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.cells import Cells, bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.cells import Cells, bootstrap_interval, cells, clusters, each_cell, rounded
 from anaphora.data.example import Example
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.fl
     A word's row is the mean over its tokens. The antecedent's tokens and special tokens are not used as queries.
 
     Args:
-        example: the item, with an antecedent.
-        tokens: the item's T tokens.
         weights: attention map of the head, (T, T), queries before keys.
     """
     gold = {
@@ -73,32 +71,24 @@ def pronoun_specificity(
     Args:
         examples: items, each with an antecedent.
         maps: tokens and attention maps (L, H, T, T) of each item.
-        head: the head under test.
         by: function that groups the items; by default main items by language and kind of cue.
-
-    Returns:
-        The results by language and cell.
     """
-    masses = np.array(
-        [
-            query_masses(example, tokens, weights[head.layer, head.head])
-            for example, (tokens, weights) in zip(examples, maps, strict=True)
-        ]
-    ).reshape(-1, 2)
-    labels = clusters(examples)
-    return by_language_and_kind(
-        (language, kind, _cell(masses[items], labels[items])) for language, kind, items in by(examples)
-    )
+    of_items = [
+        query_masses(example, tokens, weights[head.layer, head.head])
+        for example, (tokens, weights) in zip(examples, maps, strict=True)
+    ]
+    masses = np.array(of_items).reshape(-1, 2)
+    differences, labels = masses[:, 0] - masses[:, 1], clusters(examples)
 
+    def cell(items: NDArray[np.bool_]) -> Specificity:
+        pronoun, other = masses[items].mean(axis=0)
+        return Specificity(
+            items=int(items.sum()),
+            pronoun_mass=rounded(pronoun),
+            best_other_mass=rounded(other),
+            ratio=rounded(pronoun / other) if other > 0 else None,
+            difference=rounded(differences[items].mean()),
+            interval=bootstrap_interval(differences[items], labels[items]),
+        )
 
-def _cell(masses: NDArray[np.float64], labels: NDArray[np.int64]) -> Specificity:
-    pronoun, other = masses.mean(axis=0)
-    difference = masses[:, 0] - masses[:, 1]
-    return Specificity(
-        items=len(masses),
-        pronoun_mass=rounded(pronoun),
-        best_other_mass=rounded(other),
-        ratio=rounded(pronoun / other) if other > 0 else None,
-        difference=rounded(difference.mean()),
-        interval=bootstrap_interval(difference, labels),
-    )
+    return each_cell(examples, cell, by)
