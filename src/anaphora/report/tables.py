@@ -47,7 +47,7 @@ def causal_table(evidence: Evidence) -> TableElement:
     rows = []
     for code, kind, cell in every_group(evidence.causal_cells):
         layer = cell.knockout[VERDICT_SCOPE]
-        flipped = cell.pattern_patching.of_layer
+        flipped = cell.pattern_patching.used.layer
         rows.append(
             [
                 group_label(code, kind),

@@ -81,7 +81,7 @@ def recorded(scope: str, kind: str) -> list[set[tuple[int, ...]]]:
     tests = CausalTests(subject, COPIER, [COPIER, *OTHERS], silent)
     heads = {"head": [COPIER], "all_layers": tests.all_heads}[scope]
     others = [head for head in tests.all_heads if head not in heads]
-    edges, _ = tests._edges([sentence.edges(kind, heads, others) for sentence in tests.sentences])
+    edges, *_ = tests._edges([sentence.edges(kind, heads, others) for sentence in tests.sentences])
     return [{tuple(map(int, edge[1:])) for edge in zip(*edges, strict=True) if edge[0] == item} for item in (0, 1)]
 
 

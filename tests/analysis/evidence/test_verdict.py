@@ -181,7 +181,7 @@ def test_where_no_pair_differs_in_one_word_the_layer_is_patched_between_aligned_
     assert results(content)["role"] == result
     assert "aligned word by word" in patching_question(content)
     cell = Evidence.from_json(content).causal_cells["en"]["role"].pattern_patching
-    assert (cell.of_layer.flipped, cell.of_head.flipped, cell.pairs_used) == (flipped, 0.9, 50)
+    assert (cell.used.layer.flipped, cell.used.head.flipped, cell.used.pairs) == (flipped, 0.9, 50)
     strict = put(content, "causal/languages/en/role/pattern_patching/layer/flipped", 0.9)
     assert results(strict)["role"] == "supported"
     assert "aligned" not in patching_question(strict)

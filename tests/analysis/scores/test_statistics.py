@@ -242,9 +242,9 @@ def test_intervals_of_few_clusters_hold_the_mean_about_as_often_as_they_say(coun
     assert held >= 0.88
 
 
-def test_what_is_not_asked_for_is_a_level_of_95_percent_and_so_many_draws_of_seed_0() -> None:
+def test_what_is_not_asked_for_is_so_many_draws_of_seed_0() -> None:
     values, clusters = np.random.default_rng(0).random(60), [number // 3 for number in range(60)]
-    assert interval(values, clusters) == interval(values, clusters, level=0.95, draws=2000, seed=0)
+    assert interval(values, clusters) == interval(values, clusters, draws=2000, seed=0)
     random = np.random.default_rng(1)
     scored = ignorant(score_records([item([0, 1, 0], number % 4, 4) for number in range(20)]), random)
     np.testing.assert_array_equal(permutation_p_max(scored), permutation_p_max(scored, draws=1000, seed=0))

@@ -24,12 +24,10 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 
 PROMPTS = {"en": ' The word "{pronoun}" refers to ', "zh": "这里的“{pronoun}”指的是"}
 """Prompt between the sentence and the candidate for a decoder, by language."""
-_DETERMINERS = frozenset(
-    (
-        *("the", "a", "an", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their"),
-        *("some", "every", "each", "no", "both", "one", "two"),
-    )
-)
+_DETERMINERS = {
+    *("the", "a", "an", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their"),
+    *("some", "every", "each", "no", "both", "one", "two"),
+}
 """English words that can begin a mention and have a capital letter only at the start of a sentence."""
 
 
@@ -80,9 +78,7 @@ class Target(NamedTuple):
     """Tokens of one candidate in a scored text.
 
     Attributes:
-        candidate: index of the candidate.
         positions: positions whose logits predict the tokens.
-        ids: ids of the tokens.
     """
 
     candidate: int
@@ -95,7 +91,6 @@ class ScoredText:
     """Text whose logits score one or more candidates of an item.
 
     Attributes:
-        item: index of the item.
         tokens: S tokens of the text.
         alignment: for each of the item's T tokens, the indices of the same tokens in this text.
         targets: the scored candidates.
@@ -119,7 +114,6 @@ class Question:
     """Item of the causal tests and the texts that score its candidates.
 
     Attributes:
-        example: the item.
         tokens: T tokens, to which the attention maps refer; for a masked language model the pronoun's are masks.
         texts: texts that together score each candidate once.
     """
@@ -182,9 +176,8 @@ def _scored_texts(
             whole = _masked(model, whole, covering)
             first, behind = pronoun[0], len(tokens.ids) - pronoun[-1] - 1
             same_end = whole.ids[len(whole.ids) - behind :] == tokens.ids[len(tokens.ids) - behind :]
-            if covering[0] != first or whole.ids[:first] != tokens.ids[:first] or not same_end:
-                return None
-            if len(whole.ids) != first + len(covering) + behind:
+            same_length = len(whole.ids) == first + len(covering) + behind
+            if covering[0] != first or whole.ids[:first] != tokens.ids[:first] or not (same_end and same_length):
                 return None
             alignment = list(_mask_alignment(len(tokens.ids), pronoun, covering))
             target = Target(candidate, tuple(covering), ids)
@@ -208,14 +201,14 @@ def _completed(example: Example, candidate: int) -> tuple[str, Span]:
     """Return the sentence with the prompt and a candidate appended, and the candidate's span."""
     start, end = example.pronoun
     prompt = example.text + PROMPTS[example.language].format(pronoun=example.text[start:end])
-    words = _inside_a_sentence(example.words(candidate), example.language)
+    words = _inside_a_sentence(example, candidate)
     return prompt + words, (len(prompt), len(prompt) + len(words))
 
 
 def _filled(example: Example, candidate: int) -> tuple[str, Span]:
     """Return the sentence with a candidate in place of the pronoun, and the candidate's span."""
     start, end = example.pronoun
-    words = _inside_a_sentence(example.words(candidate), example.language)
+    words = _inside_a_sentence(example, candidate)
     if example.text[start].isupper():
         words = words[0].upper() + words[1:]
     return example.text[:start] + words + example.text[end:], (start, start + len(words))
@@ -226,9 +219,10 @@ def _pronoun(example: Example) -> str:
     return example.text[start:end].lower()
 
 
-def _inside_a_sentence(words: str, language: str) -> str:
-    """Return a mention as written within a sentence, with an initial English determiner in lower case."""
-    if language == "en" and words.split()[0].lower() in _DETERMINERS:
+def _inside_a_sentence(example: Example, candidate: int) -> str:
+    """Return a candidate as written within a sentence, with an initial English determiner in lower case."""
+    words = example.words(candidate)
+    if example.language == "en" and words.split()[0].lower() in _DETERMINERS:
         return words[0].lower() + words[1:]
     return words
 

@@ -23,7 +23,7 @@ from anaphora.analysis.maps.capture import answers_pronouns, no_pronoun_answers
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.causal import Causal, CausalCell, HeadAblation, HeadLevel
 from anaphora.analysis.results.scores import Groups, Head, HeadPosition
-from anaphora.analysis.scores.cells import Cells, by_language_and_kind, cells, rounded
+from anaphora.analysis.scores.cells import Cells, cells, each_cell, rounded
 from anaphora.analysis.scores.heads import HeadScores, ranked_heads, reason_to_drop
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
@@ -47,15 +47,10 @@ def causal_tests_of_run(
     """Run all causal tests on the main items of a trained run that have an antecedent and a distractor.
 
     Args:
-        run: the trained run.
         examples: items, already subsampled by the caller; pattern patching needs minimal pairs.
         head: the head chosen on the development split.
         head_scores: scores of all heads on the development split, used to rank the heads.
         records_by_map: records of further maps on the same items, by name of the map, for the dose-response.
-        progress: callback for one-line progress messages.
-
-    Returns:
-        The results by language and kind of cue.
 
     Raises:
         UserError: as in `run_subject` and `causal_tests`, or the run has no attention maps.
@@ -68,13 +63,8 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
     """Run only the tests of a single head, with the results that `causal_tests` returns as `head_level`.
 
     Args:
-        run: the trained run.
         examples: items; those without an antecedent or a distractor are skipped.
-        head: the head under test.
         by: function that groups the items; by default main items by language and kind of cue.
-
-    Returns:
-        The results by language and cell.
 
     Raises:
         UserError: as in `run_subject`, or the run has no attention maps or lacks `head`.
@@ -85,10 +75,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
     tests = CausalTests(subject, head, in_order, lambda _: None)
     zeroed = {"value_zeroing": tests.zeroed("gold", [head]), "value_zeroing_others": tests.zeroed("other_keys", [head])}
     patch, alone = pattern_patch(tests), one_head(tests)
-    return {
-        language: {name: head_level_cell(tests, zeroed, patch, alone, items) for name, items in named.items()}
-        for language, named in by_language_and_kind(by(subject.examples)).items()
-    }
+    return each_cell(subject.examples, lambda items: head_level_cell(tests, zeroed, patch, alone, items), by)
 
 
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
@@ -130,11 +117,8 @@ def causal_tests(
     """Run all causal tests on a subject whose items each have an antecedent and a distractor.
 
     Args:
-        subject: the model and its items.
-        head: the head under test.
         order: all heads of the layers with attention, best first; the best k heads are its first k.
         records_by_map: see `causal_tests_of_run`; records of items outside the subject are ignored.
-        progress: callback for one-line progress messages.
 
     Raises:
         UserError: `order` is not made of all heads of its layers, or lacks `head`.
@@ -162,7 +146,5 @@ def causal_tests(
     return Causal(
         items=len(subject.examples),
         head=HeadPosition(layer=head.layer, head=head.head),
-        languages=by_language_and_kind(
-            (language, kind, cell(items)) for language, kind, items in cells(subject.examples)
-        ),
+        languages=each_cell(subject.examples, cell),
     )

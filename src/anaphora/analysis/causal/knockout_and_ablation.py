@@ -64,7 +64,6 @@ class AblatedTogether(NamedTuple):
     """Outcome of ablating a set of heads together.
 
     Attributes:
-        heads: the ablated heads.
         right: correctness of the answers, (N,).
         random: correctness with each random set of equally many heads ablated, (N,).
     """
@@ -92,10 +91,7 @@ class CausalTests:
     """Causal tests of one model, with the unedited answers and attention maps that all tests need.
 
     Args:
-        subject: the model and its N items.
-        head: the head under test.
         order: all heads of the layers with attention, best first.
-        progress: callback for one-line progress messages.
 
     Raises:
         UserError: `order` is not made of all heads of its layers, or lacks `head`.
@@ -113,12 +109,12 @@ class CausalTests:
         self.before = subject.scores()
         self.answers = self.before.argmax(axis=1)
         self.gold = right_answers(subject.examples, self.before.shape[1])
-        sentences: list[SentenceEdges | None] = [None] * len(subject.examples)
         cues = cue_tokens(subject.examples, [tokens.spans for tokens in subject.tokens])
-        for item, maps in subject.maps():
-            example = subject.examples[item]
-            sentences[item] = SentenceEdges.of(example, subject.tokens[item], maps, cues[item])
-        self.sentences = [sentence for sentence in sentences if sentence is not None]
+        sentences = {
+            item: SentenceEdges.of(subject.examples[item], subject.tokens[item], maps, cues[item])
+            for item, maps in subject.maps()
+        }
+        self.sentences = [sentences[item] for item in range(len(sentences))]
         self.right = self.is_right(self.before)
         self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
@@ -166,13 +162,13 @@ class CausalTests:
         others = [head for head in self.all_heads if head not in heads]
         if kind == "matched_heads" and len(others) < len(heads):
             return None
-        edges, mass = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
-        return KnockedOut(self.is_right(self.subject.knocked_out(edges)), mass, self._has_edge(edges))
+        edges, mass, has_edge = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
+        return KnockedOut(self.is_right(self.subject.knocked_out(edges)), mass, has_edge)
 
     def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
         """Zero the values along one kind of the pronoun's edges in the given heads; all other weights stay the same."""
-        edges, mass = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
-        return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, self._has_edge(edges))
+        edges, mass, has_edge = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
+        return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, has_edge)
 
     def single(self) -> list[tuple[Head, str, Floats]]:
         """Ablate each head alone, or in a large model only the best heads and the head under test.
@@ -204,15 +200,10 @@ class CausalTests:
             stage = _("causal tests: the best {count} of {heads} heads")
             self.progress(stage.format(count=count, heads=len(self.order)))
             heads = self.order[:count]
+            right = self._without(heads, "mean")
             drawn = [self._as_many(heads, random) for _ in range(RANDOM_SETS)]
-            random_sets = [random_heads for random_heads in drawn if set(random_heads) != set(heads)]
-            ablations.append(
-                AblatedTogether(
-                    heads,
-                    self._without(heads, "mean"),
-                    [self._without(random_heads, "mean") for random_heads in random_sets],
-                )
-            )
+            others = [self._without(random_heads, "mean") for random_heads in drawn if set(random_heads) != set(heads)]
+            ablations.append(AblatedTogether(heads, right, others))
         return ablations
 
     def mask(self, items: Iterable[int]) -> Bools:
@@ -235,7 +226,7 @@ class CausalTests:
         ]
         everything = np.arange(len(examples))
         best = self.before[everything, self.answers]
-        losses = np.full((len(examples), max(len(sentence.mentions) for sentence in self.sentences)), np.nan)
+        losses = np.full((len(examples), max(len(example.candidates) for example in examples)), np.nan)
         for candidate in range(losses.shape[1]):
             cuts = [
                 sentence.from_pronoun(self.all_heads, sentence.mentions[candidate])
@@ -243,9 +234,8 @@ class CausalTests:
                 else []
                 for sentence in self.sentences
             ]
-            edges = self._edges(cuts)[0]
+            edges, _mass, has_edge = self._edges(cuts)
             after = self.subject.knocked_out(edges)[everything, self.answers]
-            has_edge = self._has_edge(edges)
             losses[has_edge, candidate] = (best - after)[has_edge]
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
@@ -256,8 +246,8 @@ class CausalTests:
             return list(range(1, every + 1))
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
-    def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats]:
-        """Return the edges of all items as arrays, and each item's weight on its edges, averaged over heads: (N,)."""
+    def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats, Bools]:
+        """Return the edges of all items as arrays, and the weight and the mask of `KnockedOut`."""
         listed = [
             (item, cut.head.layer, cut.head.head, query, key)
             for item, item_cuts in enumerate(cuts)
@@ -267,11 +257,7 @@ class CausalTests:
         ]
         columns = np.array(listed, dtype=np.int64).reshape(-1, 5).T
         mass = np.array([np.mean([cut.mass for cut in item_cuts]) if item_cuts else 0.0 for item_cuts in cuts])
-        return Edges(*columns), mass
-
-    def _has_edge(self, edges: Edges) -> Bools:
-        """Return a mask of the items that have at least one of the edges: (N,)."""
-        return np.isin(np.arange(len(self.sentences)), edges.item)
+        return Edges(*columns), mass, np.isin(np.arange(len(cuts)), columns[0])
 
     def _without(self, heads: Sequence[Head], mode: str) -> Floats:
         """Return the correctness of the answers with the given heads ablated, cached by set and mode: (N,)."""
@@ -291,18 +277,13 @@ class CausalTests:
 
     def _doses(self, losses: Floats, records: Sequence[AttentionRecord]) -> DoseResponse:
         by_example = {record.example: record for record in records}
-        points: list[tuple[int, float, float]] = []
+        scores = np.full(losses.shape, np.nan)
         for item, example in enumerate(self.subject.examples):
             if example in by_example:
                 # The knockout is in every layer and head, so the score is the mean over all of them.
-                scores = mention_mass(by_example[example]).mean(axis=(0, 1))
-                points += [
-                    (item, float(score), float(loss))
-                    for score, loss in zip(scores, losses[item], strict=False)
-                    if not np.isnan(loss)
-                ]
-        columns = np.array(points, dtype=np.float64).reshape(-1, 3)
-        return DoseResponse(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2])
+                scores[item, : len(example.candidates)] = mention_mass(by_example[example]).mean(axis=(0, 1))
+        items, candidates = np.nonzero(~np.isnan(scores + losses))
+        return DoseResponse(items, scores[items, candidates], losses[items, candidates])
 
 
 def knockout_cell(

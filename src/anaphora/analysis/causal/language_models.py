@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anaphora.analysis.causal.candidate_scoring import LanguageModel, ScoredText, answerable_questions
-from anaphora.analysis.causal.interventions import ActivationRecorder, FlatEdges, Intervention, intervene, patch_rows
+from anaphora.analysis.causal.interventions import ActivationRecorder, FlatEdges, Intervention, intervene
 from anaphora.analysis.causal.subjects import Edges, EditedSubject, Scores, resampling_partners, stretched
 from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.analysis.results.scores import Head
@@ -49,7 +49,6 @@ class LanguageModelSubject(EditedSubject):
     """`Subject` that wraps a language model, with the items that it can answer.
 
     Args:
-        model: the language model.
         examples: items; those that the model cannot answer are left out (`answerable_questions`).
 
     Raises:
@@ -65,7 +64,10 @@ class LanguageModelSubject(EditedSubject):
         self._model, self._device = model, model.device
         self._texts = [text for question in questions for text in question.texts]
         self._of_item = indices_by(text.item for text in self._texts)
-        self._batches = list(_batches(self._texts))
+        lengths = [len(text.tokens.ids) for text in self._texts]
+        self._batches = [
+            _Batch(tuple(numbers), tuple(self._texts[number] for number in numbers)) for numbers in _by_tokens(lengths)
+        ]
         self._candidates = max(len(example.candidates) for example in self.examples)
 
     @property
@@ -73,8 +75,7 @@ class LanguageModelSubject(EditedSubject):
         return self._model.shape
 
     def maps(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        order = sorted(range(len(self.tokens)), key=lambda item: len(self.tokens[item].ids))
-        for items in _by_tokens(order, lambda item: len(self.tokens[item].ids)):
+        for items in _by_tokens([len(tokens.ids) for tokens in self.tokens]):
             layers = self._model.maps([self.tokens[item] for item in items])
             maps = torch.stack(layers, dim=1).float().cpu().numpy()  # (B, L, H, T, T)
             for row, item in enumerate(items):
@@ -121,11 +122,11 @@ class LanguageModelSubject(EditedSubject):
 
         return of_batch
 
-    def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
+    def _new_rows(
+        self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         texts, length = self._batches[batch].texts, self._batches[batch].length
         layer, head = [one.layer for one in heads], [one.head for one in heads]
-        positions: list[int] = []
-        weights: list[NDArray[np.float32]] = []
         for row, text in enumerate(texts):
             if text.item not in rows:
                 continue
@@ -138,27 +139,15 @@ class LanguageModelSubject(EditedSubject):
                     own = _seen_from(position, own)
                 whole = np.zeros((len(heads), length), dtype=np.float32)
                 whole[:, : own.shape[-1]] = own
-                weights.append(whole)
-                positions.append(row * length + position)
-        if not positions:
-            return {}
-        queries = torch.tensor(positions, device=self._device)
-        new = torch.from_numpy(np.stack(weights, axis=1)).to(self._device)  # (heads, queries, S)
-        return patch_rows({one: (queries, new[number]) for number, one in enumerate(heads)})
+                yield row * length + position, whole
 
     def _recorded(self) -> Iterator[tuple[_Batch, dict[int, Tensor]]]:
         """Yield each batch with the heads' outputs by layer, (B, H, S, D)."""
         for batch in self._batches:
             recorders = [ActivationRecorder() for _ in range(self.shape[0])]
             self._model.read([text.tokens for text in batch.texts], dict(enumerate(recorders)))
-            yield (
-                batch,
-                {
-                    layer: recorder.recorded_mixed
-                    for layer, recorder in enumerate(recorders)
-                    if hasattr(recorder, "recorded_mixed")
-                },
-            )
+            recorded = [(layer, each) for layer, each in enumerate(recorders) if hasattr(each, "recorded_mixed")]
+            yield batch, {layer: each.recorded_mixed for layer, each in recorded}
 
     def _mean_output(self) -> dict[int, Tensor]:
         totals: dict[int, Tensor] = {}
@@ -171,17 +160,12 @@ class LanguageModelSubject(EditedSubject):
                     totals[layer] = totals[layer] + own if layer in totals else own
         return {layer: total / count for layer, total in totals.items()}
 
-    def _outputs(self, heads: Sequence[Head]) -> dict[int, list[Tensor]]:
-        """Return the outputs of each given head, (S, D), by number of the text."""
-        outputs: dict[int, list[Tensor]] = {}
+    def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
+        outputs: dict[int, list[Tensor]] = {}  # (S, D) of each head, by number of the text
         for batch, layers in self._recorded():
             for row, (number, text) in enumerate(zip(batch.numbers, batch.texts, strict=True)):
                 own = slice(len(text.tokens.ids))
                 outputs[number] = [layers[one.layer][row, one.head, own] for one in heads]
-        return outputs
-
-    def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        outputs = self._outputs(heads)
         partners = resampling_partners(self.examples, self.tokens)
 
         def of_batch(batch_number: int) -> dict[Head, Tensor]:
@@ -207,22 +191,11 @@ def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(np.divide(seen * whole, left, out=seen, where=left > 0))
 
 
-def _batches(texts: Sequence[ScoredText]) -> Iterator[_Batch]:
-    order = sorted(range(len(texts)), key=lambda number: len(texts[number].tokens.ids))
-    for numbers in _by_tokens(order, lambda number: len(texts[number].tokens.ids)):
-        yield _Batch(tuple(numbers), tuple(texts[number] for number in numbers))
-
-
-def _by_tokens(order: Sequence[int], length: Callable[[int], int]) -> Iterator[list[int]]:
-    """Yield consecutive indices of `order` in groups of at most `_BATCH_TOKENS` padded tokens, or of a single index.
-
-    Args:
-        order: indices, sorted by length.
-        length: function that returns the number of tokens at an index.
-    """
+def _by_tokens(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield indices in order of their length, with at most `_BATCH_TOKENS` padded tokens together, or a single one."""
     together: list[int] = []
-    for number in order:
-        if together and (len(together) + 1) * length(number) > _BATCH_TOKENS:
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if together and (len(together) + 1) * lengths[number] > _BATCH_TOKENS:
             yield together
             together = []
         together.append(number)

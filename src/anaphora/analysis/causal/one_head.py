@@ -98,13 +98,7 @@ def head_level_cell(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the loss of task accuracy in percentage points and its interval, as fields of `HeadLevel`.
-
-    Args:
-        tests: the causal tests.
-        antecedent, other_edges: correctness after an intervention on the antecedent's edge, or on all others, (N,).
-        items: mask of the items over which the losses are averaged, (N,).
-    """
+    """Return the losses of task accuracy in percentage points over some items and their intervals, as fields."""
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
         loss = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))

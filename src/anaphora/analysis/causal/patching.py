@@ -86,14 +86,7 @@ def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], sibling
 def _flipped(
     tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
 ) -> Bools:
-    """Return a mask of the items whose answer becomes that of their partner if the heads are patched: (N,).
-
-    Args:
-        tests: the causal tests.
-        partners: index of each patched item's partner.
-        rows: new rows of each patched item, (L, H, Q, T).
-        heads: heads to patch.
-    """
+    """Return a mask of the items whose answer becomes that of their partner if the heads get new rows: (N,)."""
     if not partners:
         return tests.mask(())
     expected = np.full(len(tests.right), -1)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anaphora.analysis.maps.answers import Bools
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import AccuracyCell, Groups, Head
-from anaphora.analysis.scores.cells import bootstrap_interval, by_language_and_kind, cells, clusters, rounded
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, each_cell, rounded
 from anaphora.analysis.scores.heads import score_records
 from anaphora.analysis.scores.measures.roles import cue_tokens
 from anaphora.settings.model.attention import heads_of
@@ -48,9 +49,7 @@ def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> d
     """Measure the accuracy of the chosen head and of the model's answers on perturbed items.
 
     Args:
-        run: the trained run.
         records: records of the unperturbed main items, in whole quads.
-        head: the head chosen on the development split.
 
     Returns:
         The accuracies by perturbation, language and kind of cue.
@@ -73,23 +72,20 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
             data = data.with_ids(masked_ids(data, name))
     captured = capture(model, data, run.config.batching, run.config.task.prediction)
     scores = score_records(captured.records)
-    right = scores.candidate_accuracy[:, head.layer, head.head].astype(np.float64)
+    right = scores.at(head, "candidate_accuracy")
     task = captured.correct[scores.kept]
     labels = clusters(scores.examples)
-    return by_language_and_kind(
-        (
-            language,
-            kind,
-            PerturbedCell(
-                items=int(chosen.sum()),
-                task_accuracy=rounded(task[chosen].mean()),
-                candidate_accuracy=rounded(right[chosen].mean()),
-                interval=bootstrap_interval(right[chosen], labels[chosen], (0, 1)),
-                chance=rounded(scores.chance[chosen].mean()),
-            ),
+
+    def cell(items: Bools) -> PerturbedCell:
+        return PerturbedCell(
+            items=int(items.sum()),
+            task_accuracy=rounded(task[items].mean()),
+            candidate_accuracy=rounded(right[items].mean()),
+            interval=bootstrap_interval(right[items], labels[items], (0, 1)),
+            chance=rounded(scores.chance[items].mean()),
         )
-        for language, kind, chosen in cells(scores.examples)
-    )
+
+    return each_cell(scores.examples, cell)
 
 
 def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
@@ -113,12 +109,12 @@ def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
     A name stays if the language has no unused name of this length.
     """
     mentions_of = [
-        [[tokens.covering(span) for span in mentions] for mentions in example.candidates]
+        [tokens.covering(span) for span in example.spans[1:]]
         for example, tokens in zip(data.examples, data.tokens, strict=True)
     ]
     names = [
-        {tuple(tokens.ids[token] for token in mention) for mentions in candidates for mention in mentions}
-        for tokens, candidates in zip(data.tokens, mentions_of, strict=True)
+        {tuple(tokens.ids[token] for token in mention) for mention in mentions}
+        for tokens, mentions in zip(data.tokens, mentions_of, strict=True)
     ]
     pools: dict[tuple[str, int], set[tuple[int, ...]]] = {}
     group_names: dict[str, set[tuple[int, ...]]] = {}
@@ -129,11 +125,11 @@ def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
             pools.setdefault((example.language, len(name)), set()).add(name)
     replacements: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {}
     ids = []
-    for example, group, tokens, candidates in zip(data.examples, groups, data.tokens, mentions_of, strict=True):
+    for example, group, tokens, mentions in zip(data.examples, groups, data.tokens, mentions_of, strict=True):
         if group not in replacements:
             replacements[group] = _replacement_names(sorted(group_names[group]), example.language, pools, group)
         changed = list(tokens.ids)
-        for mention in (mention for mentions in candidates for mention in mentions):
+        for mention in mentions:
             name = tuple(tokens.ids[token] for token in mention)
             for token, number in zip(mention, replacements[group][name], strict=True):
                 changed[token] = number

@@ -140,7 +140,15 @@ class EditedSubject(ABC):
         return self._scores_under(lambda batch: zero_edge_values(pairs(batch)))
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        return self._scores_under(lambda batch: self._patch(batch, heads, rows))
+        def patch(batch: int) -> Intervention:
+            new = list(self._new_rows(batch, heads, rows))
+            if not new:
+                return {}
+            positions = torch.tensor([position for position, _ in new], device=self._device)
+            weights = torch.from_numpy(np.stack([row for _, row in new], axis=1)).to(self._device)
+            return patch_rows({one: (positions, weights[number]) for number, one in enumerate(heads)})
+
+        return self._scores_under(patch)
 
     @cached_property
     def _means(self) -> dict[Head, Tensor]:
@@ -152,8 +160,10 @@ class EditedSubject(ABC):
         """Return the scores under the interventions that a function returns for the batch numbers."""
 
     @abstractmethod
-    def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
-        """Return an intervention that replaces the attention rows of a batch's pronouns."""
+    def _new_rows(
+        self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield the flat position of each pronoun token in a batch and its new rows in all heads, (heads, T)."""
 
     @abstractmethod
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
@@ -178,9 +188,6 @@ class PackedSubject(EditedSubject):
 
     Args:
         model: the model, in evaluation mode.
-        data: the encoded items.
-        batching: settings of the batches.
-        prediction: settings of the prediction head.
     """
 
     def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> None:
@@ -208,25 +215,18 @@ class PackedSubject(EditedSubject):
                 own = slice(column, column + len(self.tokens[item].ids))
                 yield item, weights[row, :, :, own, own]
 
-    def _patch(self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Intervention:
+    def _new_rows(
+        self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         layer, head = [one.layer for one in heads], [one.head for one in heads]
         length = self._batches[batch].ids.shape[1]
-        queries: list[int] = []
-        weights: list[NDArray[np.float32]] = []
         for item in self._batches[batch].items.tolist():
             if item in rows:
-                begin = self._batch_and_start[item][1]
+                begin, patch = self._batch_and_start[item][1], rows[item][layer, head]
                 tokens = self.tokens[item].covering(self.examples[item].pronoun)
-                queries += [begin + token for token in tokens]
                 whole = np.zeros((len(heads), len(tokens), length), dtype=np.float32)
-                patch = rows[item][layer, head]
                 whole[..., begin % length : begin % length + patch.shape[-1]] = patch
-                weights.append(whole)
-        if not queries:
-            return {}
-        positions = torch.tensor(queries, device=self._device)
-        new = torch.from_numpy(np.concatenate(weights, axis=1)).to(self._device)
-        return patch_rows({one: (positions, new[number]) for number, one in enumerate(heads)})
+                yield from ((begin + token, whole[:, number]) for number, token in enumerate(tokens))
 
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
         all_scores: Scores | None = None
@@ -254,12 +254,12 @@ class PackedSubject(EditedSubject):
             inside = batch_of[edges.item] == batch
             item, layer, head, query, key = (column[inside] for column in edges)
             pairs: dict[Head, FlatEdges] = {}
-            for flat_head in np.unique(layer * self.shape[1] + head):
-                chosen = Head(*divmod(int(flat_head), self.shape[1]))
+            for chosen in sorted(set(map(Head, layer.tolist(), head.tolist()))):
                 in_head = (layer == chosen.layer) & (head == chosen.head)
-                start = begin[item[in_head]]
-                flat = (torch.from_numpy(start + query[in_head]), torch.from_numpy(start + key[in_head]))
-                pairs[chosen] = (flat[0].to(self._device), flat[1].to(self._device))
+                queries, keys = (
+                    torch.from_numpy(begin[item[in_head]] + ends[in_head]).to(self._device) for ends in (query, key)
+                )
+                pairs[chosen] = (queries, keys)
             return pairs
 
         return of_batch
@@ -270,11 +270,9 @@ class PackedSubject(EditedSubject):
         for batch, recorders in self._recorded_batches():
             real = batch.segments >= 0
             count += int(real.sum())
-            batch_sum = torch.stack(
-                [recorder.recorded_mixed.transpose(1, 2)[real].sum(dim=0) for recorder in recorders]
-            )
-            sums = [batch_sum if not sums else sums[0] + batch_sum]
-        return dict(enumerate(sums[0] / count))
+            of_layers = [recorder.recorded_mixed.transpose(1, 2)[real].sum(dim=0) for recorder in recorders]
+            sums.append(torch.stack(of_layers))
+        return dict(enumerate(sum(sums[1:], sums[0]) / count))
 
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
         outputs_of: dict[int, Tensor] = {}

@@ -201,7 +201,7 @@ def _patching(patching: PatternPatching | None) -> VerdictRow:
 
     Without an interval the rule is not decided, for example if all pairs have one template.
     """
-    layer = patching.of_layer if patching else None
+    layer = patching.used.layer if patching else None
     flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
     above = RULES["layer"]["flipped_above"]
     return VerdictRow(
@@ -210,7 +210,7 @@ def _patching(patching: PatternPatching | None) -> VerdictRow:
             "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal pair's "
             "other sentence, aligned word by word (no pair differs in one word only)?"
         )
-        if patching and patching.uses_aligned
+        if patching and patching.used is patching.aligned
         else N_(
             "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal pair's "
             "other sentence?"

@@ -126,24 +126,9 @@ class PatternPatching:
     aligned: AlignedPatching | None = None
 
     @property
-    def of_layer(self) -> Flipped:
-        """Return `layer`, or `aligned.layer` if no pair differs in one word."""
-        return self.aligned.layer if self.uses_aligned and self.aligned else self.layer
-
-    @property
-    def of_head(self) -> Flipped:
-        """Return `head`, or `aligned.head` if no pair differs in one word."""
-        return self.aligned.head if self.uses_aligned and self.aligned else self.head
-
-    @property
-    def pairs_used(self) -> int:
-        """Return the number of items over which `of_layer` and `of_head` are means."""
-        return self.aligned.pairs if self.uses_aligned and self.aligned else self.pairs
-
-    @property
-    def uses_aligned(self) -> bool:
-        """Return whether no pair differs in one word, as for cues of two Chinese characters."""
-        return self.layer.flipped is None and self.aligned is not None
+    def used(self) -> PatternPatching | AlignedPatching:
+        """Return these results, or `aligned` if no pair differs in one word, as for cues of two Chinese characters."""
+        return self.aligned if self.layer.flipped is None and self.aligned else self
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,7 +91,7 @@ class HeadScores:
     @property
     def shape(self) -> tuple[int, int]:
         """Return the number of layers and heads."""
-        return (self.candidate_mass.shape[1], self.candidate_mass.shape[2])
+        return self.candidate_mass.shape[1], self.candidate_mass.shape[2]
 
     def at(self, head: Head, measure: str) -> Floats:
         """Return one of `MEASURES` in one head: (N,)."""
@@ -126,9 +126,8 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
     shape: tuple[int, ...] | None = None
     for first, batch in _batches(records):
         for record in batch:
-            own = record.weights.shape[:2]
-            shape = shape or own
-            if own != shape:
+            shape = shape or record.weights.shape[:2]
+            if (own := record.weights.shape[:2]) != shape:
                 raise UserError(f"weights: one record has {own} layers and heads; expected {shape} as in the first")
             attending.update(attending_layers(record.weights))
         reasons = [reason_to_drop(record.example) for record in batch]
@@ -141,8 +140,8 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
             laid = _FlatRecords([batch[number] for number in numbers])
         if numbers:
             parts.append(_score_batch(laid))
-            examples.extend(record.example for record in laid.records)
-            kept.extend(first + number for number in numbers)
+            examples += [record.example for record in laid.records]
+            kept += [first + number for number in numbers]
     if shape is None:
         raise UserError("records: there are none; expected at least one to score")
     measures = _concatenated(parts, shape)
@@ -178,12 +177,9 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """Return the head with the best macro candidate accuracy on the main items of a development split (`ranked_heads`).
+    """Return the first of `ranked_heads`.
 
     Selection biases the accuracy of the best of L * H heads upwards, so it must be reported on another split.
-
-    Raises:
-        UserError: there is no main item.
     """
     return ranked_heads(scores)[0]
 

@@ -122,7 +122,7 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
         steps = [(step.k, step.flipped) for step in patching.cumulative if step.flipped is not None]
         if steps:
             lines.append(Curve([k for k, _ in steps], [flipped for _, flipped in steps], style.ANTECEDENT))
-        head, layer = patching.of_head, patching.of_layer
+        head, layer = patching.used.head, patching.used.layer
         if head.flipped is not None:
             low, high = head.interval or (None, None)
             lines.append(Curve([1], [head.flipped], style.ANTECEDENT, "dot", [low], [high]))

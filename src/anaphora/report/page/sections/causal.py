@@ -158,10 +158,10 @@ def patching_section(run: ReportRun) -> Section:
         patching = group.cell.pattern_patching
         flipped = [
             format_percent(patched.flipped, patched.interval)
-            for patched in (patching.of_head, patching.of_layer, patching.all_layers)
+            for patched in (patching.used.head, patching.used.layer, patching.all_layers)
         ]
-        left_out = patching.pairs + patching.skipped - patching.pairs_used
-        rows.append([group.label, format_count(patching.pairs_used), format_count(left_out), *flipped])
+        left_out = patching.pairs + patching.skipped - patching.used.pairs
+        rows.append([group.label, format_count(patching.used.pairs), format_count(left_out), *flipped])
     summary = [
         _("{group}: {head} % by the chosen head, {layer} % by its layer, {every} % by all").format(
             group=group, head=head, layer=layer, every=every

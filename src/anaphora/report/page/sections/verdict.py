@@ -118,7 +118,7 @@ def _layer_numbers(cell: CausalCell | None) -> tuple[str, str]:
     knockout = cell.knockout.get(VERDICT_SCOPE) if cell else None
     if cell is None or knockout is None:
         return NOT_MEASURED, NOT_MEASURED
-    difference, patched = knockout.gold_minus_matched, cell.pattern_patching.of_layer
+    difference, patched = knockout.gold_minus_matched, cell.pattern_patching.used.layer
     return format_percent(difference.value, difference.interval), format_percent(patched.flipped, patched.interval)
 
 
