@@ -91,9 +91,7 @@ class ScoredText:
     """Text whose logits score one or more candidates of an item.
 
     Attributes:
-        tokens: S tokens of the text.
         alignment: for each of the item's T tokens, the indices of the same tokens in this text.
-        targets: the scored candidates.
     """
 
     item: int

@@ -64,7 +64,6 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 
     Args:
         examples: items; those without an antecedent or a distractor are skipped.
-        by: function that groups the items; by default main items by language and kind of cue.
 
     Raises:
         UserError: as in `run_subject`, or the run has no attention maps or lacks `head`.

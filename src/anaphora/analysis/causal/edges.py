@@ -28,8 +28,6 @@ class HeadEdges(NamedTuple):
     """Edges of one item in one head, from every query token to every key token.
 
     Attributes:
-        head: the head.
-        queries, keys: token indices.
         mass: weight on all keys, averaged over the queries.
     """
 
@@ -44,7 +42,6 @@ class SentenceEdges:
     """Token indices and attention weights of one item, from which its edges are selected.
 
     Attributes:
-        pronoun: token indices of the pronoun.
         mentions: token indices of each candidate.
         antecedents: token indices of all antecedents.
         distractors: token indices of each distractor.
@@ -129,7 +126,6 @@ class SentenceEdges:
             kind: "gold", "distractor" (the one with the most weight), "cue", "other_keys" (all but the antecedents) or
                 one of `MATCHED_EDGES`. "matched_heads" and "matched_distance" need as many free tokens as the
                 antecedents have tokens, "matched_heads" also as many other heads; otherwise there are no edges.
-            heads: heads of the scope.
             others: all other heads, for "matched_heads".
         """
         count = len(self.antecedents)

@@ -34,7 +34,6 @@ class Dose(NamedTuple):
     """Outcome of removing the same weight from the pronoun's edge to the antecedent, or from its other edges.
 
     Attributes:
-        mass: the removed weight.
         items: mask of the items in which both have at least this weight, (N,).
         antecedent, other_edges: correctness after removal from the antecedent's edge, or from all other edges, (N,).
     """

@@ -24,7 +24,6 @@ class AlignedPatch(NamedTuple):
     """Outcome of patching between sentences of any lengths, as masks of items, (N,) each.
 
     Attributes:
-        pairs: tested items.
         head, layer: items whose answer flips when the head under test is patched, or all heads of its layer.
     """
 
@@ -40,7 +39,6 @@ class PatternPatch(NamedTuple):
         pairs, skipped: tested items, and items of other minimal pairs.
         by_count: items whose answer flips when the best k heads are patched, by k; empty without tested items.
         head, layer: items whose answer flips when the head under test is patched, or all heads of its layer.
-        aligned: outcome for minimal pairs of any lengths.
     """
 
     pairs: Bools

@@ -50,9 +50,6 @@ def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> d
 
     Args:
         records: records of the unperturbed main items, in whole quads.
-
-    Returns:
-        The accuracies by perturbation, language and kind of cue.
     """
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 

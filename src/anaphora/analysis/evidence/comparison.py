@@ -32,7 +32,6 @@ class GroupSpread:
     """Spread of each of `MEASURES` over runs, for one language and kind of cue.
 
     Attributes:
-        language, kind: language and kind of cue of the items.
         runs: number of runs with such items.
         items: smallest and largest number of items in a run.
         same_items: whether all runs were scored on the same items of the language; None if a run has no `items_digest`.
@@ -62,9 +61,6 @@ class RowDivergence:
     """Divergence between the pronoun's rows in two runs' chosen heads, for one language.
 
     Attributes:
-        run, other: names of the two runs.
-        language: language of the items.
-        items: number of items.
         divergence: mean Jensen-Shannon divergence in bits, from 0 for equal rows to 1 for rows without a common word;
             None if a chosen head is ablated.
         interval: bootstrap interval over templates.
@@ -103,13 +99,7 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Return whether all runs with a language were scored on the same items; None if one has no `items_digest`.
-
-    Args:
-        runs: the compared runs.
-        language: language of the items.
-        items: smallest and largest number of items in a run.
-    """
+    """Return whether all runs with a language were scored on the same items; None if one has no `items_digest`."""
     if items[0] < items[1]:
         return False
     digests = {run.languages[language].items_digest for run in runs if language in run.languages}

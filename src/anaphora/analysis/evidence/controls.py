@@ -41,7 +41,6 @@ class Expectation:
     Attributes:
         measures: measures that should be near chance.
         kinds: kinds of cue to which the expectation applies.
-        statement: the expectation in words.
         if_not: conclusion in words if the expectation is not met.
     """
 
@@ -181,8 +180,6 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
     """Choose a trained control's own head on development items, and evaluate the control on others.
 
     Args:
-        control: name of the control.
-        run: the trained control.
         development: items on which the head is chosen.
         measured: items to report, of which only main items count.
 
@@ -249,10 +246,7 @@ def current(
     all of them. Controls in files of earlier versions, which do not record the digests, count as outdated.
 
     Args:
-        directory: the run directory.
-        split: the split on which the controls were measured.
         stored: the controls that `read` returned.
-        about: digests of the current weights, items and code.
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
@@ -276,11 +270,7 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
 
 
 def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
-    """Write the controls of a run directory, as measured on a split.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write the controls of a run directory, as measured on a split."""
     write_json(controls_path(directory, split), to_json(measured))
 
 

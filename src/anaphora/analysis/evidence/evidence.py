@@ -53,7 +53,6 @@ def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | No
     """Return the dataclass field of a measure that needs the model of a run.
 
     Args:
-        compute: function that computes the measure.
         stage: progress message; empty if `compute` reports its own progress.
     """
     return field(default=None, metadata={"from_model": compute, "stage": stage})

@@ -26,10 +26,8 @@ class ExampleSentence:
 
     Attributes:
         record: the sentence and the pronoun's rows.
-        row: the pronoun's rows over words.
         maps: maps over W words by name, (L, H or 1, queries, keys).
         answer: the model's predicted candidate, or `NO_CANDIDATE`; None if the model answers no pronoun questions.
-        model_correct: whether the prediction is right; None if the model answers no pronoun questions.
         head_correct: whether the chosen head picks the antecedent.
     """
 
@@ -62,9 +60,6 @@ def example_sentences(
     """Select main items in rotation over language, type of cue, and correctness of the answer and of the head.
 
     Args:
-        measurement: the records, their scores and the answers.
-        most: maximum number of items.
-        maps_of: function that returns the maps of a record.
         among: indices of the records to choose from; by default all.
     """
     scores, head = measurement.measured, measurement.head

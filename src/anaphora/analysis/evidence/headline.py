@@ -43,11 +43,8 @@ class Measurement:
     """Scores of a model's heads and answers on one split; N measured items.
 
     Attributes:
-        split: name of the reported split.
         head: the reported head, chosen on the development split unless the user named it.
         head_is_named: whether the user named the head, perhaps after seeing the items.
-        development: scores of all heads on the development split.
-        measured: scores of all heads on the reported split.
         capture: records and answers on the reported split; no records if rows were freed after scoring.
         baselines: correctness of each shortcut baseline by name, (N,).
         untrained: correctness of the head that each of R untrained models chose on the development split, (R, N); NaN
@@ -114,7 +111,6 @@ class Headline(Measurement):
     """Scores of a run's heads and answers on one split.
 
     Attributes:
-        run: the measured run.
         data: digest of the development items and the measured items.
     """
 
@@ -159,14 +155,11 @@ def measure_headline(
     """Choose a head on the development items and measure it on other items.
 
     Args:
-        run: the trained run.
         training: items on which the baselines are fitted; None for no baselines.
         development: items on which the head is chosen.
         measured: items to report.
-        split: name of the split of `measured`.
         untrained: number of randomly initialised models to measure as a control.
         chosen: a head fixed beforehand, which replaces the choice.
-        progress: callback for progress messages.
         keep_rows: whether the capture keeps the rows of the measured items. If False, each batch's rows are freed
             after scoring, for splits whose rows do not fit in memory.
         data: digest of the development and measured items; computed if None.

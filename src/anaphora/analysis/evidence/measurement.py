@@ -52,8 +52,6 @@ class RunEvidence:
     Attributes:
         headline: the run with the scores of all its heads and its answers; baselines and untrained models are empty if
             the evidence was read from `metrics.json`.
-        evidence: content of `metrics.json`.
-        folder: folder with `metrics.json` and the tables.
     """
 
     headline: Headline
@@ -69,8 +67,6 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
 
     Args:
         run: the finished run.
-        settings: settings of the measurement.
-        progress: callback for progress messages.
         folder: folder with `metrics.json` and the tables, by default the run's directory; locked by the caller.
 
     Raises:
@@ -141,10 +137,8 @@ class MeasuredModel:
     """Model of a run, with the items for the measures that need forward passes.
 
     Attributes:
-        headline: the run with the scores of all its heads, its answers and the baselines.
         development: main items on which the best head or layer of each other map is chosen.
         examples: sample of the measured main items.
-        progress: callback for progress messages.
     """
 
     headline: Headline
@@ -189,14 +183,8 @@ def measure_evidence(
     """Measure all evidence for and against the chosen head, except controls and verdict.
 
     Args:
-        headline: the run with the scores of all its heads, its answers and the baselines.
         development: items on which the best head or layer of each other map is chosen.
         items: approximate number of main items, in whole quads, for other maps and causal tests.
-        fixed: settings of the protocol.
-        progress: callback for progress messages.
-
-    Returns:
-        The evidence of `row_evidence`, with the protocol and every measure that needs the model.
 
     Raises:
         UserError: no main item could be scored.

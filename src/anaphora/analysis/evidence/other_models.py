@@ -55,8 +55,6 @@ def evidence_from_records(
         subject: the model for the causal tests, with items that each have an antecedent and a distractor.
         training: items on which learned baselines are fitted; without them only unfitted baselines are computed.
         split: name of `measured` in the report.
-        fixed: settings of the protocol; by default the standard ones.
-        progress: callback for progress messages.
         chosen: a head fixed beforehand, which replaces the choice.
         untrained: for each untrained model, records of development examples and of a subset of the measured examples.
 

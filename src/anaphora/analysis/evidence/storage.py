@@ -56,7 +56,6 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
     split measured afterwards. A run with a head for each language has the folders "en" and "zh".
 
     Args:
-        run: the trained run.
         language: language whose folder is searched first; then come the run's own scores, and those of any language.
 
     Raises:
@@ -109,8 +108,6 @@ def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mappin
     """Write the temperatures of a run's answers to its directory, and return the path.
 
     Args:
-        run: the run.
-        temperatures: softmax temperature by language.
         about: further keys of the file, on the fit and the evaluation of the temperatures.
 
     Raises:
@@ -169,8 +166,6 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
     """Write `metrics.json` and the tables of heads, templates and single items; the caller locks the folder.
 
     Args:
-        headline: scores of every head and item.
-        folder: output folder.
         evidence: content of the file; by default the scores, together with the other fields already in the file if
             these have the same head, weights, items, code and number of untrained models.
 

@@ -327,8 +327,6 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Fixe
     copy of a run has the same hash.
 
     Args:
-        fixed: settings of the protocol.
-        split: the reported split.
         config: settings of the run, or the name of a model from another library.
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")

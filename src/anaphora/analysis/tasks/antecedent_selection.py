@@ -148,7 +148,6 @@ class SelectorAccuracy:
         column: one of `FORM_COLUMNS`.
         layer, head: indices of the head; None for rules and untrained models.
         development: the head's accuracy on the development items in the column.
-        interval: None if the documents do not determine an interval.
         over_nearest: accuracy minus that of the nearest mention on the same items.
     """
 
@@ -186,7 +185,6 @@ def selection_table(
 
     Args:
         development: selections on the split on which heads are chosen.
-        measured: selections of the same model on the reported split.
         untrained: selections of each untrained model on these two splits.
         by: names of factors; the rows are repeated on the items with each value, with the same heads.
 

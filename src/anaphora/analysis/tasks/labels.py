@@ -150,7 +150,6 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
     """Return the accuracy of each policy's labels.
 
     Args:
-        texts: N texts with their labels.
         answers: predicted labels of all texts by policy, one list per run.
     """
     gold = np.array([one.label for one in texts])

@@ -41,8 +41,6 @@ class ItemAnswers:
     """Items, with the answers of runs and the correctness of shortcuts.
 
     Attributes:
-        examples: the N items.
-        answers: answers of each of S runs to the N items.
         shortcuts: correctness of each shortcut in [0, 1] by name, (N,), or (K, N) for a shortcut fitted K times; NaN
             if it does not apply.
     """
@@ -172,7 +170,6 @@ def accuracy_table(
     """Return the accuracy of each policy on all items, and on the items with each value of the factors `by`.
 
     Args:
-        items: items with the answers of runs; shortcuts that do not apply to all items are left out.
         by: names of factors; "a+b" crosses two factors.
         contrast: name of a factor with two values, by which the accuracies are compared; None for no comparison.
     """
@@ -253,12 +250,8 @@ def answer_transfer(
     fitted on every training split is left out.
 
     Args:
-        runs: the trained runs.
         training: the distinct training splits of the runs, on each of which shortcuts are fitted.
-        examples: the items to answer.
         folds: number of folds of `examples` by group, for shortcuts fitted on the other folds.
-        seed: seed of the folds.
-        progress: callback for progress messages.
 
     Raises:
         UserError: a run answers no pronoun questions, or a text is too long for its model.

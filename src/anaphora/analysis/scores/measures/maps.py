@@ -35,6 +35,7 @@ class MapScores:
     Attributes:
         granularity: "head", "layer" or "model": the unit that has a row.
         head: the chosen head or layer; None for a map of the model.
+        items: number of scored items.
         skipped: number of items left out (`MapRows.skipped`).
     """
 

@@ -67,7 +67,6 @@ def head_roles(
     """Return the roles of every head, from the pronoun's rows on main items.
 
     Args:
-        scores: N scored items.
         records: records that were scored, to which `scores.kept` refers.
         baselines: correctness of each baseline by name, (N,); a baseline with NaN is left out.
 
@@ -133,16 +132,12 @@ def _role_entry(
 
 
 def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:
-    """Return a mask of each item's cue: the tokens that differ within its minimal pair, except pronoun and candidates.
+    """Return masks (T,) of each item's cue: tokens that differ within its minimal pair, except pronoun and candidates.
 
     All are False without a minimal pair, or if the factor `cue` is the pronoun.
 
     Args:
-        examples: N items with their minimal pairs.
         spans: character spans of each item's T tokens, (0, 0) for special tokens.
-
-    Returns:
-        N masks, (T,) each.
     """
     cues = [np.zeros(len(each), dtype=np.bool_) for each in spans]
     for item, other in next_in_minimal_pair(examples).items():

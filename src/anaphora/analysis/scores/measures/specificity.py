@@ -71,7 +71,6 @@ def pronoun_specificity(
     Args:
         examples: items, each with an antecedent.
         maps: tokens and attention maps (L, H, T, T) of each item.
-        by: function that groups the items; by default main items by language and kind of cue.
     """
     of_items = [
         query_masses(example, tokens, weights[head.layer, head.head])
