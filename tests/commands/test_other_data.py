@@ -99,3 +99,19 @@ def test_the_table_of_templates_is_about_the_chosen_head_or_about_none(
     assert named[0, 0] != named[1, 0]
     RunFiles(own_run).metrics.write_text('{"head": {"layer": 1, "head": 0}}')
     assert templates() == named[1, 0]
+
+
+@pytest.mark.parametrize("command", ["score", "evaluate"])
+def test_long_work_on_long_texts_is_announced(
+    command: str, finished: Path, table: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
+    next(line for line in lines if line["split"] == "test")["text"] += " It rained." * 1000
+    path = tmp_path / "long.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    monkeypatch.setattr("anaphora.commands.parts.shared._LONG_WAIT", 0)
+    for data, expected in ((table, False), (path, True)):
+        given = (f"run={finished}", "data=jsonl", f"data.path={data}", f"output={tmp_path / data.stem}")
+        status, out, err = script(command, *given, *(["untrained=0"] if command == "score" else []))
+        assert status == 0, err
+        assert ("Long texts: 1, up to " in out) == expected

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from anaphora.runs import machine as module
 from anaphora.runs.machine import Machine, keep_few_kernels, slow_settings, wait_briefly
@@ -106,3 +107,9 @@ def test_a_run_records_its_machine(tiny: Callable[..., Config], tmp_path: Path) 
     present = Machine.present()
     assert (recorded["processor"], recorded["kernel"]) == (present.processor, present.kernel)
     assert recorded["cores"] == present.cores and set(recorded) == {"processor", "kernel", "cores", "load"}
+
+
+def test_the_time_of_attention_grows_with_the_square_of_the_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_seconds", lambda _kind: 2 * 256**3 / 1e9 * torch.get_num_threads())  # 1e9 a second
+    assert module.attention_seconds([1000], layers=2, width=125) == pytest.approx(1)
+    assert module.attention_seconds([2000, 1000], layers=2, width=125) == pytest.approx(5)

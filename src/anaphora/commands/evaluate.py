@@ -126,12 +126,12 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
             for the model, or as in `calibrate_answers`.
     """
     from anaphora.analysis.evidence.headline import score_split
-    from anaphora.analysis.evidence.storage import chosen_head, stored_head
+    from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head, stored_head
     from anaphora.analysis.maps.answers import correctness
     from anaphora.analysis.maps.capture import predict_answers
     from anaphora.analysis.results.scores import Head
     from anaphora.analysis.scores.strata import template_rows
-    from anaphora.commands.parts.shared import head_of_settings
+    from anaphora.commands.parts.shared import head_of_settings, say_how_long
     from anaphora.commands.parts.tables import print_accuracy, print_shared_items
     from anaphora.report.terminal import print_phrase, print_undecided
     from anaphora.runs.items import encode, evaluation_splits, questions_of
@@ -140,6 +140,8 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
     data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
     rows: list[dict[str, Any]] = []
+    # Calibrated answers are computed once more.
+    say_how_long(run, material.measured, passes=1 + bool(settings.calibrate or answer_temperatures(run)))
     if run.model.encoder.has_maps:
         scores, answers = score_split(run.model, data, batching, prediction)
         correct = correctness(answers, len(data))
@@ -181,6 +183,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     from anaphora.analysis.evidence.storage import answer_temperatures, write_calibration
     from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
     from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
+    from anaphora.commands.parts.shared import say_how_long
     from anaphora.commands.parts.tables import print_calibration
     from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import encode, evaluation_splits
@@ -190,7 +193,9 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
         raise no_pronoun_answers(run)
     temperatures = answer_temperatures(run)
     if settings.calibrate:
-        fitted_on = encode(run, evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured)
+        examples = evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured
+        say_how_long(run, examples, passes=1)
+        fitted_on = encode(run, examples)
         logs = log_probabilities(run.model, fitted_on, batching, prediction)
         temperatures |= fit_temperatures(fitted_on.examples, logs)
     if not temperatures:

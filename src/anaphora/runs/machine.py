@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,6 +119,19 @@ def bfloat16_slowdown() -> float:
     import torch
 
     return _seconds(torch.bfloat16) / _seconds(torch.float32)
+
+
+def attention_seconds(lengths: Sequence[int], layers: int, width: int) -> float:
+    """Estimate the time of one pass of a model over long texts on the CPU, in seconds, by the products of attention.
+
+    Args:
+        lengths: number of tokens of each text; attention grows with its square.
+        layers, width: shape of the encoder.
+    """
+    import torch
+
+    operations = 4 * layers * width * sum(tokens**2 for tokens in lengths)
+    return operations / (2 * _PROBE**3) * _seconds(torch.float32) / torch.get_num_threads()
 
 
 def _seconds(kind: torch.dtype) -> float:

@@ -27,8 +27,10 @@ from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.words import UnreadMentions
+from anaphora.report.numbers import duration_text
 from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
+from anaphora.runs.machine import attention_seconds
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import RUN_CONFIG
 from anaphora.runs.shipped import SHIPPED
@@ -38,6 +40,9 @@ from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
+
+_LONG_TEXT = 10_000  # characters
+_LONG_WAIT = 15  # seconds
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
@@ -251,6 +256,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
     """
     requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
+    say_how_long(run, (*splits.development, *splits.measured), passes=1 + untrained)
     headline = measure_headline(
         run,
         splits.training,
@@ -264,6 +270,18 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
     )
     # A named head that equals the head chosen on the development split counts as chosen.
     return replace(headline, head_is_named=headline.head_is_named and requested != chosen_head(run))
+
+
+def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
+    """Print an estimate of the time that a number of passes over long texts take on the CPU, if it is long."""
+    texts = [example.text for example in examples if len(example.text) >= _LONG_TEXT]
+    if not texts or not run.model.encoder.has_maps or run.model.device.type != "cpu":
+        return
+    lengths = [len(tokens.ids) for tokens in run.tokenizer.encode_batch(texts)]
+    seconds = passes * attention_seconds(lengths, run.config.model.layers, run.config.model.width)
+    if seconds >= _LONG_WAIT:
+        message = _("Long texts: {texts}, up to {tokens} tokens. They take about {duration} on this machine.")
+        say(message.format(texts=len(texts), tokens=f"{max(lengths):,}", duration=duration_text(seconds)))
 
 
 def is_of_transformers(name: str) -> bool:
