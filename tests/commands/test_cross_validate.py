@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -66,9 +65,9 @@ def test_training_says_beforehand_that_a_fold_could_not_be_used(
 ) -> None:  # fmt: skip
     printed: list[str] = []
 
-    def trained(_: Any) -> SimpleNamespace:
+    def trained(_: Any) -> Path:
         printed.append(capsys.readouterr().out)
-        return SimpleNamespace(directory=tmp_path)
+        return tmp_path
 
     monkeypatch.setattr("anaphora.training.run.train", trained)
     train_command.train(tiny(tmp_path, *overrides))

@@ -221,7 +221,7 @@ def test_the_mask_in_a_text_is_the_models_own_whatever_its_name() -> None:
 
 def test_texts_and_tokenizers_that_do_not_fit_are_refused() -> None:
     opened = open_model(tiny("roberta"), tokenizer())
-    assert opened.most_tokens == 63  # positions are counted from the padding token's number on
+    assert opened._limits.tokens == 63  # positions are counted from the padding token's number on
     long = example_from_query("Anna left. " + "a " * 100, "Anna", [])
     with pytest.raises(UserError, match=r"text \('Anna left\. a a .*'\.\.\.\): it has 10\d tokens, but Roberta"):
         list(opened.records([example_from_query(TEXTS[0], "she", []), long]))
@@ -293,7 +293,7 @@ def test_the_longest_text_is_measured_by_the_table_of_positions() -> None:
     """Some families count positions from the id of their padding token, others from an offset of their own."""
     for family in ("bert", "roberta", "mpnet", "camembert", "opt", "bart"):
         opened = open_model(tiny(family), tokenizer())
-        longest = opened.most_tokens
+        longest = opened._limits.tokens
         assert longest == {"roberta": 63, "camembert": 63, "mpnet": 62}.get(family, 64)
         words = longest - len(opened.tokenize("a").ids)
         opened.maps("a" + " a" * words)
@@ -305,11 +305,11 @@ def test_the_longest_text_is_measured_by_the_table_of_positions() -> None:
 
 def test_the_lower_of_the_limits_of_tokenizer_and_model_holds() -> None:
     own = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer().backend_tokenizer, model_max_length=8)
-    assert open_model(tiny("bert"), own).most_tokens == 8
+    assert open_model(tiny("bert"), own)._limits.tokens == 8
     own.model_max_length = 512
-    assert open_model(tiny("mpnet"), own).most_tokens == 62
+    assert open_model(tiny("mpnet"), own)._limits.tokens == 62
     own.model_max_length = 10**30
-    assert open_model(tiny("t5"), own).most_tokens is None
+    assert open_model(tiny("t5"), own)._limits.tokens is None
 
 
 def test_models_of_other_inputs_and_outputs_are_read_or_refused_in_one_line() -> None:

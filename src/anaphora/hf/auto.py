@@ -111,11 +111,9 @@ class AnaphoraModel(PreTrainedModel):
         return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
 
     def get_input_embeddings(self) -> nn.Embedding:
-        """Return the token embedding."""
         return self.encoder.tokens
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replace the token embedding."""
         assert isinstance(value, nn.Embedding)
         self.encoder.tokens = value
 
@@ -201,7 +199,6 @@ class AnaphoraForMaskedLM(AnaphoraModel):
         return output if self._wanted(return_dict, "return_dict") else output.to_tuple()
 
     def get_output_embeddings(self) -> nn.Module:
-        """Return the linear layer from hidden states to the vocabulary."""
         return self.output.linear
 
 

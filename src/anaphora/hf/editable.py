@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from anaphora.analysis.causal.interventions import Intervention
 from anaphora.base.errors import UserError
@@ -17,7 +16,7 @@ from anaphora.base.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editing import EditOfOneText, EditPoint, edited_attention
-from anaphora.hf.verification.forward import reading_mode, run_model
+from anaphora.hf.verification.forward import joined_maps, reading_mode, run_model
 from anaphora.hf.verification.reading import MapReading
 from anaphora.model.mixer import Edit
 
@@ -85,12 +84,10 @@ class EditableModel:
                 edited_attention(self.part, self.points, own, sizes) as attention,
             ):
                 outputs += list(run_model(model or self.part, inputs, **self.reading.options)[0])
-            missing = length - sizes[2]
-            maps.append([functional.pad(one, (0, missing, 0, missing)) for _, one in sorted(attention.weights.items())])
-        return [torch.cat(layer) for layer in zip(*maps, strict=True)], outputs
+            maps.append([one for _, one in sorted(attention.weights.items())])
+        return joined_maps(maps), outputs
 
     def _edits_by_block(self, interventions: Sequence[Intervention]) -> dict[int, list[Edit]]:
-        """Return the edits of each block, by its index among the layers with attention."""
         edits: dict[int, list[Edit]] = defaultdict(list)
         for intervention in interventions:
             for layer, edit in intervention.items():

@@ -208,7 +208,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 def edited_attention(
     part: nn.Module, points: Sequence[EditPoint], edits: Mapping[int, Sequence[Edit]], sizes: tuple[int, int, int]
 ) -> Iterator[EditedAttention]:
-    """Apply edits to a single forward pass inside the `with` block.
+    """Apply edits to a single forward pass inside the `with` block, as in `EditedAttention`.
 
     Args:
         part: module to which the paths in `points` are relative; the pass may be that of a model that contains it.

@@ -55,17 +55,14 @@ class AttentionTap:
         if self._left is not None:
             self._left -= 1
         if self._left == 0:
-            self.weights.append(self._kept_weights(*self._of_head(query, key, bias), scale, cap))
+            if self.head is not None:
+                part = slice(self.head, self.head + 1)
+                query, key, bias = query[:, part], key[:, part], bias[:, part] if bias.shape[1] > 1 else bias
+            self.weights.append(self._kept_weights(query, key, bias, scale, cap))
             raise PassEnded
         if self.head is None:
             self.weights.append(self._kept_weights(query, key, bias, scale, cap))
         return _mixed(query, key, value, bias, scale, cap)
-
-    def _of_head(self, query: Tensor, key: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        if self.head is None:
-            return query, key, bias
-        part = slice(self.head, self.head + 1)
-        return query[:, part], key[:, part], bias[:, part] if bias.shape[1] > 1 else bias
 
     def _kept_weights(self, query: Tensor, key: Tensor, bias: Tensor, scale: float, cap: float | None) -> Tensor:
         if cap is not None:

@@ -41,10 +41,8 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
             weights are pickled, quantised or do not fit config.json; transformers ignores a key of config.json that
             changes the attention; or files are missing or damaged.
     """
-    if name.removeprefix(HUB_PREFIX).strip("/") and name.startswith(HUB_PREFIX):
-        place, offline, local = name.removeprefix(HUB_PREFIX).strip("/"), not is_reachable(), False
-    else:
-        place, offline, local = str(_checked_folder(name)), True, True
+    on_hub = name.removeprefix(HUB_PREFIX).strip("/") if name.startswith(HUB_PREFIX) else ""
+    place, offline = (on_hub, not is_reachable()) if on_hub else (str(_checked_folder(name)), True)
     options = {"trust_remote_code": False, "local_files_only": offline}
     title = f"model ({name})"
     try:
@@ -65,15 +63,10 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
     except UserError:
         raise
     except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
-        if offline and not local:
-            raise UserError(
-                f"model ({name}): cannot be opened: the hub cannot be reached; without a network put "
-                f"{_NEEDED_FILES} into a folder and name it"
-            ) from None
-        raise UserError(
-            f"model ({name}): cannot be opened: {one_line(error)[:300].rstrip('.')}; it needs {_NEEDED_FILES}, and no "
-            "code of its own"
-        ) from None
+        reason = f"{one_line(error)[:300].rstrip('.')}; it needs {_NEEDED_FILES}, and no code of its own"
+        if offline and on_hub:
+            reason = f"the hub cannot be reached; without a network put {_NEEDED_FILES} into a folder and name it"
+        raise UserError(f"{title}: cannot be opened: {reason}") from None
     check_no_key_is_ignored(written, model, f"{title}: {CONFIG}")
     check_weights(model, report, stored_tensors(_weight_files(place)), title)
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers invents one if the files are missing
@@ -84,11 +77,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
 
 
 def _checked_folder(name: str) -> Path:
-    """Return the path of a folder that has the configuration and the weights of a model or an adapter.
-
-    Raises:
-        UserError: the folder or a file is missing or damaged, or the weights are stored twice.
-    """
+    """Return the path of a folder that has the configuration and the weights of a model or an adapter."""
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise no_folder_error("model", name)
@@ -109,11 +98,6 @@ def _checked_folder(name: str) -> Path:
 
 
 def _check_no_adapter(place: str, title: str, offline: bool) -> None:
-    """Check that a folder or a model on the hub is not an adapter.
-
-    Raises:
-        UserError: the folder or the model is an adapter.
-    """
     path = _cached(place, ADAPTER, offline)
     if path is None:
         return
@@ -127,20 +111,13 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return the local path of the weight file, or of the index of several weight files, by file name.
-
-    The result is empty if neither file is in the folder or in the cache of the hub.
-    """
-    paths = {name: _cached(place, name, offline=True) for name in (WEIGHTS, INDEX)}
-    files = {name: path for name, path in paths.items() if path is not None}
-    return {WEIGHTS: files[WEIGHTS]} if WEIGHTS in files else files
+    """Return the local path of the weight file, or else of the index of several files, if there is one, by its name."""
+    paths = ((name, _cached(place, name, offline=True)) for name in (WEIGHTS, INDEX))
+    return next(({name: path} for name, path in paths if path is not None), {})
 
 
 def _cached(place: str, name: str, offline: bool) -> Path | None:
-    """Return the local path of a file in a folder or on the hub, downloaded unless `offline`.
-
-    The result is None if the file does not exist or cannot be reached.
-    """
+    """Return the local path of a file in a folder or on the hub, downloaded unless `offline`; None if it is absent."""
     hub: Any = import_module("transformers.utils.hub")
     path = hub.cached_file(
         place,

@@ -21,10 +21,7 @@ _LONGEST_ERROR = 200
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
-    """Return the text module of a model, wrapped in a `PreTrainedModel` if it has no configuration of its own.
-
-    Errors are those of `text_module`.
-    """
+    """Return the module of `text_module`, wrapped in a `PreTrainedModel` if it has no configuration of its own."""
     part: Any = text_module(model, name)
     return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
 
@@ -44,20 +41,16 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     if model.config.is_encoder_decoder:
         with errors_in_one_line(f"{name}: its encoder cannot be read"):
             part = model.get_encoder()
-    part = _without_wrapper(part)
     parameters = inspect.signature(part.forward).parameters
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    children = list(part.children())
+    if len(children) == 1 and all(one.kind in variadic for one in parameters.values()):  # a wrapper
+        part = children[0]
+        parameters = inspect.signature(part.forward).parameters
     if "input_ids" not in parameters:
         first = next(iter(parameters), "nothing")
         raise UserError(f"{name}: {type(part).__name__} is no text model: it takes {first}, not input_ids")
     return part
-
-
-def _without_wrapper(part: nn.Module) -> nn.Module:
-    """Return the only child of a wrapper (`forward(*args, **kwargs)`); otherwise the module itself."""
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parts = list(part.children())
-    hands_over = all(one.kind in variadic for one in inspect.signature(part.forward).parameters.values())
-    return parts[0] if hands_over and len(parts) == 1 else part
 
 
 def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel:

@@ -22,7 +22,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
 
 from anaphora.analysis.causal.interventions import Intervention
 from anaphora.analysis.maps.record import ROW_TOLERANCE, AttentionRecord
@@ -42,6 +41,7 @@ from anaphora.hf.tokens import Limits, TextReader, batches
 from anaphora.hf.verification.forward import (
     eager_maps,
     held_in_reading_mode,
+    joined_maps,
     padded,
     padded_inputs,
     reading_mode,
@@ -112,11 +112,6 @@ class TransformersModel:
         """
         points = Probe.of(self.model, self.name, self.tokenizer).edit_points(self.reading)
         return EditableModel(self.model, self.reading, points, self.padded)
-
-    @property
-    def most_tokens(self) -> int | None:
-        """Return the maximum number of tokens in a text, or None if there is no limit."""
-        return self._limits.tokens
 
     def tokenize(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
@@ -204,11 +199,7 @@ class TransformersModel:
     def _records_of_batch(
         self, items: Sequence[tuple[int, Example]], tokens: Sequence[TokenizedText], head: Head | None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index and the record of each item of a batch; `tokens` are those of its texts in order.
-
-        Raises:
-            UserError: a pronoun covers no token, or as in `run`.
-        """
+        """Yield the index and the record of each item of a batch; `tokens` are those of its texts in order."""
         row_of = {text: row for row, text in enumerate(dict.fromkeys(example.text for _, example in items))}
         mention, row, token = [], [], []
         for number, (_, example) in enumerate(items):
@@ -270,12 +261,7 @@ class TransformersModel:
             maps = self._maps_of_batch(tokens)
             if len(tokens) == 1 or not self._leaves_tokens_out(maps, tokens):
                 return maps
-        longest = max(len(one.ids) for one in tokens)
-        read: list[list[Tensor]] = []
-        for one in tokens:
-            missing = longest - len(one.ids)
-            read.append([functional.pad(layer, (0, missing, 0, missing)) for layer in self._maps_of_batch([one])])
-        return [torch.cat(layer) for layer in zip(*read, strict=True)]
+        return joined_maps([self._maps_of_batch([one]) for one in tokens])
 
     def _leaves_tokens_out(self, maps: Sequence[Tensor], tokens: Sequence[TokenizedText]) -> bool:
         """Return whether a visible token has weight 0, so that padding may have changed the selection of tokens."""

@@ -30,7 +30,7 @@ from anaphora.hf.verification.forward import restored
 from anaphora.settings.vocabulary import MASK, SPECIAL_TOKENS
 
 if TYPE_CHECKING:
-    from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 _MASK = SPECIAL_TOKENS[MASK]
@@ -91,16 +91,10 @@ class TextReader:
         types = () if second is None else tuple(encoding.get("token_type_ids", ()))
         return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread, types)
 
-    def _encoded(self, texts: Sequence[str]) -> BatchEncoding:
-        """Call the tokenizer with a text or a pair of texts.
-
-        Raises:
-            UserError: the tokenizer raises an error, for instance because it needs words with positions on a page.
-        """
+    def _encoded(self, texts: Sequence[str]) -> Any:
+        tokenizer: Any = self.tokenizer
         try:
-            encoding: BatchEncoding = self.tokenizer(
-                *texts, return_offsets_mapping=True, truncation=False, verbose=False
-            )
+            return tokenizer(*texts, return_offsets_mapping=True, truncation=False, verbose=False)
         except Exception as error:  # the tokenizers library raises bare Exception
             raise UserError(
                 N_("text ({beginning!r}): the tokenizer ({tokenizer}) cannot read it: {error}"),
@@ -108,14 +102,9 @@ class TextReader:
                 tokenizer=type(self.tokenizer).__name__,
                 error=one_line(error),
             ) from None
-        return encoding
 
     def _check_pair(self, second: str, owners: Sequence[int | None], has_second: bool) -> None:
-        """Check that the second text of a pair has tokens and is separated from the first.
-
-        Raises:
-            UserError: the second text is empty, or no special token separates the texts.
-        """
+        """Check that the second text of a pair has tokens and is separated from the first."""
         if not has_second:
             raise UserError(N_("second: it is empty"))
         if None not in owners[owners.index(0) : owners.index(1)]:
@@ -149,8 +138,6 @@ def batches(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: i
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
     """Return the original offsets of all characters, and of the end, of a text in which `mask` has replaced [MASK]."""
-    if mask == _MASK:
-        return range(len(text) + 1)
     places: list[int] = []
     start = 0
     for number, part in enumerate(text.split(_MASK)):

@@ -240,13 +240,8 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
     if _BUFFER.search(key) or is_causal_mask or (tensor is not None and tensor.type not in _FLOATING and not shape):
         return False
     children = {child for child, _ in part.named_children()}
-    for prefix in prefixes:
-        first = key.removeprefix(prefix).partition(".")[0] if key.startswith(prefix) else ""
-        if "pool" in first:
-            continue
-        if first in children or (first and _READ_WITH_TOKENS.search(first)):
-            return True
-    return False
+    firsts = (key.removeprefix(prefix).partition(".")[0] for prefix in prefixes if key.startswith(prefix))
+    return any("pool" not in first and (first in children or _READ_WITH_TOKENS.search(first)) for first in firsts)
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:

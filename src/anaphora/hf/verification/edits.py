@@ -82,39 +82,22 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
         return compute(left, right)
 
 
-def edit_points(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[EditPoint, ...]:
-    """Return the edit point of each block of a model that returns or records its maps.
+def edit_points(
+    model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor] | None = None
+) -> tuple[EditPoint, ...]:
+    """Return the edit point of each block of a model.
 
     Args:
         model: text part of the model.
         reading: method by which its maps are read.
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.
+        maps: maps of both texts, (2, H, T, T) for each block, if they were observed at the products of the model.
 
     Raises:
-        UserError: a block cannot be edited; the message gives the reason.
+        UserError: a block cannot be edited, or its operations are ambiguous; the message gives the reason.
     """
-    maps, record, _ = _record(model, reading, ids)
-    return _checked_points(model, reading, ids, maps, record)
-
-
-def observed_points(
-    model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor]
-) -> tuple[EditPoint, ...]:
-    """Return the edit point of each block of a model whose maps were observed at its products.
-
-    Args:
-        model, reading, ids: as in `edit_points`.
-        maps: observed maps of both texts, (2, H, T, T) for each block.
-
-    Raises:
-        UserError: a block cannot be edited, or its operations are ambiguous.
-    """
-    return _checked_points(model, reading, ids, maps, _record(model, reading, ids)[1])
-
-
-def _checked_points(
-    model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor], record: _Recorder
-) -> tuple[EditPoint, ...]:
+    given, record, _ = _record(model, reading, ids)
+    maps = given if maps is None else maps
     points = tuple(_point(one, record, number) for number, one in enumerate(maps))
     places = [place for point in points for place in (point.softmax, point.product)]
     if len(set(places)) < len(places):
@@ -137,11 +120,7 @@ def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[l
 
 
 def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
-    """Locate the edit point of a block by its map.
-
-    Raises:
-        UserError: no softmax or product has these weights, or two products have them.
-    """
+    """Locate the edit point of a block by its map."""
     sizes = (maps.shape[0], maps.shape[1], maps.shape[2])
     product, order = _nearest(maps, [(one, one.factor) for one in record.products], sizes, number)
     factor = order.to_maps(product.factor, sizes)
@@ -158,11 +137,7 @@ def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
 
 
 def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
-    """Return the name and the row order of the matrix that is closest to a map.
-
-    Raises:
-        UserError: no matrix equals the map up to rounding.
-    """
+    """Return the name and the row order of the matrix that is closest to a map, and equal to it up to rounding."""
     distances = [
         (float((order.to_maps(matrix, sizes).float() - maps.float()).abs().max()), place, order)
         for place, (_, matrix) in enumerate(named)
@@ -185,9 +160,6 @@ def _check(
     """Check that a knockout of edges of the last token gives the same states as an independent computation.
 
     In decoders, also check that earlier tokens do not change.
-
-    Raises:
-        UserError: the states differ, or a knockout changes nothing.
     """
     _, record, plain = _record(model, reading, ids)
     query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1
@@ -226,9 +198,6 @@ def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: flo
     """Check the states of an unedited copy and of three edited copies for each block, (3L + 1, T, W).
 
     The unedited copy must agree with the text alone, and the three edited copies with one another.
-
-    Raises:
-        UserError: the states differ, a knockout changes nothing, or it changes earlier tokens in a decoder.
     """
     blocks = len(states) // 3
     noise = rounding * float(plain.norm())

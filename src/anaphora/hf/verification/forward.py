@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from anaphora.hf.loading import quiet
 from anaphora.hf.parts import errors_in_one_line
@@ -88,6 +89,17 @@ def eager_maps(outputs: Any) -> list[Tensor]:
     return [one for one in getattr(outputs, "attentions", None) or () if isinstance(one, Tensor)]
 
 
+def joined_maps(passes: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+    """Join the maps of several passes over texts, padded on the right with zeros: L of (B, H, T, T) each."""
+    length = max(maps[0].shape[-1] for maps in passes)
+
+    def padded_maps(one: Tensor) -> Tensor:
+        missing = length - one.shape[-1]
+        return functional.pad(one, (0, missing, 0, missing))
+
+    return [torch.cat([padded_maps(one) for one in layer]) for layer in zip(*passes, strict=True)]
+
+
 @contextlib.contextmanager
 def restored(model: nn.Module) -> Iterator[Snapshot]:
     """Restore a model's modules, modes, hooks and configurations after the `with` block, even after an error."""
@@ -105,7 +117,6 @@ class Snapshot:
         self._owners = [_Attributes(owner) for owner in _owners(model)]
 
     def restore(self) -> None:
-        """Restore every attribute."""
         for attributes in self._owners:
             attributes.restore()
 

@@ -180,7 +180,6 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._overwritten.append((value, value.clone()))
 
     def restore_weights(self) -> None:
-        """Restore the weights that the pass has overwritten."""
         with torch.no_grad():
             for weight, before in reversed(self._overwritten):
                 weight.copy_(before)

@@ -19,7 +19,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint, maps_at_points
-from anaphora.hf.verification.edits import edit_points, observed_points
+from anaphora.hf.verification.edits import edit_points
 from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model
 from anaphora.hf.verification.observation import Mixing, Observation, observed
 from anaphora.hf.verification.reading import MapReading
@@ -131,9 +131,6 @@ class Probe:
         """Return the mixtures of the model's own implementation, or those of sdpa if a fused kernel hides them.
 
         The list is empty if neither mixes values observably, or if the two give different states.
-
-        Raises:
-            UserError: the model cannot process the text, or a forward pass changes its weights.
         """
         try:
             observation, states = self._observe(None, self.alone)
@@ -142,16 +139,12 @@ class Probe:
             in_steps, other_states = self._observe("sdpa", self.alone)
         except UserError as error:
             raise self._refusal(str(error)) from None
-        relative, absolute = _AGREEMENT.get(states.dtype, _AGREEMENT_OF_FLOATS)
+        relative, absolute = _agreement(states)
         scale = float(states.abs().max())
         return in_steps.mixings if torch.allclose(states, other_states, relative, absolute * scale) else []
 
     def _observe(self, implementation: str | None, inputs: Inputs) -> tuple[Observation, Tensor]:
-        """Observe a forward pass over one text; return the observation and the last hidden states.
-
-        Raises:
-            UserError: the model cannot process the text, or the forward pass changes its weights.
-        """
+        """Observe a forward pass over one text; return the observation and the last hidden states."""
         with reading_mode(self.model, implementation) as before:
             with observed(self.model, self.tokens) as observation:
                 states = run_model(self.model, inputs)[0]
@@ -170,13 +163,7 @@ class Probe:
         return replace(reading, alone=not is_same)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
-        """Return the reading that records the weights where the model's own implementation multiplies them by values.
-
-        Raises:
-            _UnreadableError: a block attends to more than the text's tokens, another text uses other blocks, the order
-                of rows or layers is unknown, or two passes give different maps.
-            UserError: the operations are ambiguous or cannot be edited.
-        """
+        """Return the reading that records the weights where the model itself multiplies values by them."""
         ids = self._two_texts()
         second, _ = self._observe(None, {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])})
         if second.attends_elsewhere:
@@ -185,7 +172,7 @@ class Probe:
         if len(texts[0]) != len(texts[1]):
             raise _UnreadableError("other blocks attend in another text")
         reading = replace(self._described(None, texts[0], own), points=())
-        points = observed_points(self.model, reading, ids, [torch.cat(one) for one in zip(*texts, strict=True)])
+        points = edit_points(self.model, reading, ids, [torch.cat(one) for one in zip(*texts, strict=True)])
         read = partial(self._maps_at_points, points=points, heads=reading.heads)
         return replace(reading, points=points, alone=not self._same_when_padded(texts[0], read))
 
@@ -194,21 +181,13 @@ class Probe:
             return maps_at_points(self.model, points, inputs, heads)
 
     def _maps_of_mixings(self, mixings: Sequence[Mixing]) -> list[Tensor]:
-        """Return the maps of one text, (1, H, T, T) each, from products with one matrix per head.
-
-        Raises:
-            _UnreadableError: a product has no matrix per head, so that the order of its rows is unknown.
-        """
+        """Return the maps of one text, (1, H, T, T) each, from products with one matrix per head."""
         if not all(one.is_by_head for one in mixings):
             raise _UnreadableError("the order of the rows of its products is not known")
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the method and the layout for the maps of one text.
-
-        Raises:
-            _UnreadableError: the layers differ in their number of heads, or their indices are unknown.
-        """
+        """Return the method and the layout for the maps of one text."""
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
             raise _UnreadableError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
@@ -226,9 +205,6 @@ class Probe:
         """Return the maps of an implementation.
 
         Unless the registered function records them, the maps of a text alone are checked against its mixing products.
-
-        Raises:
-            _UnreadableError: the maps are not the weights that mix the values.
         """
         with torch.no_grad(), reading_mode(self.model, implementation):
             if implementation == interface.NAME:
@@ -244,11 +220,7 @@ class Probe:
         return maps
 
     def _compare(self, maps: Sequence[Tensor], mixings: Sequence[Mixing], exactly: bool = False) -> None:
-        """Check that maps are the weights of mixtures, one by one and in order.
-
-        Raises:
-            _UnreadableError: there are no maps, or they differ from the mixtures in number, shape or values.
-        """
+        """Check that maps are the weights of mixtures, one by one and in order."""
         if not maps:
             raise _UnreadableError("they give no attention weights")
         for place, one in enumerate(maps):
@@ -260,40 +232,28 @@ class Probe:
         if len(maps) != len(mixings):
             raise _UnreadableError(f"{len(mixings)} blocks attend, but {len(maps)} maps are given")
         for one, mixing in zip(maps, mixings, strict=True):
-            if exactly:
-                relative, absolute = _STEP.get(one.dtype, 0.0), 0.0
-            else:
-                relative, absolute = _AGREEMENT.get(one.dtype, _AGREEMENT_OF_FLOATS)
-            if not mixing.equals(one[0], relative, absolute):
+            tolerance = (_STEP.get(one.dtype, 0.0), 0.0) if exactly else _agreement(one)
+            if not mixing.equals(one[0], *tolerance):
                 what = "the weights by which it mixes values" if exactly else "that of its own implementation"
                 raise _UnreadableError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
 
     def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
         """Return whether the maps of a text are independent of padding and of the padding token.
 
-        Args:
-            maps: maps of the text alone.
-            read: function that returns the maps of other inputs.
-
-        Raises:
-            _UnreadableError: two passes over the same text give different maps.
+        `read` returns the maps of other inputs.
         """
-        tolerance = _AGREEMENT.get(maps[0].dtype, _AGREEMENT_OF_FLOATS)
-        exact = (4 * _STEP.get(maps[0].dtype, 0.0), 0.0) if maps[0].dtype in _STEP else _NO_INFLUENCE
+        dtype = maps[0].dtype
+        exact = (4 * _STEP[dtype], 0.0) if dtype in _STEP else _NO_INFLUENCE
         batch = [one[..., : self.tokens, : self.tokens] for one in read(self.batch)]
         padded, masked = [one[:1] for one in batch], [one[1:] for one in batch]
-        if _all_close(maps, padded, tolerance) and _all_close(padded, masked, exact):
+        if _all_close(maps, padded, _agreement(maps[0])) and _all_close(padded, masked, exact):
             return True
         if not _all_close(maps, read(self.alone), exact):
             raise _UnreadableError("two readings of one text give different maps")
         return False
 
     def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
-        """Return the layer index of each block: the first number in the path of its module, or else its rank.
-
-        Raises:
-            _UnreadableError: neither is known to be the index of a layer.
-        """
+        """Return the layer index of each block: the first number in the path of its module, or else its rank."""
         numbers = [next((int(part) for part in mixing.module.split(".") if part.isdigit()), -1) for mixing in mixings]
         if numbers[0] >= 0 and all(first < second for first, second in pairwise(numbers)):
             return tuple(numbers)
@@ -301,6 +261,10 @@ class Probe:
         if layers != len(mixings):
             raise _UnreadableError(f"{len(mixings)} blocks attend, but the configuration names {layers} layers")
         return tuple(range(len(mixings)))
+
+
+def _agreement(values: Tensor) -> tuple[float, float]:
+    return _AGREEMENT.get(values.dtype, _AGREEMENT_OF_FLOATS)
 
 
 def _all_close(maps: Sequence[Tensor], others: Sequence[Tensor], tolerance: tuple[float, float]) -> bool:

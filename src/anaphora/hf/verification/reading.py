@@ -1,6 +1,6 @@
 """Settings, layout and checks of the attention maps read from a model of `transformers`.
 
-L layers, H heads, T tokens, B texts, Q queries, R rows.
+L layers, H heads, T tokens, B texts, Q queries.
 """
 
 from __future__ import annotations
@@ -131,44 +131,26 @@ def check_maps(
         head: only head that was read; None for all heads.
 
     Raises:
-        UserError: as in `check_rows`.
+        UserError: a weight is negative or NaN, a hidden token has weight, or a row does not sum to 1 (with a sink, to
+            at most 1); the message names layer, head and value.
     """
     text, token = real.nonzero(as_tuple=True) if queries is None else queries
     visible = real[text]
     if reading.is_decoder:
         visible = visible & (torch.arange(real.shape[1], device=real.device) <= token[:, None])
     for layer, weights in zip(reading.layers if head is None else (head.layer,), kept, strict=True):
-        rows = weights[text, :, token] if queries is None else weights
-        check_rows(rows, visible, layer, reading.has_sink, model, head.head if head else 0)
-
-
-def check_rows(rows: Tensor, visible: Tensor, layer: int, has_sink: bool, model: str, first_head: int = 0) -> None:
-    """Check that rows are attention weights.
-
-    Args:
-        rows: (R, H, T) rows to check.
-        visible: (R, T) mask, True at the tokens to which a row may attend.
-        layer: the model's own index of the layer.
-        has_sink: whether an attention sink may take a share of each row.
-        model: name and family of the model, for messages.
-        first_head: index of the first head of `rows` in its layer.
-
-    Raises:
-        UserError: a weight is negative or NaN, a token that is not visible has weight, or a row does not sum to 1 (with
-            a sink, to at most 1); the message names layer, head and value.
-    """
-    tolerance = row_tolerance(rows.dtype)
-    weights = rows.float()
-    sums = weights.sum(dim=-1)
-    hidden = (weights * ~visible[:, None]).sum(dim=-1)
-    least = weights.amin(dim=-1)
-    wrong_sum = (sums > 1 + tolerance) if has_sink else ~((sums - 1).abs() <= tolerance)
-    for message, values, wrong in (
-        (_NEGATIVE, least, ~(least >= 0)),
-        (_WRONG_SUM, sums, wrong_sum),
-        (_HIDDEN, hidden, hidden > tolerance),
-    ):
-        if bool(wrong.any()):
-            row, head = wrong.nonzero()[0].tolist()
-            value = f"{float(values[row, head]):.4g}"
-            raise UserError(message, model=model, layer=layer, head=first_head + head, value=value)
+        rows = (weights[text, :, token] if queries is None else weights).float()
+        tolerance = row_tolerance(weights.dtype)
+        sums, least = rows.sum(dim=-1), rows.amin(dim=-1)
+        hidden = (rows * ~visible[:, None]).sum(dim=-1)
+        wrong_sum = (sums > 1 + tolerance) if reading.has_sink else ~((sums - 1).abs() <= tolerance)
+        for message, values, wrong in (
+            (_NEGATIVE, least, ~(least >= 0)),
+            (_WRONG_SUM, sums, wrong_sum),
+            (_HIDDEN, hidden, hidden > tolerance),
+        ):
+            if bool(wrong.any()):
+                row, place = wrong.nonzero()[0].tolist()
+                value = f"{float(values[row, place]):.4g}"
+                number = place + (head.head if head else 0)
+                raise UserError(message, model=model, layer=layer, head=number, value=value)
