@@ -111,7 +111,7 @@ def test_linear_layers_of_any_module_use_the_faster_product(monkeypatch: pytest.
         called.append(vectors.shape)
         return functional.linear(vectors, weight, bias)
 
-    monkeypatch.setattr(kernels, "_product", product)
+    monkeypatch.setattr(kernels, "onednn_product", product)
     layer, rows = nn.Linear(8, 4), torch.randn(2, 9, 8)
     for has_kernel, calls in ((True, 1), (False, 0)):
         monkeypatch.setattr(kernels, "has_faster_kernel", lambda has_kernel=has_kernel: has_kernel)

@@ -61,16 +61,9 @@ def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
 
 
 def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
-    """Return the attention weights of `attend` before dropout: softmax(query @ key.T / sqrt(D) + bias).
+    """Return the attention weights of `attend`, with its arguments, before dropout: (B, H, Q, T).
 
-    Args:
-        query: queries, (B, H, Q, D).
-        key: keys, (B, H, T, D).
-        bias: bias of the scores, broadcastable to (B, H, Q, T); -inf forbids a pair.
-        scale: factor of the dot products, by default 1 / sqrt(D).
-
-    Returns:
-        Weights, (B, H, Q, T), whose rows sum to 1; a query that may attend to nothing gets zeros.
+    Rows sum to 1; a query that may attend to nothing gets zeros.
     """
     return masked_softmax(attention_scores(query, key, bias, scale))
 
@@ -141,16 +134,7 @@ class Attention(Mixer):
         self.output = Linear(width, width)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query and key of `hidden`, rotated, and value of `content`, after all edits.
-
-        Args:
-            hidden: input of the query and key projections, (B, T, W).
-            content: input of the value projection, (B, T, W).
-            context: rotation and other inputs that all layers share.
-
-        Returns:
-            Query, key and value, (B, H, T, D) each.
-        """
+        """Return query and key of `hidden`, rotated, and value of `content`, after all edits."""
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -181,8 +165,7 @@ class Attention(Mixer):
         within, most = _indices_within_rows(row)
         if self.edits or 2 * most > length:
             return super().mix_at(query, key, value, context, needed)
-        tokens = _tokens_by_row((row, needed % length), within, most, len(query))
-        rows = torch.arange(len(query), device=row.device)[:, None]
+        rows, tokens = _indices_by_row((row, needed % length), within, most, len(query))
         bias = None
         if not context.is_unbiased:
             whole = self.score_bias(context)
@@ -204,15 +187,7 @@ class Attention(Mixer):
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries after all edits.
-
-        Args:
-            query, key: queries and keys, (B, H, T, D), as returned by `project`.
-            queries: row index and token index of each selected query, two of (Q,).
-
-        Returns:
-            Weights, (Q, H, T).
-        """
+        """Return the attention weights of selected queries after all edits: (Q, H, T); arguments as in `query_rows`."""
         row, token = queries
         if self.edits:
             return self.maps(query, key, context)[row, :, token]
@@ -255,8 +230,7 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
     # longer than everything except the projections.
     order = row.argsort(stable=True)
     within, most = _indices_within_rows(row[order])
-    tokens = _tokens_by_row((row[order], token[order]), within, most, len(query))
-    rows = torch.arange(len(query), device=row.device)[:, None]
+    rows, tokens = _indices_by_row((row[order], token[order]), within, most, len(query))
     bias = bias.expand(len(query), -1, query.shape[2], -1)[rows, :, tokens].transpose(1, 2)  # (B, H or 1, most, T)
     some = query[rows, :, tokens].transpose(1, 2)  # (B, H, most, D)
     weights = attention_weights(some, key, bias, scale)
@@ -269,12 +243,12 @@ def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
     return within, int(within.max()) + 1 if len(row) else 0
 
 
-def _tokens_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> Tensor:
-    """Return the token indices of each row's queries: (B, most), padded with 0."""
+def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> tuple[Tensor, Tensor]:
+    """Return the row indices, (B, 1), and the token indices, (B, most), of each row's queries, padded with token 0."""
     row, token = queries
     tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
     tokens[row, within] = token
-    return tokens
+    return torch.arange(batch, device=row.device)[:, None], tokens
 
 
 class SharedQueryKey(Attention):

@@ -112,15 +112,7 @@ class Encoder(nn.Module):
     def forward_with_rows(
         self, tokens: EncoderInput, queries: Queries, needed: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Compute hidden states and the attention rows of selected queries in one pass.
-
-        Args:
-            tokens: the input.
-            queries: row indices and token indices of Q queries, (Q,) each.
-            needed: as in `forward`.
-
-        Returns:
-            Hidden states, (B, T, W), and attention rows, (L, Q, H, T).
+        """Return the hidden states of `forward`, (B, T, W), and the attention rows of queries, (L, Q, H, T).
 
         Raises:
             UserError: a layer is a recurrent network.

@@ -108,6 +108,8 @@ class Block(nn.Module):
 class LayerPass:
     """Forward pass of one layer on a batch; `mixed`, the attention output, is computed on first use and cached.
 
+    A recurrent network has no `rows` and `maps`: they raise a `UserError`.
+
     Attributes:
         block: the layer.
         context: inputs shared by all layers, such as mask and bias.
@@ -128,19 +130,11 @@ class LayerPass:
         return self._mixed
 
     def rows(self, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries: (Q, H, T).
-
-        Raises:
-            UserError: the layer is a recurrent network.
-        """
+        """Return the attention weights of selected queries: (Q, H, T)."""
         return self._attention().rows(self.query, self.key, self.context, queries)
 
     def maps(self) -> Tensor:
-        """Return the attention weights of all queries: (B, H, T, T).
-
-        Raises:
-            UserError: the layer is a recurrent network.
-        """
+        """Return the attention weights of all queries: (B, H, T, T)."""
         return self._attention().maps(self.query, self.key, self.context)
 
     def output(self, needed: Tensor | None = None) -> Tensor:
@@ -155,8 +149,7 @@ class LayerPass:
         if needed is None:
             return self.block.complete(self.hidden, self.mixed)
         if self._mixed is None:
-            layer = self.block.attention
-            mixed = layer.mix_at(self.query, self.key, self.value, self.context, needed)
+            mixed = self.block.attention.mix_at(self.query, self.key, self.value, self.context, needed)
         else:
             mixed = self._mixed.flatten(0, 1)[needed]
         return self.block.complete(self.hidden.flatten(0, 1)[needed], mixed)

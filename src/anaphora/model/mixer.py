@@ -104,8 +104,7 @@ def same_sentence_mask(segments: Tensor) -> Tensor:
     Padding tokens neither attend nor receive attention.
     """
     together = (segments.unsqueeze(-1) == segments.unsqueeze(-2)) & (segments >= 0).unsqueeze(-1)
-    empty = torch.zeros((), device=segments.device)
-    return torch.where(together, empty, -math.inf).unsqueeze(1)
+    return torch.where(together, torch.zeros((), device=segments.device), -math.inf).unsqueeze(1)
 
 
 def second_sequence_mask(second: Tensor) -> Tensor:
@@ -114,8 +113,7 @@ def second_sequence_mask(second: Tensor) -> Tensor:
     Its tokens are queries only; keys and values come from the first sequence (encoder-decoder attention, Vaswani et
     al. 2017, section 3.2.3).
     """
-    empty = torch.zeros((), device=second.device)
-    return torch.where(second, -math.inf, empty)[:, None, None, :]
+    return torch.where(second, -math.inf, torch.zeros((), device=second.device))[:, None, None, :]
 
 
 class Recurrent(Mixer):

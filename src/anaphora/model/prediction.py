@@ -34,9 +34,8 @@ class EncoderOutput:
 
 def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
     """Average values by owner index in [0, size): (K, ...), (K,) -> (size, ...); an owner without values gets zeros."""
-    total = values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
-    count = values.new_zeros(size).index_add(0, owners, values.new_ones(len(owners)))
-    return total / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
+    count = group_sum(values.new_ones(len(owners)), owners, size)
+    return group_sum(values, owners, size) / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
 
 
 def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
@@ -113,12 +112,7 @@ class PredictionHead(nn.Module):
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item, (N,): -log of the total probability of its right answers.
-
-        Args:
-            scores: (N, M + 1) scores, as returned by `scores`.
-            batch: batch of the items.
-        """
+        """Return the loss of each item, (N,), from its `scores`: -log of the total probability of its right answers."""
         return scores.logsumexp(dim=1) - scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
     def _only_present(self, scores: Tensor, none: Tensor, batch: Batch) -> Tensor:
@@ -190,8 +184,7 @@ class Pointer(PredictionHead):
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
         assert output.rows is not None
-        row = output.rows[self.layer][:, self.head : self.head + 1]
-        row = full_precision(row)
+        row = full_precision(output.rows[self.layer][:, self.head : self.head + 1])
         masses = candidate_masses(row, batch)[:, 0]
         items, length = len(batch.present), row.shape[-1]
         # A row has no weight outside its sentence, so none on the [CLS] of another.

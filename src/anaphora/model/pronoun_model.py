@@ -112,9 +112,8 @@ class PronounModel(nn.Module):
 
     def _needed_positions(self, batch: Batch) -> Tensor:
         """Return the flat positions that the prediction head and the output layer need: (P,), sorted and distinct."""
-        predicted = (batch.masked_positions, batch.own_positions)
-        read: Tensor = torch.cat((*self.prediction_head.read_positions(batch), *predicted))
-        positions: Tensor = torch.unique(read)
+        read = (*self.prediction_head.read_positions(batch), batch.masked_positions, batch.own_positions)
+        positions: Tensor = torch.unique(torch.cat(read))
         return positions
 
     if TYPE_CHECKING:

@@ -182,18 +182,13 @@ class Study:
         for cell in self.cells:
             yield from cell.groups.get(language, {}).values()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Any:
         """Return the content of `study.json`."""
-        content: dict[str, Any] = to_json(self)
-        return content
+        return to_json(self)
 
 
 def read_study(path: Path, way_out: str) -> Study:
-    """Read a `study.json`.
-
-    Args:
-        path: path of the file.
-        way_out: advice in the error message for a damaged file.
+    """Read a `study.json`; `way_out` is the advice in the error message for a damaged file.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -204,7 +199,7 @@ def read_study(path: Path, way_out: str) -> Study:
         study = from_json(Study, content)
     except UserError as error:
         raise UserError(f"{path}: {error}; {way_out}") from None
-    if study.verdict.verdict not in VERDICTS:
-        allowed = ", ".join(VERDICTS)
-        raise UserError(f"{path}: verdict ({study.verdict.verdict!r:.60}) must be one of {allowed}; {way_out}")
+    verdict = study.verdict.verdict
+    if verdict not in VERDICTS:
+        raise UserError(f"{path}: verdict ({verdict!r:.60}) must be one of {', '.join(VERDICTS)}; {way_out}")
     return study

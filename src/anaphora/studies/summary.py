@@ -109,15 +109,11 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
-    """Return the verdict on the claim of a study.
+    """Return the verdict on the claim of a study, from the groups of each cell and pool.
 
     The verdict is "not so" if a rule fails, and "open" if none fails but one is undecided, because it depends on a
     language or seed without measurements or, for alignment, a cell does not solve the task. A plan without rules is
     "open" too. Otherwise the verdict is "holds".
-
-    Args:
-        plan: settings of the study, with the rules.
-        groups_of: groups by name of the cell or pool.
     """
     rows = []
     for rule in plan.rules:

@@ -153,10 +153,7 @@ def take_share(batch: Batch, rank: int, count: int) -> Batch:
     """Return the share of process `rank`: every `count`-th row of a batch, starting with row `rank`.
 
     Rows that share a minimal pair count as one row. Each row, item, masked token and minimal pair is in exactly one
-    share. Random choices made for the whole batch, such as slots and masked words, do not change.
-
-    Returns:
-        The share; without rows if the batch has no more than `rank` rows, counted in this way.
+    share. Random choices made for the whole batch, such as slots and masked words, do not change. A share may be empty.
     """
     return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
 
@@ -164,9 +161,7 @@ def take_share(batch: Batch, rank: int, count: int) -> Batch:
 def take_rows(batch: Batch, rows: Tensor) -> Batch:
     """Return a batch of the given rows, with their items, queries and candidates.
 
-    Args:
-        batch: batch of R rows of T tokens with N items.
-        rows: (S,) ascending row indices; they include both items of a minimal pair or neither.
+    `rows` are (S,) ascending row indices; they include both items of a minimal pair or neither.
     """
     length, most = batch.ids.shape[1], batch.present.shape[1]
     new_rows = _new_numbers(rows, len(batch.ids))

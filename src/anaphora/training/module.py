@@ -118,10 +118,9 @@ class TrainingModule(lightning.LightningModule):
             predicted = predicted.masked_fill(predicted == scores.shape[1] - 1, -1)
             self._collect(items=batch.items, predicted=predicted, probability=probability.float())
             self._add("loss", self.model.prediction_head.loss(scores, batch).sum())
-        if len(batch.masked_positions):
-            self._add("masked", torch.tensor(float(len(batch.masked_positions))))
-            masked = batch.masked_positions
-            self._add("masked_lm", token_loss(self.model, output, batch, masked) * len(masked))
+        if count := len(batch.masked_positions):
+            self._add("masked", torch.tensor(float(count)))
+            self._add("masked_lm", token_loss(self.model, output, batch, batch.masked_positions) * count)
         if with_rows:
             self._add_heads(output, batch)
 
@@ -150,12 +149,11 @@ class TrainingModule(lightning.LightningModule):
         items = self._sums.pop("items")
         if "masked" in self._sums:
             loss = self._sums.pop("masked_lm") / self._sums.pop("masked")
-            self.log("validation/loss", loss, prog_bar=True, logger=False)
-            self.log("validation/perplexity", loss.exp(), prog_bar=True, logger=False)
+            self.log_dict({"validation/loss": loss, "validation/perplexity": loss.exp()}, prog_bar=True, logger=False)
         means = {name: value / items for name, value in self._sums.items()}
         if "loss" in means:
-            self.log("validation/loss", means["loss"], prog_bar=True, logger=False)
-            self.log("validation/accuracy", means["accuracy"], prog_bar=True, logger=False)
+            shown = {f"validation/{name}": means[name] for name in ("loss", "accuracy")}
+            self.log_dict(shown, prog_bar=True, logger=False)
         if "attention_candidate_accuracy" in means:
             self.log("validation/best_head", means["attention_candidate_accuracy"].max(), logger=False)
         for measure in HEAD_MEASURES:

@@ -23,7 +23,6 @@ class Family:
     Attributes:
         prefix: prefix of the encoder's tensor names in files that also contain a head.
         fields: our names of shape settings, mapped to fields of config.json.
-        defaults: values of fields that config.json may omit.
         block: prefix of a block's tensor names, followed by the index of the block.
         tensors: our names of a block's modules, mapped to theirs; each module has a weight and a bias.
         output: our names of the parts of the vocabulary output, mapped to the names of their tensors or modules.
@@ -33,7 +32,6 @@ class Family:
 
     prefix: str
     fields: Mapping[str, str]
-    defaults: Mapping[str, Any]
     block: str
     tensors: Mapping[str, str]
     output: Mapping[str, str]
@@ -67,19 +65,13 @@ _BERT_TENSORS = {
     "feed_forward.narrow": "output.dense",
     "feed_forward_norm": "output.LayerNorm",
 }
-_BERT_DEFAULTS = {
-    "hidden_act": "gelu",
-    "layer_norm_eps": 1e-12,
-    "hidden_dropout_prob": 0.1,
-    "attention_probs_dropout_prob": 0.1,
-    "initializer_range": 0.02,
-}
+_DEFAULTS = {"activation": "gelu", "epsilon": 1e-12, "dropout": 0.1, "attention_dropout": 0.1, "deviation": 0.02}
+"""Values of settings whose fields config.json may omit; the epsilon of distilbert is fixed in its authors' code."""
 
 FAMILIES = {
     "bert": Family(
         prefix="bert.",
         fields=_BERT_FIELDS,
-        defaults=_BERT_DEFAULTS,
         block="encoder.layer.",
         tensors=_BERT_TENSORS,
         output={
@@ -92,7 +84,6 @@ FAMILIES = {
     "roberta": Family(
         prefix="roberta.",
         fields=_BERT_FIELDS,
-        defaults=_BERT_DEFAULTS,
         block="encoder.layer.",
         tensors=_BERT_TENSORS,
         output={
@@ -117,13 +108,6 @@ FAMILIES = {
             "dropout": "dropout",
             "attention_dropout": "attention_dropout",
             "deviation": "initializer_range",
-        },
-        defaults={
-            "activation": "gelu",
-            "layer_norm_eps": 1e-12,  # fixed in the authors' code
-            "dropout": 0.1,
-            "attention_dropout": 0.1,
-            "initializer_range": 0.02,
         },
         block="transformer.layer.",
         tensors={
@@ -179,7 +163,7 @@ def encoder_settings(folder: Path) -> model_settings.Model:
             raise UserError(f"{path}: {name} ({config[name]!r}) must be {allowed!r}")
     shape: dict[str, Any] = {}
     for ours, theirs in family.fields.items():
-        value = config.get(theirs, family.defaults.get(theirs))
+        value = config.get(theirs, _DEFAULTS.get(ours))
         if value is None:
             raise UserError(f"{path}: {theirs} is missing")
         wanted: tuple[type, ...] = (str,) if ours == "activation" else (int, float)
@@ -220,8 +204,7 @@ def has_vocabulary_output(folder: Path) -> bool:
     """
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
-    activation = family.fields["activation"]
-    if family.output_activation not in (None, config.get(activation, family.defaults[activation])):
+    if family.output_activation not in (None, config.get(family.fields["activation"], _DEFAULTS["activation"])):
         return False
     names = {current_tensor_name(name, family) for name in _tensor_names(folder / WEIGHTS)}
     needed = {f"{family.output[part]}.weight" for part in ("dense", "norm")} | {family.output["bias"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -64,11 +65,7 @@ def _load_state(module: nn.Module, state: Mapping[str, Tensor], folder: Path) ->
 
 
 def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
-    """Read the tensors of a file as float32, under the names of `current_tensor_name`.
-
-    Raises:
-        UserError: the file is missing or broken, or a tensor has integers (except ids) or values that are not finite.
-    """
+    """Read the tensors of a file as float32, under the names of `current_tensor_name`."""
     try:
         loaded = load_file(path)
     except (SafetensorError, OSError) as error:
@@ -97,20 +94,13 @@ def _encoder_state(
     if "embeddings.token_type_embeddings.weight" in tensors:
         tokens = tokens + tensors["embeddings.token_type_embeddings.weight"][0]
     state = {"tokens.weight": tokens, "position.table.weight": at("embeddings.position_embeddings.weight")[first:]}
-    for ours, theirs in _module_names(family, layers):
-        for part in ("weight", "bias"):
-            state[f"{ours}.{part}"] = at(f"{theirs}.{part}")
-    return state
+    return state | {ours: at(theirs) for ours, theirs in _encoder_names(family, layers)}
 
 
 def _output_state(
     tensors: Mapping[str, Tensor], family: Family, rows: Sequence[int | None], tied: bool, embedded: Tensor
 ) -> dict[str, Tensor]:
-    state = {
-        f"transform.{part}.{kind}": tensors[f"{family.output[part]}.{kind}"]
-        for part in ("dense", "norm")
-        for kind in ("weight", "bias")
-    }
+    state = {ours: tensors[theirs] for ours, theirs in _transform_names(family)}
     state["linear.bias"] = _reordered_rows(tensors[family.output["bias"]], rows)
     state["linear.weight"] = embedded if tied else _reordered_rows(tensors[family.output["decoder"]], rows)
     return state
@@ -122,12 +112,19 @@ def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
     return torch.stack([fresh if row is None else table[row] for row in rows])
 
 
-def _module_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
-    """Yield our name and the published name of every module with a weight and a bias."""
-    yield "embedding_norm", "embeddings.LayerNorm"
+def _transform_names(family: Family) -> Iterator[tuple[str, str]]:
+    """Yield our name and the published name of every tensor before the vocabulary logits."""
+    for part, kind in product(("dense", "norm"), ("weight", "bias")):
+        yield f"transform.{part}.{kind}", f"{family.output[part]}.{kind}"
+
+
+def _encoder_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
+    """Yield our name and the published name of every weight and bias of the encoder."""
+    modules = {"embedding_norm": "embeddings.LayerNorm"}
     for layer in range(layers):
-        for ours, theirs in family.tensors.items():
-            yield f"blocks.{layer}.{ours}", f"{family.block}{layer}.{theirs}"
+        modules |= {f"blocks.{layer}.{ours}": f"{family.block}{layer}.{each}" for ours, each in family.tensors.items()}
+    for (ours, theirs), kind in product(modules.items(), ("weight", "bias")):
+        yield f"{ours}.{kind}", f"{theirs}.{kind}"
 
 
 def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[dict[str, object], dict[str, Tensor]]:
@@ -190,11 +187,9 @@ def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[d
         "embeddings.position_embeddings.weight": state["position.table.weight"],
         "embeddings.token_type_embeddings.weight": torch.zeros(1, settings.width),
     }
-    for ours, theirs in _module_names(FAMILIES["bert"], settings.layers):
-        shared = isinstance(attention, attention_settings.SharedQueryKey)
-        source = ours.replace("attention.key", "attention.query") if shared else ours
-        for part in ("weight", "bias"):
-            tensors[f"{theirs}.{part}"] = state[f"{source}.{part}"]
+    shared = isinstance(attention, attention_settings.SharedQueryKey)
+    for ours, theirs in _encoder_names(FAMILIES["bert"], settings.layers):
+        tensors[theirs] = state[ours.replace("attention.key", "attention.query") if shared else ours]
     if output is not None:
         config |= {"architectures": ["BertForMaskedLM"], "tie_word_embeddings": settings.tied_output}
         tensors = {f"bert.{name}": value for name, value in tensors.items()} | _output_tensors(
@@ -205,11 +200,7 @@ def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[d
 
 def _output_tensors(output: VocabularyOutput, tied: bool) -> dict[str, Tensor]:
     state, names = output.state_dict(), FAMILIES["bert"].output
-    tensors = {
-        f"{names[part]}.{kind}": state[f"transform.{part}.{kind}"]
-        for part in ("dense", "norm")
-        for kind in ("weight", "bias")
-    }
+    tensors = {theirs: state[ours] for ours, theirs in _transform_names(FAMILIES["bert"])}
     tensors[names["bias"]] = state["linear.bias"]
     if not tied:
         # If weights are not tied, transformers expects the bias under the decoder's name.

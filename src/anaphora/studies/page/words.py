@@ -128,14 +128,10 @@ def spread_text(spread: Spread, number_text: Callable[[float], str]) -> str:
     return _("{median} ({low} to {high})").format(median=median, low=low, high=high)
 
 
-def rule_unit(row: RuleOutcome) -> str:
-    """Return the unit of a rule's values: that of the measure, or of its difference between two cells or groups.
-
-    It is "share" for proportions, "share difference" for differences of proportions, "points" for measures that are in
-    percentage points, and "number" for all others.
-    """
+def _rule_unit(row: RuleOutcome) -> str:
+    """Return "share" for proportions, "points" for their differences and for percentage points, otherwise "number"."""
     if is_share(row.measure):
-        return "share difference" if row.baseline_cell or row.baseline_group else "share"
+        return "points" if row.baseline_cell or row.baseline_group else "share"
     return "points" if row.measure.endswith("_points") else "number"
 
 
@@ -159,13 +155,9 @@ def condition_text(row: RuleOutcome) -> str:
     return rule_condition(row, lambda bound: _with_unit(row, with_minus(f"{_scaled(row, bound):g}")))
 
 
-_UNITS = {"share": "share", "share difference": "points", "points": "points"}
-"""Unit on the page of each type of `rule_unit`; other numbers have none."""
-
-
 def _with_unit(row: RuleOutcome, number: str) -> str:
-    unit = _UNITS.get(rule_unit(row))
-    if unit is None:
+    unit = _rule_unit(row)
+    if unit == "number":
         return number
     return (_("{value} %") if unit == "share" else _("{value} points")).format(value=number)
 
@@ -187,7 +179,7 @@ def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
         least = [number >= _scaled(row, row.at_least)] if row.at_least is not None else []
         return least + ([number <= _scaled(row, row.at_most)] if row.at_most is not None else [])
 
-    fewest = 3 if rule_unit(row) == "number" else 1
+    fewest = 3 if _rule_unit(row) == "number" else 1
     digits = next((digits for digits in range(fewest, 6) if sides(float(f"{judged:.{digits}f}")) == sides(judged)), 6)
     return format_number(_scaled(row, value), digits)
 

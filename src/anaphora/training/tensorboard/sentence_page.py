@@ -94,19 +94,19 @@ class SentencePage(lightning.Callback):
         if self._sentences is None or best is None:
             return
         captured = capture(module.model, self._sentences, self.config.batching, self.config.task.prediction)
-        rows = []
-        for number, record in enumerate(captured.records):
-            answers = captured.answers
-            named = NO_CANDIDATE if answers is None else int(answers.candidates[number])
-            rows.append(sentence_row(record.example, word_weights(record), best, named))
-        self._shown.append(ShownValidation(trainer.global_step, *best, tuple(rows)))
+        records, answers = captured.records, captured.answers
+        named = [NO_CANDIDATE] * len(records) if answers is None else map(int, answers.candidates)
+        rows = tuple(
+            sentence_row(record.example, word_weights(record), best, candidate)
+            for record, candidate in zip(records, named, strict=True)
+        )
+        self._shown.append(ShownValidation(trainer.global_step, *best, rows))
         self._write()
         if len(self._shown) == 1:
             notice = _("{path}: four sentences, written again at each validation; open it to watch the head appear")
             tqdm.write(notice.format(path=self.path), file=sys.stderr)
 
     def _write(self) -> None:
-        """Write the page in the language of the interface."""
         language = interface_language()
         with spoken_in(language):
             html = template_environment(_TEMPLATES).get_template("training.html.j2").render(
@@ -129,14 +129,7 @@ def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
 
 
 def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: int) -> SentenceRow:
-    """Return the attention of a sentence's pronoun in one head.
-
-    Args:
-        example: the sentence.
-        row: weights of all heads on the words of the sentence.
-        head: indices of layer and head.
-        named: index of the candidate that the model predicts, or `NO_CANDIDATE`.
-    """
+    """Return the attention of a sentence's pronoun in one head; `named` is a candidate or `NO_CANDIDATE`."""
     weights = 100 * row.weights[head]
     words = tuple(
         (word, round(float(weight)), span == example.pronoun)
