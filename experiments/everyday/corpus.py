@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
 import anaphora
 from anaphora.data.controlled import corpus as controlled
-from anaphora.data.controlled import splits
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER as CONTROLLED_CONTENT
 from anaphora.data.controlled.quads import QuadGenerator
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
+from anaphora.data.records import decoded
 from anaphora.settings.cue_types import SHORT_TEXT
 from anaphora.settings.data import SPLITS
 from experiments.everyday import content, scenes
@@ -35,16 +36,17 @@ def generate(settings: EverydayCorpus) -> dict[str, list[Example]]:
     Raises:
         UserError: the content is invalid, or too small for the requested number of different sentences.
     """
-    groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
+    tables = controlled.in_drawn_order(_groups(settings), settings.seed)
+    return {split: decoded(table) for split, table in tables.items()}
+
+
+def _groups(settings: EverydayCorpus) -> Iterator[tuple[str, list[Example]]]:
     for language in settings.languages:
         quads = controlled.quad_generator(settings, language, CONTROLLED_CONTENT)
         texts: set[str] = set()
-        for split, group in controlled.generate_language(settings, quads, CONTROLLED_CONTENT, texts):
-            groups[split].append(group)
+        yield from controlled.generate_language(settings, quads, CONTROLLED_CONTENT, texts)
         # Last, since the words that a quad draws depend on what others have drawn.
-        for split, group in _scene_quads(settings, quads, texts):
-            groups[split].append(group)
-    return controlled.in_drawn_order(groups, settings.seed)
+        yield from _scene_quads(settings, quads, texts)
 
 
 def _scene_quads(
@@ -56,10 +58,8 @@ def _scene_quads(
     for split in SPLITS:
         items = controlled.items_on_top(settings, split, others, SHARE)
         for stratum in (EVERYDAY,) if split == "train" else (EVERYDAY, REWORDED):
-            chance = splits.generator(settings.seed, language, EVERYDAY, split, stratum)
-            draw = _draw(generator, split, stratum, chance)
-            for group in controlled.generate_groups(draw, (language, EVERYDAY, split, stratum), items, texts):
-                yield split, group
+            where = (language, EVERYDAY, split, stratum)
+            yield from controlled.generate_groups(partial(_draw, generator), settings.seed, where, items, texts)
 
 
 def _draw(generator: EverydayGenerator, split: str, stratum: str, chance: random.Random) -> controlled.Draw:

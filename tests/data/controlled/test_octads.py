@@ -10,7 +10,7 @@ import pytest
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.data.controlled import compositions, corpus, templates
+from anaphora.data.controlled import compositions, corpus, octads, templates
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.example import Example
 from anaphora.settings.cue_types import SET_CUE_TYPES, role_cue_types
@@ -31,7 +31,7 @@ def all_compositions() -> dict[str, list[Example]]:
 def generated_splits(all_compositions: dict[str, list[Example]]) -> dict[str, list[Example]]:
     """Return the octads of each split."""
     return {
-        split: [each for each in examples if each.factors["stratum"] != corpus.THIRD]
+        split: [each for each in examples if each.factors["stratum"] != octads.THIRD]
         for split, examples in all_compositions.items()
     }
 
@@ -40,7 +40,7 @@ def generated_splits(all_compositions: dict[str, list[Example]]) -> dict[str, li
 def third_persons(all_compositions: dict[str, list[Example]]) -> dict[str, list[Example]]:
     """Return the sentences of each split in which the third person is the antecedent."""
     return {
-        split: [each for each in examples if each.factors["stratum"] == corpus.THIRD]
+        split: [each for each in examples if each.factors["stratum"] == octads.THIRD]
         for split, examples in all_compositions.items()
     }
 

@@ -6,21 +6,21 @@ import math
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from functools import partial
+from itertools import chain, cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from anaphora.base.errors import UserError
 from anaphora.data.controlled import compositions, splits, templates
 from anaphora.data.controlled import lexicon as lexicons
-from anaphora.data.controlled.compositions import Lines
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
-from anaphora.data.controlled.octads import LEVELS, OctadGenerator, sentence_plans, text_plans
+from anaphora.data.controlled.octads import LEVELS, THIRD, OctadGenerator
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.templates import CueTypeContent, Template
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
-from anaphora.data.records import GroupRows
+from anaphora.data.records import GroupRows, decoded
 from anaphora.settings.cue_types import BINDING, COMPOSITION, ROLE_CUE_TYPES, SET_CUE_TYPES, SHORT_TEXT, role_cue_types
 from anaphora.settings.data import SPLITS, ControlledCorpus
 
@@ -32,11 +32,9 @@ INVENTED_SHARE = 0.08  # share of invented names in the training items of a role
 INVENTED_IN_COMPOSITIONS = 0.25  # share of invented names in the training items of compositions
 STRATUM_SHARE = 0.1  # share of the test items in each small stratum: cataphora, distractor_only, third, invented
 SETS_BESIDE_COMPOSITIONS = 0.25  # share of set cues in the training items if there are compositions; otherwise a half
-THIRD = "third"  # stratum of compositions whose pronoun refers to a third person
 THIRD_SHARE = 0.1  # share of this stratum in the training items of compositions
 L1_SHARE = 0.2  # share of level L1 (pairs in one voice) in the training items of compositions and of short texts
 SHORT_TEXT_SHARE = 0.5  # number of additional short texts in training, as a share of the training items
-EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and test, used in turn
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
 """Relative numbers of training items of the types of a kind, 1 for any other type. The listed types are the slowest to
 learn, since they need whole classes of nouns, or have verbs whose reading is reversed by a later word. In dev and test,
@@ -56,29 +54,8 @@ def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict
     Raises:
         UserError: the content is invalid, or too small for the settings.
     """
-    groups: dict[str, list[list[Example]]] = {split: [] for split in SPLITS}
-    for split, group in _generated_groups(settings, content):
-        groups[split].append(group)
-    return in_drawn_order(groups, settings.seed)
-
-
-def _generated_groups(settings: ControlledCorpus, content: Path) -> Iterator[tuple[str, list[Example]]]:
-    for language in settings.languages:
-        yield from generate_language(settings, quad_generator(settings, language, content), content, set())
-
-
-def in_drawn_order(groups: Mapping[str, Sequence[Sequence[Example]]], seed: int) -> dict[str, list[Example]]:
-    """Return the examples of each split, with the groups in a random order that depends on the seed."""
-    return {
-        split: [example for number in _drawn_order(len(of_split), seed, split) for example in of_split[number]]
-        for split, of_split in groups.items()
-    }
-
-
-def _drawn_order(groups: int, seed: int, split: str) -> list[int]:
-    order = list(range(groups))
-    splits.generator(seed, "order", split).shuffle(order)
-    return order
+    tables = in_drawn_order(_groups(settings, content), settings.seed)
+    return {split: decoded(table) for split, table in tables.items()}
 
 
 def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
@@ -87,13 +64,26 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingR
     Raises:
         UserError: the content is invalid, or too small for the settings.
     """
-    rows = {split: GroupRows() for split in SPLITS}
-    for split, group in _generated_groups(settings, CONTENT_FOLDER):
-        rows[split].append(group)
-    tables = {
-        split: of_split.table(_drawn_order(len(of_split), settings.seed, split)) for split, of_split in rows.items()
-    }
+    tables = in_drawn_order(_groups(settings, CONTENT_FOLDER), settings.seed)
     return tables, ReadingReport(rows=sum(map(len, tables.values())))
+
+
+def _groups(settings: ControlledCorpus, content: Path) -> Iterator[tuple[str, list[Example]]]:
+    for language in settings.languages:
+        yield from generate_language(settings, quad_generator(settings, language, content), content, set())
+
+
+def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
+    """Return the examples' rows by split from (split, quad or octad), whose random order depends on the seed."""
+    rows = {split: GroupRows() for split in SPLITS}
+    for split, group in groups:
+        rows[split].append(group)
+    tables = {}
+    for split, of_split in rows.items():
+        order = list(range(len(of_split)))
+        splits.generator(seed, "order", split).shuffle(order)
+        tables[split] = of_split.table(order)
+    return tables
 
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
@@ -132,20 +122,17 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
     """
     lexicon = lexicons.load(language, content)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
-    written += [noun.singular for nouns in lexicon.nouns.values() for noun in nouns]
-    written += [noun.plural for nouns in lexicon.nouns.values() for noun in nouns]
-    written += [noun.singular_determiner for nouns in lexicon.nouns.values() for noun in nouns]
-    written += [noun.plural_determiner for nouns in lexicon.nouns.values() for noun in nouns]
-    written += [cue for cues in lexicon.predicates.values() for cue in cues]
-    written += [name for names in lexicon.names.values() for name in names]
-    written += [form for forms in lexicons.PRONOUNS[language].values() for form in forms]
+    for noun in chain.from_iterable(lexicon.nouns.values()):
+        written += [noun.singular, noun.plural, noun.singular_determiner, noun.plural_determiner]
+    written += chain(*lexicon.predicates.values(), *lexicon.names.values())
+    written += chain(*lexicons.PRONOUNS[language].values())
     written += templates.list_tokens(3, language)
     kinds: Sequence[str] = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], *({BINDING} & set(types)))
     if {COMPOSITION, SHORT_TEXT} & set(types):
         written += [*lexicon.syllables, *compositions.load(language, content).training_phrases()]
         kinds = [kind for kind in (*SET_CUE_TYPES, *role_cue_types(language)) if kind in types]
     if SHORT_TEXT in types:
-        written += [text for line in compositions.load_texts(language, content)["train"] for text in line]
+        written += chain(*compositions.load_texts(language, content)["train"])
     for kind in kinds:
         cue_type = templates.load(language, kind, content)
         written += [token for template in cue_type.templates if template.split == "train" for token in template.tokens]
@@ -192,44 +179,34 @@ def generate_language(
         [templates.load(language, kind, content) for kind in kinds if kind in wanted]
         for kinds in (SET_CUE_TYPES, role_cue_types(language))
     )
-    octads = (
-        OctadGenerator(compositions.load(language, content), settings.seed, quads) if COMPOSITION in wanted else None
-    )
+
+    def groups(
+        kind: str, split: str, strata: Iterable[tuple[str, int]], draw_from: DrawFrom
+    ) -> Iterator[tuple[str, list[Example]]]:
+        for stratum, items in strata:
+            yield from generate_groups(draw_from, settings.seed, (language, kind, split, stratum), items, texts)
+
+    octads = OctadGenerator(language, content, settings.seed, quads) if COMPOSITION in wanted else None
     for split in SPLITS:
         quotas = _Quotas(settings, split, sets, roles, octads is not None)
         for generate, contents in ((quads.set_quad, sets), (quads.role_quad, roles)):
             for cue_type in contents:
-                for stratum, items in quotas.of_templates(cue_type):
-                    chance = _generator(settings.seed, language, cue_type.type, split, stratum)
-                    draw = _quad_draw(generate, cue_type, split, stratum, chance)
-                    for group in generate_groups(draw, (language, cue_type.type, split, stratum), items, texts):
-                        yield split, group
+                draw_from = partial(_quad_draw, generate, cue_type)
+                yield from groups(cue_type.type, split, quotas.of_templates(cue_type), draw_from)
         if octads is not None:
-            for stratum, items in quotas.of_compositions():
-                chance = _generator(settings.seed, language, COMPOSITION, split, stratum)
-                draw = _octad_draw(octads, split, stratum, chance)
-                for group in generate_groups(draw, (language, COMPOSITION, split, stratum), items, texts):
-                    yield split, group
+            yield from groups(COMPOSITION, split, quotas.of_compositions(), octads.draw_from)
     # Short texts come last, so that the rest of the corpus is the same without them: draws depend on earlier draws.
-    others = len(set(wanted) - {SHORT_TEXT})
     if SHORT_TEXT in wanted:
-        octads_in_texts = OctadGenerator(compositions.load(language, content), settings.seed, quads, SHORT_TEXT)
-        lines = compositions.load_texts(language, content)
+        octads_in_texts = OctadGenerator(language, content, settings.seed, quads, SHORT_TEXT)
+        others = len(set(wanted) - {SHORT_TEXT})
         for split in SPLITS:
             items = items_on_top(settings, split, others, SHORT_TEXT_SHARE if others else 1.0)
-            for stratum, count in _strata_of_texts(split, items):
-                chance = _generator(settings.seed, language, SHORT_TEXT, split, stratum)
-                draw = _text_draw(octads_in_texts, lines[split], split, stratum, chance)
-                for group in generate_groups(draw, (language, SHORT_TEXT, split, stratum), count, texts):
-                    yield split, group
+            yield from groups(SHORT_TEXT, split, _strata_of_texts(split, items), octads_in_texts.draw_from)
 
 
-def _generator(seed: int, language: str, kind: str, split: str, stratum: str) -> random.Random:
-    return splits.generator(seed, language, kind, split, _SEEDS.get(stratum, stratum))
-
-
-_Plan = TypeVar("_Plan")
 Draw = Callable[[QuadIdentity], list[Example]]
+DrawFrom = Callable[[str, str, random.Random], Draw]
+"""Function from split, stratum and random generator to a function that draws quads or octads."""
 
 
 def _quad_draw(
@@ -243,31 +220,6 @@ def _quad_draw(
     chosen = content.of(split, cataphora=stratum == "cataphora")
     turns = cycle(chance.sample(chosen, len(chosen)))
     return lambda place: generate(content, next(turns), place, chance)
-
-
-def _octad_draw(octads: OctadGenerator, split: str, stratum: str, chance: random.Random) -> Draw:
-    """Return a function that draws octads of one stratum.
-
-    Training draws new sentences; dev and test use `EVALUATION_SENTENCES` sentences in turn.
-    """
-    plans = _plans_of(split, sentence_plans(octads.content.parts[split], split, chance))
-    if stratum == THIRD:
-        return lambda place: octads.third_person(next(plans), place, chance)
-    return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
-
-
-def _plans_of(split: str, plans: Iterator[_Plan]) -> Iterator[_Plan]:
-    return plans if split == "train" else cycle(list(islice(plans, EVALUATION_SENTENCES)))
-
-
-def _level_of(stratum: str) -> str:
-    return stratum if stratum in LEVELS else "L0"
-
-
-def _text_draw(octads: OctadGenerator, lines: Lines, split: str, stratum: str, chance: random.Random) -> Draw:
-    """Return a function that draws octads in short texts, in the same way as `_octad_draw` in sentences."""
-    plans = _plans_of(split, text_plans(lines, split, chance))
-    return lambda place: octads.octad(_level_of(stratum), next(plans), place, chance)
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
@@ -318,7 +270,8 @@ class _Quotas:
             return _listed(items - sum(strata.values()), strata)
         strata = {"cataphora": math.ceil(self._stratum / len(cataphoric)) if content in cataphoric else 0}
         if self.split == "test" and is_role:
-            strata |= self._names_strata()
+            items = math.ceil(self._stratum / (len(self.roles) + self.has_compositions))
+            strata |= dict.fromkeys(("distractor_only", "invented"), items)
         return _listed(self._items_of_a_type(), strata)
 
     def of_compositions(self) -> list[tuple[str, int]]:
@@ -347,10 +300,6 @@ class _Quotas:
     def _items_of_a_type(self) -> int:
         return math.ceil(self.settings.test_items / (len(self.sets) + len(self.roles) + self.has_compositions))
 
-    def _names_strata(self) -> dict[str, int]:
-        items = math.ceil(self._stratum / (len(self.roles) + self.has_compositions))
-        return dict.fromkeys(("distractor_only", "invented"), items)
-
     @property
     def _stratum(self) -> int:
         return math.ceil(self.settings.test_items * STRATUM_SHARE)
@@ -361,12 +310,13 @@ def _listed(main: int, strata: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def generate_groups(
-    draw: Draw, where: tuple[str, str, str, str], items: int, texts: set[str]
-) -> Iterator[list[Example]]:
-    """Yield quads or octads of one type and stratum with distinct texts until there are at least `items` items.
+    draw_from: DrawFrom, seed: int, where: tuple[str, str, str, str], items: int, texts: set[str]
+) -> Iterator[tuple[str, list[Example]]]:
+    """Yield (split, quad or octad) of one type and stratum with distinct texts until there are at least `items` items.
 
     Args:
-        draw: function that draws a quad or octad with the given identity.
+        draw_from: function that returns the drawing function.
+        seed: seed of the corpus.
         where: language, type, split and stratum.
         items: number of items; the last quad or octad may exceed it.
         texts: texts that must not be generated; generated texts are added.
@@ -375,6 +325,8 @@ def generate_groups(
         UserError: `_MAX_DRAWS` draws in a row gave no new text.
     """
     language, kind, split, stratum = where
+    chance = splits.generator(seed, language, kind, split, _SEEDS.get(stratum, stratum))
+    draw = draw_from(split, stratum, chance)
     count, groups, failures = 0, 0, 0
     while count < items:
         name = f"{language}/{kind}/{split}/{stratum}/{groups}"
@@ -392,4 +344,4 @@ def generate_groups(
         failures = 0
         texts |= written
         count, groups = count + len(group), groups + 1
-        yield group
+        yield split, group

@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import cycle
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TypeVar
 
+from anaphora.data.controlled import compositions
 from anaphora.data.controlled.compositions import (
     DISTRACTOR_POSITIONS,
     PARTICIPANTS,
     VOICES,
-    CompositionContent,
     Frame,
     Lines,
     Predicate,
@@ -33,7 +35,10 @@ from anaphora.data.example import Example
 from anaphora.settings.cue_types import COMPOSITION, SHORT_TEXT
 
 LEVELS = ("L0", "L1", "L2")
+THIRD = "third"  # stratum of compositions whose pronoun refers to a third person
+EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and test, used in turn
 FULL_STOP = {"en": ".", "zh": "。"}
+_Plan = TypeVar("_Plan")
 _BY_ORDER = ("{first}", "{second}")
 """Slots of a short text for the people whom its event names first and second."""
 LEAD_WEIGHT = 0.5
@@ -90,38 +95,6 @@ class TextPlan:
         return self.text.replace("{event}", event.replace("{inside}", "")).replace("{state}", state).split()
 
 
-class OctadPlanner:
-    """Planner that draws the states of octads so that no two of predicate, state and voice predict the answer."""
-
-    def __init__(self, withheld: WithheldPairs) -> None:
-        self.withheld = withheld
-        self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses for agents minus uses for patients
-        self._pairs: Counter[tuple[str, str, str]] = Counter()
-
-    def states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> tuple[State, State]:
-        """Draw a state for which the pronoun refers to the agent, and one for which it refers to the patient.
-
-        The level selects the pairs of predicate and state that may occur. All of them are about equally frequent, and
-        over all predicates, each state refers to agents about as often as to patients.
-        """
-        chosen = []
-        voices = self.withheld.voices(predicate, level, split)
-        for participant, sign in zip(PARTICIPANTS, (1, -1), strict=True):
-            options = self.withheld.states(predicate, participant, level)
-
-            def cost(state: State, sign: int = sign) -> tuple[float, float]:
-                lead = sum(self._lead[split, level, voice, state.text] for voice in voices) / len(voices)
-                shown = self._pairs[split, predicate.name, state.text]
-                return shown + LEAD_WEIGHT * sign * lead, chance.random()
-
-            state = min(options, key=cost)
-            for voice in voices:
-                self._lead[split, level, voice, state.text] += sign
-            self._pairs[split, predicate.name, state.text] += 1
-            chosen.append(state)
-        return chosen[0], chosen[1]
-
-
 def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random) -> Iterator[SentencePlan]:
     """Yield an endless sequence of random sentence plans.
 
@@ -133,7 +106,19 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random
         share = int(drawn / DISTRACTOR_SHARE)
         distractor = DISTRACTOR_POSITIONS[share] if share < len(DISTRACTOR_POSITIONS) else "none"
         places = {name: _place(lines, chance) for name, lines in parts.items()}
-        yield plan(parts, places, distractor, split)
+        text = {name: parts[name][line][number] for name, (line, number) in places.items()}
+        own = text.get(distractor, "")
+        replaced = {"before": "prefix", "after": "suffix"}.get(distractor, "")
+        used = [name for name in ("prefix", "link", "suffix", distractor) if name in places and name != replaced]
+        text[replaced] = own
+        yield SentencePlan(
+            name="/".join((split, distractor, *(_numbered(name, places[name]) for name in used))),
+            prefix=text["prefix"],
+            inside=own if distractor == "inside" else "",
+            link=f"{own} {text['link']}" if distractor == "between" else text["link"],
+            suffix=text["suffix"],
+            distractor=distractor,
+        )
 
 
 def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[TextPlan]:
@@ -154,34 +139,6 @@ def _numbered(name: str, place: tuple[int, int]) -> str:
     return f"{name}{line}.{text}" if text else f"{name}{line}"
 
 
-def plan(
-    parts: Mapping[str, Lines], places: Mapping[str, tuple[int, int]], distractor: str, split: str
-) -> SentencePlan:
-    """Build a sentence plan from its parts.
-
-    Args:
-        parts: alternatives for each part.
-        places: indices of line and text for each part.
-        distractor: position of the third person, or "none".
-        split: split, which is part of the plan's name.
-    """
-    text = {name: parts[name][line][number] for name, (line, number) in places.items()}
-    own = text.get(distractor, "")
-    used = ("prefix", "link", "suffix", *([distractor] if own else []))
-    if distractor == "before":
-        used = used[1:]
-    if distractor == "after":
-        used = tuple(name for name in used if name != "suffix")
-    return SentencePlan(
-        name="/".join((split, distractor, *(_numbered(name, places[name]) for name in used))),
-        prefix=own if distractor == "before" else text["prefix"],
-        inside=own if distractor == "inside" else "",
-        link=f"{own} {text['link']}" if distractor == "between" else text["link"],
-        suffix=own if distractor == "after" else text["suffix"],
-        distractor=distractor,
-    )
-
-
 @dataclass(frozen=True)
 class _Scene:
     """Parts shared by the cells of an octad: event, people and words of the pools."""
@@ -194,7 +151,7 @@ class _Scene:
     place: QuadIdentity
     cue_type: str
 
-    def cell(
+    def cells(
         self,
         tokens_around: Callable[[str], list[str]],
         voice: str,
@@ -202,8 +159,8 @@ class _Scene:
         antecedent: int,
         focal: int,
         factors: Mapping[str, str],
-    ) -> _Cell:
-        """Build the sentence of the two cells that differ in the order of the names.
+    ) -> list[Example]:
+        """Build the two cells that differ in the order of the names.
 
         Args:
             tokens_around: function that puts an event into its sentence or text.
@@ -230,66 +187,52 @@ class _Scene:
             "number": "singular",
             "voice": voice,
         }
-        return _Cell(
-            self,
-            Sentence(number_slots(fill_pools(around, self.pools, language), 2, language), language),
-            voice,
-            antecedent,
-            focal,
-            {**own, **factors},
-            [(slot, before_event.count(name)) for slot, name in zip(slots, _BY_ORDER, strict=True)]
-            if self.cue_type == SHORT_TEXT
-            else None,
-        )
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """Two cells of an octad that differ in the order of the names."""
-
-    scene: _Scene
-    sentence: Sentence
-    voice: str
-    antecedent: int
-    focal: int
-    factors: Mapping[str, str]
-    event_names: Sequence[tuple[int, int]] | None
-
-    def example(self, order: int) -> Example:
-        """Build the example of one order of the names, 0 or 1."""
-        scene = self.scene
-        first, second = scene.names[order], scene.names[1 - order]
-        agent, patient = (first, second) if self.voice == "agent_first" else (second, first)
-        mentions = [NounPhrase(name) for name in (agent, patient, *scene.names[2:])]
-        return make_example(
-            self.sentence.render(mentions, [pronoun(scene.place.language, SUBJECT, scene.gender, "singular")]),
-            scene.place,
-            antecedent=self.antecedent,
-            which=0,
-            order=order,
-            factors=self.factors,
-            focal=self.focal,
-            cell=self.voice,
-            event_names=self.event_names,
-        )
+        sentence = Sentence(number_slots(fill_pools(around, self.pools, language), 2, language), language)
+        event_names = None
+        if self.cue_type == SHORT_TEXT:
+            event_names = [(slot, before_event.count(name)) for slot, name in zip(slots, _BY_ORDER, strict=True)]
+        examples = []
+        for order in range(2):
+            in_event = (self.names[order], self.names[1 - order])
+            mentions = [NounPhrase(name) for name in (in_event[slots[0]], in_event[slots[1]], *self.names[2:])]
+            examples.append(
+                make_example(
+                    sentence.render(mentions, [pronoun(language, SUBJECT, self.gender, "singular")]),
+                    self.place,
+                    antecedent=antecedent,
+                    which=0,
+                    order=order,
+                    factors={**own, **factors},
+                    focal=focal,
+                    cell=voice,
+                    event_names=event_names,
+                )
+            )
+        return examples
 
 
 class OctadGenerator:
     """Generator of octads in one language, as compositions or in short texts.
 
     Args:
-        content: content of the compositions.
+        language: "en" or "zh".
+        content: folder of the TOML files.
         seed: seed of the corpus.
         quads: generator of the quads, from which names and words of the pools are drawn.
         cue_type: "composition" or "short_text".
+
+    Raises:
+        UserError: the content is invalid.
     """
 
     def __init__(
-        self, content: CompositionContent, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION
+        self, language: str, content: Path, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION
     ) -> None:
-        self.content, self.quads, self.cue_type = content, quads, cue_type
-        self.withheld = WithheldPairs(content, seed)
-        self._planner = OctadPlanner(self.withheld)
+        self.content, self.quads, self.cue_type = compositions.load(language, content), quads, cue_type
+        self.texts = compositions.load_texts(language, content) if cue_type == SHORT_TEXT else None
+        self.withheld = WithheldPairs(self.content, seed)
+        self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses for agents minus uses for patients
+        self._pairs: Counter[tuple[str, str, str]] = Counter()
         self._turns: dict[tuple[str, str], Iterator[Predicate]] = {}
         invented = invented_names(quads.lexicon, seed)
         held_out = quads.holdout.invented_for_test
@@ -301,12 +244,24 @@ class OctadGenerator:
             "train": invented[len(invented) // 5 :],
         }
 
-    def octad(
-        self, level: str, plan: SentencePlan | TextPlan, place: QuadIdentity, chance: random.Random
-    ) -> list[Example]:
+    def draw_from(self, split: str, stratum: str, chance: random.Random) -> Callable[[QuadIdentity], list[Example]]:
+        """Return a function that draws octads of one stratum.
+
+        Training draws new sentences; dev and test use `EVALUATION_SENTENCES` sentences in turn.
+        """
+        if self.texts is not None:
+            texts = _in_turn(text_plans(self.texts[split], split, chance), split)
+            return lambda place: self._octad(next(texts), place, chance)
+        plans = _in_turn(sentence_plans(self.content.parts[split], split, chance), split)
+        if stratum == THIRD:
+            return lambda place: self._third_person(next(plans), place, chance)
+        return lambda place: self._octad(next(plans), place, chance)
+
+    def _octad(self, plan: SentencePlan | TextPlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build the eight cells of a predicate and two states of a level; in L1, the four cells of one voice."""
+        level = place.stratum if place.stratum in LEVELS else "L0"
         predicate = self._next_predicate(level, place.split, chance)
-        states = self._planner.states(predicate, level, place.split, chance)
+        states = self._states(predicate, level, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
         with_room = [frame for frame in frames if frame.takes_inside]
         if isinstance(plan, TextPlan):  # cleft sentences, which have no such slot, do not fit into a story
@@ -324,10 +279,10 @@ class OctadGenerator:
             "distractor": plan.distractor,
             "voices": str(len(voices)),
         }
-        examples = []
+        examples: list[Example] = []
         for voice in voices:
-            of_voice = [
-                scene.cell(
+            pairs = [
+                scene.cells(
                     partial(plan.tokens, state=state.text, language=place.language),
                     voice,
                     antecedent=participant,
@@ -336,10 +291,10 @@ class OctadGenerator:
                 )
                 for participant, state in enumerate(states)
             ]
-            examples += [cell.example(order) for order in range(2) for cell in of_voice]
+            examples += [pair[order] for order in range(2) for pair in pairs]
         return examples
 
-    def third_person(self, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
+    def _third_person(self, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build the four cells of an event, in both voices and orders, with a third person as the antecedent."""
         predicate = self._next_predicate(place.stratum, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
@@ -354,38 +309,59 @@ class OctadGenerator:
             "distractor": "none",  # any of the three people may be the antecedent
             "cue": third,
         }
-        of_voice = [
-            scene.cell(
-                partial(plan.tokens_about_third, third=third, language=place.language),
-                voice,
-                antecedent=2,
-                focal=3,
-                factors=factors,
-            )
+        around = partial(plan.tokens_about_third, third=third, language=place.language)
+        return [
+            example
             for voice in VOICES
+            for example in scene.cells(around, voice, antecedent=2, focal=3, factors=factors)
         ]
-        return [cell.example(order) for cell in of_voice for order in range(2)]
+
+    def _states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> list[State]:
+        """Draw a state for which the pronoun refers to the agent, and one for which it refers to the patient.
+
+        The level selects the pairs of predicate and state that may occur. All of them are about equally frequent, and
+        over all predicates, each state refers to agents about as often as to patients. Thus no two of predicate, state
+        and voice predict the answer.
+        """
+        chosen = []
+        voices = self.withheld.voices(predicate, level, split)
+        for participant, sign in zip(PARTICIPANTS, (1, -1), strict=True):
+
+            def cost(state: State, sign: int = sign) -> tuple[float, float]:
+                lead = sum(self._lead[split, level, voice, state.text] for voice in voices) / len(voices)
+                shown = self._pairs[split, predicate.name, state.text]
+                return shown + LEAD_WEIGHT * sign * lead, chance.random()
+
+            state = min(self.withheld.states(predicate, participant, level), key=cost)
+            for voice in voices:
+                self._lead[split, level, voice, state.text] += sign
+            self._pairs[split, predicate.name, state.text] += 1
+            chosen.append(state)
+        return chosen
 
     def _scene(
         self, predicate: Predicate, frames: Sequence[Frame], has_third: bool, place: QuadIdentity, chance: random.Random
     ) -> _Scene:
         frame = chance.choice(frames)
         gender = chance.choice(GENDERS)
-        people = self._people(gender, place)
+        people: Sequence[str] = (
+            self._invented[place.split]
+            if place.stratum == "invented"
+            else self.quads.holdout.role_names(self.cue_type, gender, place.split)
+        )
         names = self.quads.draw_names(people, people if has_third else [], place.split, chance)
         pools = self.quads.draw_pools(place.split, chance)
         return _Scene(predicate, frame, gender, names, pools, place, self.cue_type)
-
-    def _people(self, gender: str, place: QuadIdentity) -> Sequence[str]:
-        if place.stratum == "invented":
-            return self._invented[place.split]
-        return self.quads.holdout.role_names(self.cue_type, gender, place.split)
 
     def _next_predicate(self, level: str, split: str, chance: random.Random) -> Predicate:
         if (level, split) not in self._turns:
             predicates = self.withheld.predicates(level, split)
             self._turns[level, split] = cycle(chance.sample(predicates, len(predicates)))
         return next(self._turns[level, split])
+
+
+def _in_turn(plans: Iterator[_Plan], split: str) -> Iterator[_Plan]:
+    return plans if split == "train" else cycle(list(islice(plans, EVALUATION_SENTENCES)))
 
 
 def fill_event(text: str, predicate: Predicate) -> str:
