@@ -17,14 +17,7 @@ from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import PRONOUN_FORMS, SELECTION_CLASSES, Lexicon, Noun, pronoun
 from anaphora.data.controlled.rendering import NounPhrase, RenderedSentence, Sentence
 from anaphora.data.controlled.splits import Holdout
-from anaphora.data.controlled.templates import (
-    CueTypeContent,
-    Scenario,
-    Template,
-    fill_pools,
-    fill_scenario,
-    list_tokens,
-)
+from anaphora.data.controlled.templates import CueTypeContent, Template, fill_pools, fill_scenario, list_tokens
 from anaphora.data.example import Example
 from anaphora.settings.cue_types import MAX_TRAINING_ASIDES
 
@@ -82,20 +75,10 @@ class QuadGenerator:
     ) -> list[Example]:
         """Build a quad of a set type, in which each of m candidates is the antecedent in all m cyclic orders."""
         explicit = "list" not in template.slots
-        match content.type:
-            case "selection":
-                entities = self._selection(2 if explicit else _sample_size(2, 6, chance), place.split, chance)
-            case "gender":
-                wanted = [_SINGULAR[0], _SINGULAR[1]]
-                entities = self._agreeing(wanted, template, place.split, chance)
-            case "animacy":
-                people = [_SINGULAR[0], _SINGULAR[1]]
-                count = 2 if explicit else chance.choice((2, 3))
-                wanted = [*chance.sample(people, count - 1), _SINGULAR[2]]
-                entities = self._agreeing(wanted, template, place.split, chance)
-            case _:
-                wanted = self._numbers(explicit, chance)
-                entities = self._agreeing(wanted, template, place.split, chance)
+        if content.type == "selection":
+            entities = self._selection(2 if explicit else _sample_size(2, 6, chance), place.split, chance)
+        else:
+            entities = self._agreeing(self._wanted(content.type, explicit, chance), template, place.split, chance)
         count = len(entities)
         tokens = number_slots(
             fill_pools(template.tokens, self.draw_pools(place.split, chance), place.language), count, place.language
@@ -139,7 +122,7 @@ class QuadGenerator:
         """Build a quad of a role type, with two readings and two orders of the names."""
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
-        others = self.holdout.distractors(content.type, gender, place.split) if template.has_distractor else []
+        others = self.holdout.distractors(content.type, gender, place.split) if "x" in template.slots else []
         names = self.draw_names(people, others, place.split, chance)
         scenario = chance.choice(content.scenarios)
         pools = self.draw_pools(place.split, chance)
@@ -161,7 +144,9 @@ class QuadGenerator:
             tokens = number_slots(fill_pools(expanded, pools, place.language), 2, place.language)
             sentence = Sentence(tokens, place.language)
             pronouns = [pronoun(place.language, form, gender, "singular")]
-            cue = pronouns[0] if "form" in reading else _cue_words(scenario, reading)
+            # Else the words that differ from the other reading, without slots.
+            different = [word for slot in scenario.first for word in reading[slot].split() if word[0] != "{"]
+            cue = pronouns[0] if "form" in reading else " ".join(different)
             for shift in range(2):
                 who = [names[shift], names[1 - shift], *names[2:]]
                 written = sentence.render([NounPhrase(name) for name in who], pronouns)
@@ -218,8 +203,14 @@ class QuadGenerator:
             entities.append(Entity(mention=_mention(noun, number), gender=gender, number=number))
         return entities
 
-    def _numbers(self, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Draw (class, number) pairs with different pronouns, at least one of them singular and one plural."""
+    def _wanted(self, kind: str, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
+        """Draw (class, number) pairs with different pronouns; for number, at least one singular and one plural."""
+        *people, thing = _SINGULAR
+        if kind == "gender":
+            return people
+        if kind == "animacy":
+            count = 2 if explicit else chance.choice((2, 3))
+            return [*chance.sample(people, count - 1), thing]
         if self.lexicon.language == "en":
             count = 2 if explicit else _sample_size(2, 4, chance)
             return [chance.choice(_PLURAL), *chance.sample(_SINGULAR, count - 1)]
@@ -268,11 +259,6 @@ def _mention(noun: Noun, number: str) -> NounPhrase:
 
 def _sample_alternatives(options: Mapping[str, Sequence[str]], chance: random.Random) -> dict[str, str]:
     return {slot: chance.choice(alternatives) for slot, alternatives in options.items()}
-
-
-def _cue_words(scenario: Scenario, reading: Mapping[str, str]) -> str:
-    """Return the words of a reading that differ from the other reading, without slots."""
-    return " ".join(word for slot in scenario.first for word in reading[slot].split() if word[0] != "{")
 
 
 def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:

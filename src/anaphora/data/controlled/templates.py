@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,24 +43,15 @@ class Template:
     cataphora: bool  # whether the pronoun comes before the candidates
     tokens: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        slots = [match[1] for match in map(_SLOT.fullmatch, self.tokens) if match]
-        object.__setattr__(self, "slots", frozenset(slots))
-
-    slots: frozenset[str] = field(init=False)
-
-    @property
-    def has_distractor(self) -> bool:
-        """Return whether the template has a distractor: a third person, {x}, that no cue picks."""
-        return "x" in self.slots
+    @cached_property
+    def slots(self) -> frozenset[str]:
+        """Return the names of the slots; {x} is a distractor, a third person that no cue picks."""
+        return frozenset(_slot_names(self.tokens))
 
     @property
     def forms(self) -> tuple[str, ...]:
         """Return the form of each pronoun slot of the template: two if it has {he:1} and {he:2}, else at most one."""
-        forms = {}
-        for match in map(_SLOT.fullmatch, self.tokens):
-            if match and match[1] in PRONOUN_FORMS:
-                forms[match[2] or "1"] = match[1]
+        forms = {match[2] or "1": match[1] for match in _slots(self.tokens) if match[1] in PRONOUN_FORMS}
         return tuple(forms[key] for key in sorted(forms))
 
 
@@ -182,8 +174,8 @@ def _check_set_template(place: str, kind: str, template: Template) -> None:
     allowed = {*POOLS, "list", "A", "B", *forms}
     if kind == "selection":
         allowed.add("cue")
-    _check_slots(place, [each[1] for each in _slots(template.tokens)], allowed)
-    names = [each[1] for each in _slots(template.tokens)]
+    names = _slot_names(template.tokens)
+    _check_slots(place, names, allowed)
     if not (
         (names.count("list") == 1 and not {"A", "B"} & set(names)) or ({"A", "B"} <= set(names) and "list" not in names)
     ):
@@ -196,8 +188,7 @@ def _check_set_template(place: str, kind: str, template: Template) -> None:
             f"{place}: both pronouns of a {template.split} template must have the same form, since a held-out "
             "noun is held out in one form"
         )
-    _check_order(place, template, template.tokens)
-    _check_asides(place, template.tokens)
+    _check_positions(place, template, template.tokens)
 
 
 def _slot_patterns(scenarios: Sequence[Scenario]) -> dict[tuple[tuple[str, str], ...], str]:
@@ -224,13 +215,12 @@ def _check_role_template(place: str, template: Template, patterns: Mapping[tuple
         values = dict(pattern)
         _check_slots(place_too, sorted(template.slots), {*allowed, *values})
         tokens = fill_scenario(template.tokens, values)
-        names = [each[1] for each in _slots(tokens)]
+        names = _slot_names(tokens)
         _check_slots(place_too, names, allowed)
         if not {"A", "B"} <= set(names):
             raise UserError(f"{place_too}: {{A}} and {{B}} are needed")
         _check_pronouns(place_too, tokens, most=1)
-        _check_order(place_too, template, tokens)
-        _check_asides(place_too, tokens)
+        _check_positions(place_too, template, tokens)
 
 
 def _check_pronouns(place: str, tokens: Sequence[str], most: int) -> None:
@@ -240,8 +230,8 @@ def _check_pronouns(place: str, tokens: Sequence[str], most: int) -> None:
         raise UserError(f"{place}: {wanted} is needed, not {len(numbers)}")
 
 
-def _check_order(place: str, template: Template, tokens: Sequence[str]) -> None:
-    names = [each[1] for each in _slots(tokens)]
+def _check_positions(place: str, template: Template, tokens: Sequence[str]) -> None:
+    names = _slot_names(tokens)
     first_pronoun = min(place for place, name in enumerate(names) if name in PRONOUN_FORMS)
     last_candidate = max(place for place, name in enumerate(names) if name in ("list", "A", "B"))
     if (first_pronoun < last_candidate) != template.cataphora:
@@ -249,9 +239,6 @@ def _check_order(place: str, template: Template, tokens: Sequence[str]) -> None:
             f"{place}: cataphora is {str(template.cataphora).lower()}, but the pronoun comes"
             f" {'before' if first_pronoun < last_candidate else 'after'} the candidates"
         )
-
-
-def _check_asides(place: str, tokens: Sequence[str]) -> None:
     for before, token in zip(("", *tokens), tokens, strict=False):
         if token == "{aside}" and before not in STOPS:
             raise UserError(f"{place}: {{aside}} must come after a full stop, not after {before!r}")
@@ -259,6 +246,10 @@ def _check_asides(place: str, tokens: Sequence[str]) -> None:
 
 def _slots(tokens: Sequence[str]) -> list[re.Match[str]]:
     return [match for match in map(_SLOT.fullmatch, tokens) if match]
+
+
+def _slot_names(tokens: Sequence[str]) -> list[str]:
+    return [match[1] for match in _slots(tokens)]
 
 
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:

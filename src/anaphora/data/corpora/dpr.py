@@ -10,12 +10,13 @@ pronoun is its first occurrence as a whole word.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, occurrences, read_lines
-from anaphora.data.corpora.reading import BLANK, Row, RowReader, example_of, find_mentions, split_examples
+from anaphora.data.corpora.reading import BLANK, Row, example_of, find_mentions, read_examples
 from anaphora.data.example import Example
 from anaphora.settings.data import Dpr
 
@@ -34,16 +35,14 @@ def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
             blocks of a pair have different candidates; the message names file, line and value.
     """
     path = existing_path(settings.path, ORIGIN.files)
-    reading = RowReader()
     train, test = (path / TRAIN, path / TEST) if path.is_dir() else (path, None)
     if not train.exists():
         raise UserError(f"data.path ({settings.path}): the folder has no {TRAIN}; name the file of four-line blocks")
-    first = _file(train, reading)
-    second = _file(test, reading) if test and test.exists() else None
-    return split_examples(first, second, settings), reading.report()
+    return read_examples(settings, _example, _items(train), _items(test) if test and test.exists() else None)
 
 
-def _file(path: Path, reading: RowReader) -> list[Example]:
+def _items(path: Path) -> Iterator[tuple[str, Row]]:
+    """Yield (location, block) for every block of a file whose pairs have the same candidates."""
     items = list(four_line_items(path))
     for (_, one), (where, other) in zip(items[::2], items[1::2], strict=False):
         first, second = ({name.lower() for name in row["names"]} for row in (one, other))
@@ -52,17 +51,18 @@ def _file(path: Path, reading: RowReader) -> list[Example]:
                 f"{where}, candidates: {other['names']} are not those of the block before, {one['names']}; blocks "
                 f"{other['number']} and {other['number'] + 1} of a file are a pair, so a block is missing or too many"
             )
-    return [example for _, example in reading.convert(items, lambda row: _example(row, path.stem))]
+    for where, row in items:
+        yield where, {"part": path.stem, **row}
 
 
-def _example(row: Row, part: str) -> Example:
+def _example(row: Row) -> Example:
     text, names = row["text"], row["names"]
     places = occurrences(row["pronoun"], text)
     if not places:
         raise UserError(f"pronoun: {row['pronoun']!r} is not a word of {text!r}")
     if len(names) != 2:
         raise UserError(f"candidates: {names} must be two")
-    pair = f"dpr/{part}/{row['number'] // 2}"
+    pair = f"dpr/{row['part']}/{row['number'] // 2}"
     mentions = find_mentions(names, text, places[0])
     return example_of("dpr", text, places[0], mentions, (names.index(row["answer"]),), group=pair, minimal_pair=pair)
 
@@ -99,8 +99,7 @@ def masked_example(row: Row, corpus: str) -> Example:
 
     Raises:
         UserError: the sentence does not have exactly one [MASK].
-        DroppedRowError: a candidate is not in the sentence, two are the same, or the text has placeholders for its
-            words.
+        DroppedRowError: `find_mentions` or `example_of` rejects the block.
     """
     if row["text"].count(_MASK) != 1:
         raise UserError(f"sentence: {row['text'][:60]!r} must hold {_MASK} once")
@@ -115,13 +114,6 @@ def masked_example(row: Row, corpus: str) -> Example:
 
 def _line_groups(written: list[str]) -> list[tuple[int, list[str]]]:
     """Split lines at blank lines; return (number of the first line, from 1, lines) for each group."""
-    runs: list[tuple[int, list[str]]] = []
-    inside = False
-    for number, line in enumerate(written, start=1):
-        content = line.strip()
-        if content and not inside:
-            runs.append((number, []))
-        if content:
-            runs[-1][1].append(content)
-        inside = bool(content)
-    return runs
+    runs = groupby(enumerate(map(str.strip, written), start=1), key=lambda line: bool(line[1]))
+    groups = [list(run) for has_words, run in runs if has_words]
+    return [(group[0][0], [line for _, line in group]) for group in groups]

@@ -6,7 +6,6 @@ the other candidate.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,13 +21,12 @@ from anaphora.data.corpora.reading import (
     find_mentions,
     read_examples,
     text_of,
+    without_brackets,
 )
 from anaphora.data.example import Example
 from anaphora.settings.data import Knowref
 
 ORIGIN = Origin(files="knowref_test.json", licence="CC BY-SA 3.0")
-
-_MARKED = re.compile(r"\[\s*(.+?)\s*\]")
 
 
 def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -58,18 +56,16 @@ def _example(row: Row) -> Example:
     check_words(sentence)
     names = [_single_value(row, "candidate0"), _single_value(row, "candidate1")]
     right = _single_value(row, "correct_candidate")
-    marked = list(_MARKED.finditer(sentence))
+    text, marked = without_brackets(sentence)
     if not marked:
         raise UserError(f"sentence_with_pronoun: {sentence!r} must hold the pronoun in [ ]")
     if len(marked) > 1:
         raise DroppedRowError(N_("two pronouns are marked"))
-    if "[" in marked[0][1] or sentence.count("[") != sentence.count("]"):
+    pronoun = marked[0]
+    if "[" in text[slice(*pronoun)] or sentence.count("[") != sentence.count("]"):
         raise DroppedRowError(N_("its brackets do not pair"))
     if right not in names:
         raise UserError(f"correct_candidate: {right!r} must be one of {names}")
-    (match,) = marked
-    text = sentence[: match.start()] + match[1] + sentence[match.end() :]
-    pronoun = (match.start(), match.start() + len(match[1]))
     original = _single_value(row, "original_sentence")
     return example_of(
         "knowref",
@@ -83,11 +79,7 @@ def _example(row: Row) -> Example:
 
 
 def _single_value(row: Row, field: str) -> str:
-    """Return the only string in the list of a field.
-
-    Raises:
-        UserError: the field is anything else, or the string is empty.
-    """
+    """Return the only string in the list of a field, which may not be empty."""
     value = row.get(field)
     if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0]):
         raise UserError(f"{field}: {value!r} must be a list of one text")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, is_reachable
@@ -59,18 +59,10 @@ def _offline_if_unreachable() -> Iterator[None]:
         config.HF_HUB_OFFLINE = before
 
 
-def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+def _hub_rows(path: str, instead: str) -> dict[str, list[tuple[str, Row]]]:
     """Return the rows of a hub data set by split, as ("hf://owner/name, train row 1", row) pairs.
 
     Indices of class labels become names, and -1 becomes None.
-
-    Args:
-        path: `data.path`, hf://owner/name or hf://owner/name/config.
-        instead: local file or folder that the error message suggests.
-        needed: split that the data set must have.
-
-    Raises:
-        UserError: `hub_data` cannot load the data set, or the split is missing.
     """
     from datasets import ClassLabel
 
@@ -83,8 +75,8 @@ def hub_rows(path: str, instead: str, needed: str) -> dict[str, list[tuple[str, 
                 row[column] = None if row[column] in (None, -1) else kind.int2str(row[column])
             rows.append((f"{path}, {split} row {number}", row))
         by_split[split] = rows
-    if needed not in by_split:
-        raise UserError(f"data.path ({path}): it has no split {needed}; it has {', '.join(by_split)}")
+    if "train" not in by_split:
+        raise UserError(f"data.path ({path}): it has no split train; it has {', '.join(by_split)}")
     return by_split
 
 
@@ -103,14 +95,13 @@ def train_and_test_rows(
         rows: function that yields the (file and line, row) pairs of a file.
 
     Returns:
-        Two iterables of (location, row), the second None if there is no test part. Files are read lazily, so that their
-        errors are raised during iteration.
+        Two lazy iterables of (location, row), the second None if there is no test part.
 
     Raises:
         UserError: the data set cannot be loaded, or the file, the folder or its training file is missing.
     """
     if is_hub(path):
-        parts = hub_rows(path, files, needed="train")
+        parts = _hub_rows(path, files)
         return parts["train"], parts.get("validation")
     there = existing_path(path, files)
     if not there.is_dir():

@@ -6,6 +6,7 @@ A row that cannot become an example is dropped with a reason; a row that violate
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +27,7 @@ from anaphora.settings.data import ExternalCorpus
 BLANK = "_"
 """Symbol in place of the pronoun if a corpus has a gap or a mask, as in WinoGrande."""
 
+_BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
 _QUOTE_ERRORS = ("',' expected after '\"'", "unexpected end of data")
 """Messages of Python's csv module for a missing quote or a single quote inside a quoted cell."""
 
@@ -45,12 +47,7 @@ class DroppedRowError(Exception):
 
 
 class RowReader:
-    """Converter of rows, with a count of all rows and a list of the dropped ones.
-
-    Attributes:
-        rows: number of rows so far, including dropped ones.
-        dropped: (file and line, reason) of each dropped row.
-    """
+    """Converter of rows, with a count of all rows and (file and line, reason) of each dropped one."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -114,10 +111,8 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise UserError(f"{path}: not a Parquet file, or a damaged one: {one_line(error)[:200]}") from None
     for number, row in enumerate(table_rows, start=1):
-        yield (
-            f"{path}, row {number}",
-            {name: _plain_dictionaries(value) for name, value in row.items() if value is not None},
-        )
+        named = {name: _plain_dictionaries(value) for name, value in row.items() if value is not None}
+        yield f"{path}, row {number}", named
 
 
 def xml_root(path: Path) -> ElementTree.Element:
@@ -150,11 +145,7 @@ def _plain_dictionaries(value: Any) -> Any:
 
 @contextmanager
 def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
-    """Convert errors of the csv module in a `with` block to errors that name the file and the row's first line.
-
-    Raises:
-        UserError: a quote is misplaced, or a cell is longer than the csv module allows.
-    """
+    """Convert errors of the csv module in a `with` block to a `UserError` that names the file and row's first line."""
     try:
         yield
     except csv.Error as error:
@@ -175,14 +166,9 @@ def rows_below_header(
 
     The line number of a row of several lines is that of the last one.
 
-    Args:
-        path: path of the file, for error messages.
-        rows: reader of the table.
-        columns: names of the columns that the header must have.
-
     Raises:
-        UserError: a column is missing, two columns have the same name, a row has more or fewer cells than the header or
-            repeats it, or a quote is misplaced.
+        UserError: one of `columns` is missing, two columns have the same name, a row has more or fewer cells than the
+            header or repeats it, or a quote is misplaced.
     """
     with csv_errors(path, rows):
         header = rows.fieldnames or ()
@@ -229,11 +215,7 @@ def text_of(row: Row, field: str) -> str:
 
 
 def check_words(text: str) -> None:
-    """Check that a text has no placeholders for its words.
-
-    Raises:
-        DroppedRowError: the text has placeholders, by the rule of `lacks_words`.
-    """
+    """Raise a `DroppedRowError` if a text has placeholders for its words, by the rule of `lacks_words`."""
     if lacks_words(text):
         raise DroppedRowError(WITHOUT_WORDS)
 
@@ -241,14 +223,8 @@ def check_words(text: str) -> None:
 def check_written(field: str, text: str, span: Span, words: str) -> None:
     """Check that a text has the given words at a span, since offsets may wrongly count bytes or UTF-16 units.
 
-    Args:
-        field: name of the offset's field, for error messages.
-        text: the text.
-        span: character span, end exclusive.
-        words: the expected content of the span.
-
     Raises:
-        UserError: the span covers other characters, or cuts a word.
+        UserError: the span covers other characters, or cuts a word; the message names `field`.
     """
     start, end = span
     if text[start:end] != words:
@@ -259,19 +235,22 @@ def check_written(field: str, text: str, span: Span, words: str) -> None:
         )
 
 
+def without_brackets(sentence: str) -> tuple[str, list[Span]]:
+    """Remove brackets and the spaces on their inner side; return the sentence and the spans of the bracketed words."""
+    text, at, spans = "", 0, []
+    for match in _BRACKETED.finditer(sentence):
+        text += sentence[at : match.start()]
+        spans.append((len(text), len(text) + len(match[1])))
+        text += match[1]
+        at = match.end()
+    return text + sentence[at:], spans
+
+
 def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
-    """Find the mentions of entities in a text by name: whole words outside the pronoun and outside longer names.
+    """Return the spans of the mentions of each name: whole words outside the pronoun and outside longer names.
 
     Each name is searched as written; if absent, without regard to case; if still absent, also with -s or -es added, for
     plurals and for possessives without an apostrophe.
-
-    Args:
-        names: one name per entity.
-        text: the text.
-        pronoun: character span of the pronoun.
-
-    Returns:
-        The character spans of each entity's mentions, in the order of `names`.
 
     Raises:
         DroppedRowError: two names are equal apart from case, or a name is not in the text.
@@ -314,8 +293,7 @@ def example_of(
     These are `corpus`, `form` (the pronoun in lower case) and, if the form implies it, `gender`.
 
     Args:
-        corpus: value of the factor `corpus`.
-        text, pronoun, language, group, minimal_pair: fields of the example.
+        corpus, text, pronoun, language, group, minimal_pair: factor `corpus`, and fields of the example.
         mentions: character spans of each candidate's mentions, in any order.
         right: indices of the antecedents in `mentions`.
         factors: further factors; a `gender` overrides that of the form.

@@ -16,14 +16,21 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, whole_number
-from anaphora.data.corpora.reading import DroppedRowError, Row, RowReader, check_words, example_of, split_examples
-from anaphora.data.example import Example, Span
+from anaphora.data.corpora.reading import (
+    DroppedRowError,
+    Row,
+    RowReader,
+    check_words,
+    example_of,
+    split_examples,
+    without_brackets,
+)
+from anaphora.data.example import Example
 from anaphora.settings.data import Winobias
 
 EXAMPLE = "pro_stereotyped_type1.txt.dev"
 OCCUPATIONS = ("female_occupations.txt", "male_occupations.txt")
 ORIGIN = Origin(files=f"a folder with {', '.join(OCCUPATIONS)} and files such as {EXAMPLE}", licence="MIT")
-_BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
 
 
 def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
@@ -83,7 +90,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     if place is None:
         raise UserError(f"{row['line'][:40]!r} must begin with its number")
     check_words(sentence)
-    text, marked = _without_brackets(sentence)
+    text, marked = without_brackets(sentence)
     if "[" in text or "]" in text:
         raise DroppedRowError(N_("its brackets do not pair"))
     if len(marked) < 2:
@@ -109,14 +116,3 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     )
     minimal_pair = f"{group}/{example.factors.get('gender', '')}" if row["type"] == "1" else ""
     return replace(example, minimal_pair=minimal_pair)
-
-
-def _without_brackets(sentence: str) -> tuple[str, list[Span]]:
-    """Remove brackets and the spaces on their inner side; return the sentence and the spans of the bracketed words."""
-    text, at, spans = "", 0, []
-    for match in _BRACKETED.finditer(sentence):
-        text += sentence[at : match.start()]
-        spans.append((len(text), len(text) + len(match[1])))
-        text += match[1]
-        at = match.end()
-    return text + sentence[at:], spans

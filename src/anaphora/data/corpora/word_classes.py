@@ -24,45 +24,49 @@ BLANKED_WORD = "_"
 WITHOUT_WORDS = N_("its words are left out, and [WORD] or _ stands in their place")
 """Reason for dropping a text with placeholders."""
 
-_PRONOUN_TAG_NAMES = "PRP PRP$ PN PRON"
-_PROPER_NOUN_TAG_NAMES = "NNP NNPS NR NR-SHORT PROPN"
-_NOUN_TAG_NAMES = f"NN NN-SHORT NT NT-SHORT NOUN NR NR-SHORT PROPN {_PRONOUN_TAG_NAMES}"
-_LEXICAL_TAG_NAMES = f"""
-    {_PRONOUN_TAG_NAMES} {_PROPER_NOUN_TAG_NAMES}
+
+def word_set(words: str) -> frozenset[str]:
+    """Return the set of words of a text."""
+    return frozenset(words.split())
+
+
+_PRONOUN_TAGS = word_set("PRP PRP$ PN PRON")
+_PROPER_NOUN_TAGS = word_set("NNP NNPS NR NR-SHORT PROPN")
+_NOUN_TAGS = _PRONOUN_TAGS | word_set("NN NN-SHORT NT NT-SHORT NOUN NR NR-SHORT PROPN")
+_LEXICAL_TAGS = (
+    _PRONOUN_TAGS
+    | _PROPER_NOUN_TAGS
+    | word_set("""
     CC CD DT EX IN JJ JJR JJS MD NN NNS PDT POS RB RBR RBS RP TO UH VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB AFX
     AD AS BA CS DEC DEG DER DEV ETC IJ INF LB LC M MSP NN-SHORT NT NT-SHORT OD ON P SB SP VA VC VE VV
     ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART SCONJ VERB
-"""
-_OTHER_TAG_NAMES = "FW LS SYM HYPH NFP ADD GW PU URL NOI PUNCT X , . : `` '' $ # -LRB- -RRB-"
-_PRONOUN_TAGS = frozenset(_PRONOUN_TAG_NAMES.split())
-_PROPER_NOUN_TAGS = frozenset(_PROPER_NOUN_TAG_NAMES.split())
-_NOUN_TAGS = frozenset(_NOUN_TAG_NAMES.split())
-_LEXICAL_TAGS = frozenset(_LEXICAL_TAG_NAMES.split())
-_TAGS = _LEXICAL_TAGS | frozenset(_OTHER_TAG_NAMES.split())
+""")
+)
+_TAGS = _LEXICAL_TAGS | word_set("FW LS SYM HYPH NFP ADD GW PU URL NOI PUNCT X , . : `` '' $ # -LRB- -RRB-")
 
-_ENGLISH_PRONOUNS = """
+_PRONOUNS = {
+    "en": word_set("""
     i me my mine myself we us our ours ourselves you your yours yourself yourselves ye thou thee thy thine thyself
     he him his himself she her hers herself it its itself they them their theirs themselves themself oneself
     'em ’em em 's ’s this that these those who whom whose which what whoever whatever everyone everybody everything
     someone somebody something anyone anybody anything nobody nothing
-"""
-_CHINESE_PRONOUNS = """
+"""),
+    "zh": word_set("""
     我 你 您 妳 他 她 它 牠 祂 我们 你们 您们 他们 她们 它们 我們 你們 妳們 他們 她們 它們 牠們 咱 咱们 咱們 俺 俺们
     俺們 自己 自身 本身 本人 其 之 此 这 那 這 谁 誰 彼此 大家 人家 吾 汝
-"""
-_PRONOUNS = {"en": frozenset(_ENGLISH_PRONOUNS.split()), "zh": frozenset(_CHINESE_PRONOUNS.split())}
+"""),
+}
 
 _TRACE = re.compile(r"\*(?:pro|PRO|T|OP|ICH|EXP|RNR|PPA|U|\?)\*(?:-\d+)?|\*-\d+")
 _TRACE_BY_TAG = re.compile(r"(?:0|\*|\*NOT\*)(?:-\d+)?")
 _NO_WORD_TAG = "-NONE-"
 
-_PREPOSITIONS = (
-    "of in on at by for from with without to into upon over under above below behind before after between among near "
-    "beside besides against about around across along through toward towards within beyond as like than"
-)
-_OTHERS = "who whom whose which that where when and or but nor he she they we you i it"
-_PUNCTUATION = ", ; : . ! ? ( [ -- – — ..."
-_AFTER_HEAD = frozenset(f"{_PREPOSITIONS} {_OTHERS} {_PUNCTUATION} itself himself herself themselves".split())
+_AFTER_HEAD = word_set("""
+    of in on at by for from with without to into upon over under above below behind before after between among near
+    beside besides against about around across along through toward towards within beyond as like than
+    who whom whose which that where when and or but nor he she they we you i it
+    , ; : . ! ? ( [ -- – — ... itself himself herself themselves
+""")
 """First words of a postmodifier: prepositions, relative pronouns, conjunctions, subjects of a relative clause, etc."""
 _NO_WORD = re.compile(r"[^\w]+|['’]s?")
 
@@ -71,21 +75,11 @@ def word_form(word: str, tags: Sequence[str], language: str) -> str:
     """Return the class of a word, one of `FORMS`, from its first known tag, or else from the word itself.
 
     A known tag that is neither a pronoun's nor a name's gives "nominal".
-
-    Args:
-        word: the word.
-        tags: part-of-speech tags of the word, possibly unknown ones; may be empty.
-        language: "en" or "zh".
     """
     tag = next((each for each in tags if each in _TAGS), "")
     if tag:
         return "pronoun" if tag in _PRONOUN_TAGS else "proper" if tag in _PROPER_NOUN_TAGS else "nominal"
     return "pronoun" if word.lower() in _PRONOUNS[language] else UNKNOWN_FORM
-
-
-def is_noun(tags: Sequence[str]) -> bool:
-    """Return whether any tag of a Chinese word is that of a noun, name or pronoun, also of an abbreviation (-SHORT)."""
-    return not _NOUN_TAGS.isdisjoint(tags)
 
 
 def is_tag(text: str) -> bool:
@@ -106,10 +100,6 @@ def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozens
 
     [WORD] is always a placeholder. "_", "-" and "*" may be punctuation of the text: they are placeholders if they make
     up more than half of the words; otherwise only a "_" with the tag of a word is a placeholder.
-
-    Args:
-        words: the W words.
-        tags: part-of-speech tags of each word, (W,); a word may have none.
     """
     blanked = [place for place, word in enumerate(words) if word in _EMPTY_CELLS]
     if 2 * len(blanked) <= len(words):
@@ -151,13 +141,9 @@ def head_word(words: Sequence[str]) -> int:
 def unparsed_head(words: Sequence[str], tags: Sequence[Sequence[str]], language: str) -> int:
     """Return the index of a mention's head word without a parse.
 
-    In Chinese this is the last noun, name or pronoun by its tag, else the last word; in English, see `head_word`.
-
-    Args:
-        words: the words of the mention.
-        tags: part-of-speech tags of each word; a word may have none or unknown ones.
-        language: "en" or "zh".
+    In Chinese this is the last noun, name or pronoun by one of its tags, else the last word; in English, see
+    `head_word`.
     """
     if language != "zh":
         return head_word(words)
-    return max((place for place, each in enumerate(tags) if is_noun(each)), default=len(words) - 1)
+    return max((place for place, each in enumerate(tags) if not _NOUN_TAGS.isdisjoint(each)), default=len(words) - 1)
