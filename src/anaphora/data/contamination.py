@@ -59,13 +59,14 @@ class EvaluationNgrams:
     def __init__(self, paths: Sequence[str]) -> None:
         short = [Path(path).name for path in paths]
         self.names = [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
-        self._codes = _WordHashes()
-        hashes = [
-            self._hashes([text for file in evaluation_files([path]) for text in evaluation_texts(file)])[0]
-            for path in paths
-        ]
-        for path, of_path in zip(paths, hashes, strict=True):
-            if not len(of_path):  # it protects nothing
+        self._numbers: dict[str, int] = {}  # of the words met so far, in `_codes`
+        self._codes = np.empty(0, dtype=np.uint64)
+        hashes = []
+        for path in paths:
+            hashes.append(
+                self._hashes([text for file in evaluation_files([path]) for text in evaluation_texts(file)])[0]
+            )
+            if not len(hashes[-1]):  # it protects nothing
                 raise UserError(f"data.without ({path}): it has no {NGRAM_LENGTH} words in a row that could be shared")
         every = np.concatenate([np.empty(0, np.uint64), *hashes])
         source = np.repeat(np.arange(len(hashes)), [len(each) for each in hashes])
@@ -94,7 +95,7 @@ class EvaluationNgrams:
         """Return the hash and the text index of each eight-word sequence in the texts: two arrays, (S,) each."""
         split = [normalised_words(text) for text in listed]
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
-        codes = self._codes.of(list(chain.from_iterable(split)))
+        codes = self._codes_of(list(chain.from_iterable(split)))
         runs = max(0, len(codes) - NGRAM_LENGTH + 1)
         hashes = np.zeros(runs, dtype=np.uint64)
         for place in range(NGRAM_LENGTH):
@@ -103,24 +104,16 @@ class EvaluationNgrams:
         inside = owners[:runs] == owners[NGRAM_LENGTH - 1 :]
         return hashes[inside], owners[:runs][inside]
 
-
-def _first_bits(hashes: Hashes) -> NDArray[np.int64]:
-    return (hashes >> np.uint64(64 - _FIRST_BITS)).astype(np.int64)
-
-
-class _WordHashes:
-    """Cached 64-bit hashes of words, identical in every process."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._codes = np.empty(0, dtype=np.uint64)
-
-    def of(self, words: Sequence[str]) -> Hashes:
-        """Return the hash of each word: (W,)."""
+    def _codes_of(self, words: Sequence[str]) -> Hashes:
+        """Return the 64-bit hash of each word, the same in every process: (W,)."""
         new = [word for word in dict.fromkeys(words) if word not in self._numbers]
         self._numbers.update(zip(new, count(len(self._numbers))))
         self._codes = np.concatenate((self._codes, np.fromiter(map(_code_digest, new), np.uint64, len(new))))
         return self._codes[np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))]
+
+
+def _first_bits(hashes: Hashes) -> NDArray[np.int64]:
+    return (hashes >> np.uint64(64 - _FIRST_BITS)).astype(np.int64)
 
 
 def _code_digest(word: str) -> int:

@@ -6,6 +6,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from anaphora.data.corpora.division import non_overlapping, occurrences
 from anaphora.data.example import Example, Span
@@ -26,14 +27,11 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
     written |= _name_parts(example, names, [example.pronoun, *written])
     written[example.pronoun] = example.text[slice(*example.pronoun)]
     text, moved = replace_spans(example.text, written)
-    return Example(
+    return replace(
+        example,
         text=text,
-        language=example.language,
         pronoun=moved[example.pronoun],
         candidates=tuple(tuple(moved[span] for span in spans) for spans in example.candidates),
-        antecedents=example.antecedents,
-        group=example.group,
-        minimal_pair=example.minimal_pair,
         factors={name: _factor(name, value, example, names, moved) for name, value in example.factors.items()},
     )
 

@@ -54,25 +54,15 @@ def example_schema() -> datasets.Features:
     from datasets import Features, List, Value
 
     span = List(Value("int32"), length=2)
-    return Features(
-        {
-            "text": Value("string"),
-            "language": Value("string"),
-            "pronoun": span,
-            "candidates": List(List(span)),
-            "antecedents": List(Value("int32")),
-            "group": Value("string"),
-            "minimal_pair": Value("string"),
-            "factors": Value("string"),
-        }
-    )
+    lists = {"pronoun": span, "candidates": List(List(span)), "antecedents": List(Value("int32"))}
+    return Features({name: lists.get(name, Value("string")) for name in ITEM_COLUMNS})
 
 
 def text_schema() -> datasets.Features:
     """Return the column types of a split of texts."""
     from datasets import Features, Value
 
-    return Features({column.name: Value("string") for column in dataclasses.fields(Text)})
+    return Features({name: Value("string") for name in TEXT_COLUMNS})
 
 
 def schema_of(settings: data_settings.Data) -> datasets.Features:
@@ -120,7 +110,7 @@ class GroupRows:
         whole = pyarrow.concat_tables([example_schema().arrow_schema.empty_table(), *self._tables])
         self._tables.clear()
         columns = []
-        for name in whole.column_names:
+        for name in whole.column_names:  # one at a time, to limit memory
             columns.append(whole.column(name).combine_chunks().take(rows))
             whole = whole.drop_columns(name)
         return pyarrow.table(columns, schema=example_schema().arrow_schema)
@@ -179,7 +169,6 @@ def decoded(table: pyarrow.Table) -> list[Example]:
     listed = flat("antecedents")
     indices = listed.values.to_pylist()
     antecedents = [tuple(indices[start:end]) for start, end in _list_bounds(listed)]
-    words = {name: flat(name).to_pylist() for name in ("text", "language", "group", "minimal_pair")}
     # One call of the JSON parser for all items takes half as long as one call per item. Items share the objects of
     # equal values, which saves two thirds of the memory.
     known: dict[str, str] = {}
@@ -187,34 +176,13 @@ def decoded(table: pyarrow.Table) -> list[Example]:
         f"[{','.join(flat('factors').to_pylist())}]",
         object_pairs_hook=lambda pairs: {name: known.setdefault(value, value) for name, value in pairs},
     )
-    return [
-        Example(
-            text=text,
-            language=language,
-            pronoun=pronoun,
-            candidates=mentions,
-            antecedents=antecedent,
-            group=group,
-            minimal_pair=minimal_pair,
-            factors=item_factors,
-        )
-        for text, language, pronoun, mentions, antecedent, group, minimal_pair, item_factors in zip(
-            words["text"],
-            words["language"],
-            pronouns,
-            candidates,
-            antecedents,
-            words["group"],
-            words["minimal_pair"],
-            factors,
-            strict=True,
-        )
-    ]
+    columns = {name: flat(name).to_pylist() for name in ("text", "language", "group", "minimal_pair")}
+    columns |= {"pronoun": pronouns, "candidates": candidates, "antecedents": antecedents, "factors": factors}
+    return [Example(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
 def _list_bounds(lists: pyarrow.Array) -> Iterator[tuple[int, int]]:
-    bounds = lists.offsets.to_numpy().tolist()
-    return pairwise(bounds)
+    return pairwise(lists.offsets.to_numpy().tolist())
 
 
 def _span_pairs(spans: pyarrow.Array) -> list[tuple[int, int]]:

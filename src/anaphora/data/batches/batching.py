@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, repeat
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -39,13 +40,15 @@ def plan_batches(
         Batches as lists of rows, which are lists of item indices; every item of a unit in `order` occurs once.
     """
     windows = [order[start : start + batching.window] for start in range(0, len(order), batching.window)]
+    sizes = lengths
+    if units is not None:
+        size = np.sum if batching.kind == "packed" else np.max
+        sizes = np.array([size(lengths[list(unit)]) for unit in units], dtype=np.int64)
     if batching.kind == "packed":
-        sizes = lengths if units is None else np.array([lengths[list(unit)].sum() for unit in units], dtype=np.int64)
         packed = [row for window in windows for row in _pack_rows(window, sizes, batching.row_tokens)]
         longest = [int(sizes[row].sum()) for row in packed]
         rows = [[row if units is None else [item for unit in row for item in units[unit]]] for row in packed]
     else:
-        sizes = lengths if units is None else np.array([lengths[list(unit)].max() for unit in units], dtype=np.int64)
         by_length = [window[np.argsort(sizes[window], kind="stable")] for window in windows]
         # Alternate the direction, so that no batch has one window's longest and the next one's shortest items.
         sequence = [int(unit) for number, window in enumerate(by_length) for unit in window[:: 1 - 2 * (number % 2)]]
@@ -115,8 +118,7 @@ class MinimalPairs:
         return among
 
 
-@dataclass(frozen=True)
-class _Epoch:
+class _Epoch(NamedTuple):
     """Plan of an epoch: its number, its first step, and the item indices of each row of each batch."""
 
     number: int
@@ -125,7 +127,6 @@ class _Epoch:
 
     @property
     def end(self) -> int:
-        """Return the first step of the next epoch."""
         return self.first_step + len(self.batches)
 
 
@@ -136,9 +137,7 @@ class TrainingBatches:
     shortest groups.
 
     Args:
-        data: the training split.
-        batching: settings of rows and batches.
-        seed: random seed.
+        data, batching, seed: training split, settings of rows and batches, and random seed.
         slots: number of slots, the numbers that mark candidates, drawn at random for each item; 0 for no marks.
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
@@ -241,16 +240,11 @@ def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, To
 
 
 def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
-    """Mask words for a masked-language-model loss: 80% [MASK], 10% random, 10% unchanged.
+    """Mask words with probability `share` for a masked-language-model loss: 80% [MASK], 10% random, 10% unchanged.
 
     After Devlin et al. 2019, section 3.1, with whole-word masking: all subwords of a word are masked together, and
-    random tokens are drawn for each subword. Special tokens, padding, unknown words and pronouns are never masked.
-
-    Args:
-        batch: batch to mask.
-        share: probability that a word is masked, from 0 to 1.
-        vocabulary: vocabulary size.
-        draw: random generator.
+    random tokens of a vocabulary of the given size are drawn for each subword. Special tokens, padding, unknown words
+    and pronouns are never masked.
     """
     ids = batch.ids.flatten().numpy()
     word_of, chosen = _drawn_words(batch, share, draw)

@@ -111,11 +111,7 @@ class EncodedSplit:
 
     @staticmethod
     def _arrays_of(examples: Sequence[Example], texts: Sequence[TokenizedText], first: int) -> list[RaggedArray]:
-        """Return `ids`, `words`, `queries`, `candidates` and `names` of consecutive items from index `first` on.
-
-        Raises:
-            UserError: no token covers the pronoun of an item.
-        """
+        """Return `ids`, `words`, `queries`, `candidates` and `names` of consecutive items from index `first` on."""
         queries, candidates, names = [], [], []
         for number, (example, tokens) in enumerate(zip(examples, texts, strict=True), start=first):
             cover = _SpanCover(tokens)
@@ -214,12 +210,10 @@ class EncodedSplit:
         if slots and slots < self.max_candidates:
             message = N_("task.prediction.slots ({slots}) must be at least the {candidates} candidates of an item")
             raise UserError(message, slots=slots, candidates=self.max_candidates)
-        if not slots or shuffle is None:
-            return (
-                np.tile(np.arange(1, self.max_candidates + 1), (items, 1))
-                if slots
-                else np.zeros((items, self.max_candidates), np.int64)
-            )
+        if not slots:
+            return np.zeros((items, self.max_candidates), np.int64)
+        if shuffle is None:
+            return np.tile(np.arange(1, self.max_candidates + 1), (items, 1))
         return shuffle.random((items, slots)).argsort(axis=1)[:, : self.max_candidates] + 1
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,7 @@ class EncodedTexts(EncodedSplit):
             UserError: a text has none of the labels, `longest` leaves no room for a token besides the special tokens,
                 or the cache is damaged or cannot be written.
         """
-        least = sum(map(len, tokenizer.surrounding_tokens())) + 1
-        if longest < least:
-            raise UserError(
-                f"batching.row_tokens ({longest}) must be at least {least} for texts, special tokens included"
-            )
+        _check_room("batching.row_tokens", longest, tokenizer, " for texts")
         self.examples, self.tokens = [], []
         self.texts, self.labels = list(texts) if labels else [], list(labels)
         self.vocabulary = tokenizer.size
@@ -64,8 +60,7 @@ class EncodedTexts(EncodedSplit):
         stored = tokens_of([text.text for text in texts], tokenizer, longest, bool(labels))
         lengths = stored["lengths"].astype(np.int64)
         self.ids, self.words = (RaggedArray.joined(stored[name], lengths) for name in ("ids", "words"))
-        nothing = RaggedArray.joined(np.empty(0, dtype=np.int64), np.zeros(len(self), dtype=np.int64))
-        self.queries = self.candidates = self.names = nothing
+        self.queries = self.candidates = self.names = RaggedArray([()] * len(self))
         self.max_candidates = max(1, len(labels))
         self.present = np.full((len(self), self.max_candidates), bool(labels))
         self.gold = np.zeros_like(self.present)
@@ -81,11 +76,15 @@ class EncodedTexts(EncodedSplit):
         kept = np.arange(most) * len(self) // most
         lengths = self.ids.lengths[kept]
         self.ids, self.words = (RaggedArray.joined(each.take(kept)[0], lengths) for each in (self.ids, self.words))
-        self.queries = self.candidates = self.names = RaggedArray.joined(
-            np.empty(0, np.int64), np.zeros(most, np.int64)
-        )
+        self.queries = self.candidates = self.names = RaggedArray([()] * most)
         self.present, self.gold = self.present[kept], self.gold[kept]
         self.texts = [self.texts[number] for number in kept] if self.texts else []
+
+
+def _check_room(setting: str, longest: int, tokenizer: Tokenizer, purpose: str = "") -> None:
+    least = sum(map(len, tokenizer.surrounding_tokens())) + 1
+    if longest < least:
+        raise UserError(f"{setting} ({longest}) must be at least {least}{purpose}, special tokens included")
 
 
 def _stored_chunks(
@@ -150,26 +149,21 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
     """Tokenize each segment; return token ids, and a flag per token: 1 begins a word, 0 continues it, -1 is outside."""
-    ids: list[NDArray[np.int32]] = []
-    words: list[NDArray[np.int32]] = []
-    lengths: list[int] = []
+    parts = []
     opening, closing = map(len, tokenizer.surrounding_tokens())
     for begin in range(0, len(different), _SEGMENTS_PER_CALL):
-        encoded = [
-            (tokens.ids[opening : len(tokens.ids) - closing], tokens.words[opening : len(tokens.ids) - closing])
-            for tokens in tokenizer.encode_batch(different[begin : begin + _SEGMENTS_PER_CALL])
-        ]
-        ids.append(np.fromiter(chain.from_iterable(own_ids for own_ids, _ in encoded), dtype=np.int32))
-        words.append(np.fromiter(chain.from_iterable(own_words for _, own_words in encoded), dtype=np.int32))
-        lengths += [len(own_ids) for own_ids, _ in encoded]
-    sizes = np.array(lengths, dtype=np.int64)
-    flat, word = (np.concatenate([np.empty(0, np.int32), *parts]) for parts in (ids, words))
-    begins = np.ones(len(flat), dtype=np.int8)
+        encoded = tokenizer.encode_batch(different[begin : begin + _SEGMENTS_PER_CALL])
+        inner = [slice(opening, len(tokens.ids) - closing) for tokens in encoded]
+        ids = RaggedArray([tokens.ids[part] for tokens, part in zip(encoded, inner, strict=True)])
+        words = RaggedArray([tokens.words[part] for tokens, part in zip(encoded, inner, strict=True)])
+        parts.append((ids, words))
+    ids, words = (RaggedArray.concatenated([part[number] for part in parts]) for number in range(2))
+    word = words.flat
+    begins = np.ones(len(word), dtype=np.int8)
     begins[1:] = word[1:] != word[:-1]
-    firsts = (sizes.cumsum() - sizes)[sizes > 0]
-    begins[firsts] = 1  # the word before may have had the same number
+    begins[ids.starts[ids.lengths > 0]] = 1  # the word before may have had the same number
     begins[word < 0] = -1
-    return RaggedArray.joined(flat, sizes), RaggedArray.joined(begins, sizes)
+    return ids, RaggedArray.joined(begins, ids.lengths)
 
 
 def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
@@ -245,19 +239,15 @@ def queried_chunks(
     """Split texts into chunks, and return those with at least one query word.
 
     Args:
-        texts: the texts.
-        tokenizer: tokenizer of the model.
-        longest: largest number of tokens of a chunk, special tokens included; texts are split between words if
-            possible.
+        texts, tokenizer: the texts, and the tokenizer of the model.
+        longest: largest number of tokens of a chunk, special tokens included.
         words: words and phrases whose occurrences are the queries; () for every word. A phrase across two chunks is a
             query in the first one.
 
     Raises:
         UserError: `longest` leaves no room for a token besides the special tokens.
     """
-    least = sum(map(len, tokenizer.surrounding_tokens())) + 1
-    if longest < least:
-        raise UserError(f"chunk_tokens ({longest}) must be at least {least}, special tokens included")
+    _check_room("chunk_tokens", longest, tokenizer)
     chunks = []
     for number, (text, tokens) in enumerate(zip(texts, tokenizer.encode_batch(texts), strict=True)):
         mentions = sorted({span for word in words for span in occurrences_in_any_case(word, text)})

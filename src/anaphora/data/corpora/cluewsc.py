@@ -29,7 +29,7 @@ from anaphora.data.corpora.reading import (
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Cluewsc
 
-TRAIN, DEVELOPMENT, UNLABELLED = "train.json", "dev.json", "test.json"
+TRAIN, DEVELOPMENT = "train.json", "dev.json"
 ORIGIN = Origin(files=f"a folder with {TRAIN} and {DEVELOPMENT}, or one such file", licence=N_("none for the data"))
 _LABELS = {"true": True, "false": False, True: True, False: False}
 

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.data.corpora.conll2012 import official_split
-from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, Mention, read_documents
+from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, read_documents, unparsed_mention
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below
 from anaphora.data.corpora.reading import json_lines
-from anaphora.data.corpora.word_classes import blanks_after, placeholders, unparsed_head, word_form
+from anaphora.data.corpora.word_classes import blanks_after, placeholders
 from anaphora.data.example import Example
 from anaphora.settings.data import ClusterLines
 
@@ -207,9 +208,6 @@ def _proven_ends(
 
     A span [n, n] would be empty if ends were exclusive; an end equal to the number of words would be out of range if
     they were inclusive. Fields whose ends are fixed are ignored; without other spans, "exclusive" is returned.
-
-    Raises:
-        UserError: the spans prove neither or both, or a span is valid in neither case.
     """
     proofs: dict[str, str] = {}
     undecided = False
@@ -238,11 +236,7 @@ def _proven_ends(
 
 
 def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
-    """Yield (location, [start, end]) for each span of the clusters.
-
-    Raises:
-        UserError: the clusters are not lists of [start, end], or a cluster is empty.
-    """
+    """Yield (location, [start, end]) for each span of the clusters."""
     if not isinstance(clusters, list):
         raise UserError(f"{place}: {_shown(clusters)} must be a list of clusters, each a list of [start, end]")
     for number, cluster in enumerate(clusters):
@@ -256,12 +250,7 @@ def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
 
 
 def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return the clusters with exclusive ends, from spans with "inclusive" or "exclusive" `ends`.
-
-    Raises:
-        UserError: the clusters are not lists of [start, end], a cluster or span is empty, a span is not within the
-            `count` words of its document, or a mention is listed twice.
-    """
+    """Return the clusters with exclusive ends, from spans with "inclusive" or "exclusive" `ends` in `count` words."""
     beyond = int(ends == "inclusive")
     allowed = f"0 <= start <= end < {count}" if beyond else f"0 <= start < end <= {count}"
     first_place: dict[tuple[int, int], str] = {}
@@ -278,11 +267,7 @@ def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[t
 
 
 def _check_nesting(document: ClusterDocument) -> None:
-    """Check that two mentions that share words are always nested.
-
-    Raises:
-        UserError: two mentions share words, and neither is inside the other.
-    """
+    """Check that two mentions that share words are always nested."""
     spans = sorted((span for cluster in document.clusters for span in cluster), key=lambda span: (span[0], -span[1]))
     open_spans: list[tuple[int, int]] = []
     for start, end in spans:
@@ -304,16 +289,15 @@ def coreference_document(line: ClusterDocument, language: str) -> Document:
     The factors are the corpus, "clusters", and the genre, which is the part of the document's name before the first
     "/", if any.
     """
-    words, starts = line.words, [0]
-    for sentence in line.sentences[:-1]:
-        starts.append(starts[-1] + len(sentence))
+    words = line.words
+    starts = [0, *accumulate(map(len, line.sentences[:-1]))]
     tags = [[tag] for tag in line.tags] or [[] for _ in words]
     genre, is_path, _ = line.name.partition("/")
-    mentions = []
-    for entity, cluster in enumerate(line.clusters):
-        for first, end in cluster:
-            head = first + unparsed_head(words[first:end], tags[first:end], language)
-            mentions.append(Mention(first, end, head, word_form(words[head], tags[head], language), str(entity)))
+    mentions = [
+        unparsed_mention(words, tags, *span, str(entity), language)
+        for entity, cluster in enumerate(line.clusters)
+        for span in cluster
+    ]
     return Document(
         name=f"clusters/{line.name}",
         words=words,

@@ -15,18 +15,18 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
-from anaphora.data.corpora.coreference import EMPTY_NODE, NO_LAYER, UNBALANCED, Document, Lost, Mention, read_documents
+from anaphora.data.corpora.coreference import (
+    EMPTY_NODE,
+    NO_LAYER,
+    UNBALANCED,
+    Document,
+    Lost,
+    read_documents,
+    unparsed_mention,
+)
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.entity_brackets import pair_brackets
-from anaphora.data.corpora.word_classes import (
-    REMOVED_WORD,
-    blanks_after,
-    is_tag,
-    is_trace,
-    placeholders,
-    unparsed_head,
-    word_form,
-)
+from anaphora.data.corpora.word_classes import REMOVED_WORD, blanks_after, is_tag, is_trace, placeholders
 from anaphora.data.example import Example
 from anaphora.settings.data import Conll2012
 
@@ -232,37 +232,28 @@ class _DocumentBuilder:
         pairs, unbalanced = pair_brackets(self.brackets)
         spans = [(self.spans[first][0], self.spans[last][1], entity) for first, last, entity in pairs]
         written = [span for span in spans if span[0] < span[1]]
+        tags = [[tag] for tag in self.tags]
         reasons = [*[UNBALANCED] * unbalanced, *[EMPTY_NODE] * (len(spans) - len(written))]
         document = Document(
             name=self.name,
             words=self.words,
             blank=blanks_after(self.words),
             sentences=[start for start in self.sentences if start < len(self.words)],
-            mentions=[self._mention(*span) for span in written],
+            mentions=[unparsed_mention(self.words, tags, *span, self.language) for span in written],
             factors=self.factors,
             language=self.language,
             group=self.group,
-            placeholders=placeholders(self.words, [[tag] for tag in self.tags]),
+            placeholders=placeholders(self.words, tags),
         )
         return document, [(self.name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
 
     def _check_columns(self) -> None:
-        """Check that the columns of words and parts of speech are not swapped.
-
-        Raises:
-            UserError: every word of the document is a part-of-speech tag, and no tag is one.
-        """
+        """Check that the columns of words and parts of speech are not swapped: some word is no tag, or a tag is one."""
         if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(map(is_tag, self.tags)):
             raise UserError(
                 f"{self.where}, word: all words of {self.name} are parts of speech, such as {self.words[0]!r}; the "
                 "columns must be document, part, word number, word, part of speech"
             )
-
-    def _mention(self, first: int, end: int, entity: str) -> Mention:
-        tags = [[tag] for tag in self.tags[first:end]]
-        head = unparsed_head(self.words[first:end], tags, self.language)
-        form = word_form(self.words[first + head], tags[head], self.language)
-        return Mention(first, end, first + head, form, entity)
 
 
 def _as_written(word: str) -> str:

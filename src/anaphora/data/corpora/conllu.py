@@ -52,12 +52,7 @@ _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
 
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
-    """Yield the documents of a file, each with its lost mentions.
-
-    Args:
-        path: path of the file.
-        corpus: name of the corpus, a factor of the documents and the first part of their names.
-        language: language of the words, "en" or "zh".
+    """Yield the documents of a file, each with its lost mentions; `corpus` is a factor and begins their names.
 
     Raises:
         UserError: a line is invalid; the message names file, line, field and value.
@@ -140,7 +135,6 @@ def _cells(where: str, line: str) -> list[str]:
 
 
 def _check_attributes(where: str, attributes: Sequence[str]) -> None:
-    """Check that no attribute `Entity=` or `SpaceAfter=` of MISC is truncated; raise UserError otherwise."""
     for attribute in attributes:
         is_cut = attribute and any(whole.startswith(attribute) and attribute != whole for whole in _ATTRIBUTES)
         if is_cut or (attribute.startswith(_SPACE_AFTER) and attribute not in _SPACES):
@@ -159,12 +153,7 @@ class _WrittenText:
     def check(self, words: str, traces: Sequence[str]) -> None:
         """Check that the text equals that of the words up to the number of spaces; an empty text matches any words.
 
-        Args:
-            words: text of the words, without traces.
-            traces: traces of the sentence, which the text may include.
-
-        Raises:
-            UserError: the texts differ; the message shows both around the first difference.
+        The text may include the traces of the sentence. The message shows both texts around the first difference.
         """
         text, words = " ".join(self.text.split()), " ".join(words.split())
         if text != words:
@@ -206,11 +195,7 @@ class _DocumentBuilder:
         self._governors: list[tuple[str, str, int | None]] = []  # of its rows with a HEAD: location, HEAD, word's index
 
     def declare(self, fields: BracketFields) -> None:
-        """Set the meaning of the parts of the document's brackets.
-
-        Raises:
-            UserError: the document already has words.
-        """
+        """Set the meaning of the parts of the document's brackets, unless the document already has words."""
         if self.words:
             raise UserError(
                 f"{fields.where}, global.Entity: it stands in the middle of {self.name}; it must stand above the first "
@@ -239,7 +224,7 @@ class _DocumentBuilder:
                 self.plural |= {(row, link.partition("<")[2].partition(":")[0]) for link in links.split(",")}
 
     def _written_word(self, where: str, identity: str, blank: bool, has_mention: bool) -> None:
-        """Begin a multiword token; raise UserError if its id is invalid, or if it has a mention of its own."""
+        """Begin a multiword token, which may have no mention of its own."""
         first, _, last = identity.partition("-")
         if int(first) != len(self._governors) + 1 or int(last) <= int(first):
             raise UserError(f"{where}, ID: {identity!r} must begin with {len(self._governors) + 1} and end after it")
@@ -312,13 +297,7 @@ class _DocumentBuilder:
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
         """Return the document and its lost mentions; a document without brackets counts as one lost mention.
 
-        Args:
-            corpus: name of the corpus.
-            undeclared: index of the entity among the parts of a bracket, for a document without `# global.Entity`.
-
-        Raises:
-            UserError: the words do not match `# text =`, the brackets do not match `# global.Entity`, or the head of a
-                mention is invalid.
+        `undeclared` is the index of the entity among the parts of a bracket if there is no `# global.Entity`.
         """
         self.end_sentence()
         name = f"{corpus}/{self.name}"

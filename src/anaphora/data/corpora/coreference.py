@@ -16,6 +16,7 @@ from anaphora.base.language import language_of
 from anaphora.base.translation import N_
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.reading import split_examples
+from anaphora.data.corpora.word_classes import unparsed_head, word_form
 from anaphora.data.example import Example, Span, format_span, parse_span
 from anaphora.settings.data import SPLITS, BilingualDocuments, CoreferenceCorpus
 
@@ -50,6 +51,14 @@ class Mention(NamedTuple):
     has_plural_antecedent: bool = False
 
 
+def unparsed_mention(
+    words: Sequence[str], tags: Sequence[Sequence[str]], first: int, end: int, entity: str, language: str
+) -> Mention:
+    """Return the mention of words `first` to `end` of a document without a parse, whose words may have tags."""
+    head = first + unparsed_head(words[first:end], tags[first:end], language)
+    return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
+
+
 @dataclass(frozen=True)
 class Document:
     """Words, sentences and mentions of a text.
@@ -78,11 +87,7 @@ class Document:
 
 
 def _check_language(document: Document, path: Path) -> None:
-    """Check that the first 500 words of a document, without placeholders, are in the language of the setting.
-
-    Raises:
-        UserError: `language_of` returns another language; the message names setting, file and document.
-    """
+    """Check that the first 500 words of a document, without placeholders, are in the language of the setting."""
     words = [word for place, word in enumerate(document.words) if place not in document.placeholders]
     language = language_of("".join(words[:500]))
     if words and language != document.language:
@@ -175,8 +180,31 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
         dropped: list that receives (location, reason) of each mention without an example.
     """
     examples: list[Example] = []
-    for passage, inside in _passages_with_mentions(document, most, dropped):
-        examples += _passage_examples(document, passage, inside, dropped)
+    for passage, mention, earlier in _mentions_in_passages(document, most, dropped):
+        entities: dict[str, list[Mention]] = {}
+        for each in earlier:
+            entities.setdefault(each.entity, []).append(each)
+        if mention.entity not in entities:
+            reason = PLURAL_ANTECEDENT if mention.has_plural_antecedent else FIRST_MENTION
+            dropped.append((_location(document, mention), reason))
+            continue
+        extents = [",".join(format_span(passage.extent(each)) for each in mentions) for mentions in entities.values()]
+        example = Example(
+            text=passage.text,
+            language=document.language,
+            pronoun=passage.head(mention),
+            candidates=tuple(tuple(map(passage.head, mentions)) for mentions in entities.values()),
+            antecedents=(list(entities).index(mention.entity),),
+            group=document.group or document.name,
+            factors={
+                **document.factors,
+                "document": document.name,
+                "form": mention.form,
+                "extent": format_span(passage.extent(mention)),
+                "extents": ";".join(extents),
+            },
+        )
+        examples.append(example)
     return examples
 
 
@@ -190,27 +218,25 @@ def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, 
         document: the document.
         most: largest number of words of a passage.
     """
-    for passage, inside in _passages_with_mentions(document, most, []):
-        for number, mention in enumerate(inside):
-            earlier = [each for each in inside[:number] if not _is_within(each, mention)]
-            if earlier:
-                yield (
-                    mention,
-                    earlier,
-                    Example(
-                        text=passage.text,
-                        language=document.language,
-                        pronoun=passage.head(mention),
-                        candidates=tuple((passage.head(each),) for each in earlier),
-                        antecedents=(),
-                    ),
-                )
+    for passage, mention, earlier in _mentions_in_passages(document, most, []):
+        if earlier:
+            example = Example(
+                text=passage.text,
+                language=document.language,
+                pronoun=passage.head(mention),
+                candidates=tuple((passage.head(each),) for each in earlier),
+                antecedents=(),
+            )
+            yield mention, earlier, example
 
 
-def _passages_with_mentions(
+def _mentions_in_passages(
     document: Document, most: int, dropped: list[tuple[str, str]]
-) -> Iterator[tuple[_Passage, list[Mention]]]:
-    """Yield each passage without placeholders and its mentions, ordered by head; append all others to `dropped`."""
+) -> Iterator[tuple[_Passage, Mention, list[Mention]]]:
+    """Yield the mentions of passages without placeholders, ordered by head; append all others to `dropped`.
+
+    With each mention come its passage and the earlier mentions in it that are not inside this mention.
+    """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}
     dropped += [(_location(document, each), SHARED_HEAD_WORD) for each in shortest_last if kept[each.head] is not each]
@@ -226,11 +252,10 @@ def _passages_with_mentions(
         if not document.placeholders.isdisjoint(range(start, end)):
             dropped += [(_location(document, mention), PLACEHOLDER) for mention in inside]
             continue
-        yield _Passage(document, start, end), inside
-
-
-def _is_within(one: Mention, other: Mention) -> bool:
-    return other.first <= one.first and one.end <= other.end
+        passage = _Passage(document, start, end)
+        for number, mention in enumerate(inside):
+            outside = [each for each in inside[:number] if each.first < mention.first or mention.end < each.end]
+            yield passage, mention, outside
 
 
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
@@ -263,37 +288,6 @@ class _Passage:
 
     def extent(self, mention: Mention) -> Span:
         return self.spans[mention.first - self.first][0], self.spans[mention.end - 1 - self.first][1]
-
-
-def _passage_examples(
-    document: Document, passage: _Passage, inside: Sequence[Mention], dropped: list[tuple[str, str]]
-) -> Iterator[Example]:
-    for number, mention in enumerate(inside):
-        entities: dict[str, list[Mention]] = {}
-        for earlier in inside[:number]:
-            if not _is_within(earlier, mention):
-                entities.setdefault(earlier.entity, []).append(earlier)
-        if mention.entity not in entities:
-            reason = PLURAL_ANTECEDENT if mention.has_plural_antecedent else FIRST_MENTION
-            dropped.append((_location(document, mention), reason))
-            continue
-        yield Example(
-            text=passage.text,
-            language=document.language,
-            pronoun=passage.head(mention),
-            candidates=tuple(tuple(map(passage.head, mentions)) for mentions in entities.values()),
-            antecedents=(list(entities).index(mention.entity),),
-            group=document.group or document.name,
-            factors={
-                **document.factors,
-                "document": document.name,
-                "form": mention.form,
-                "extent": format_span(passage.extent(mention)),
-                "extents": ";".join(
-                    ",".join(format_span(passage.extent(each)) for each in mentions) for mentions in entities.values()
-                ),
-            },
-        )
 
 
 def _location(document: Document, mention: Mention) -> str:

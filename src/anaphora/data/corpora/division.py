@@ -62,20 +62,15 @@ class ReadingReport:
 
 
 def is_hub(path: str) -> bool:
-    """Return whether a `data.path` names a data set on the Hugging Face hub, that is, begins with hf://."""
+    """Return whether a `data.path` names a data set on the Hugging Face hub."""
     return path.startswith(HUB_PREFIX)
 
 
 def existing_path(path: str, files: str = "", setting: str = "data.path") -> Path:
     """Return the path of an existing file or folder, with "~" expanded.
 
-    Args:
-        path: value of the setting.
-        files: description of the needed files, for error messages; "" if unknown.
-        setting: name of the setting, for error messages.
-
     Raises:
-        UserError: the path does not exist, or names a data set on the hub.
+        UserError: the path does not exist, or names a data set on the hub; the message names setting and needed files.
     """
     needed = f"; needed: {files}" if files else ""
     if is_hub(path):
@@ -98,13 +93,10 @@ def files_below(path: Path) -> dict[str, Path]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 file, plain or gzipped (.gz), without line ends (LF, CRLF or CR).
+    """Return the lines of the text that `read_text` returns, without line ends (LF, CRLF or CR).
 
     A byte-order mark at the start of any line is removed, since concatenated files have several. The last line is empty
     if the file ends with a line end.
-
-    Raises:
-        UserError: `read_text` cannot read the file.
     """
     return re.split("(?:\r\n|\r|\n)\ufeff?", read_text(path))
 
@@ -117,8 +109,7 @@ def read_text(path: Path) -> str:
             character.
     """
     if path.is_dir():
-        inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
-        raise UserError(f"{path} is a folder, not a file; it holds {inside}")
+        raise UserError(f"{path} is a folder, not a file; it holds {_inside(path)}")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="").read()
@@ -139,11 +130,14 @@ def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
     """Return the error that `data.path` does not name a file with one of the given suffixes."""
     allowed = ", ".join(suffixes)
     if path.is_dir():
-        inside = ", ".join(sorted(one.name for one in path.iterdir())[:5]) or "nothing"
-        return UserError(f"data.path ({path}) is a folder; name one file of {allowed} (it holds {inside:.60})")
+        return UserError(f"data.path ({path}) is a folder; name one file of {allowed} (it holds {_inside(path):.60})")
     if not path.suffix:
         return UserError(f"data.path ({path}): the file's name must end in one of {allowed}")
     return UserError(f"data.path ({path}): {path.suffix!r} must be one of {allowed}")
+
+
+def _inside(folder: Path) -> str:
+    return ", ".join(sorted(one.name for one in folder.iterdir())[:5]) or "nothing"
 
 
 def occurrences(words: str, text: str) -> list[Span]:
@@ -182,16 +176,7 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
 
 
 def in_two_splits(where: str, name: str, value: str, split: str | None, earlier: str, its_split: str | None) -> str:
-    """Return the error message for a row that shares a group or minimal pair with a row of another split.
-
-    Args:
-        where: file and line of the row.
-        name: "group" or "minimal_pair".
-        value: the shared key.
-        split: split of the row; None if the file has no splits.
-        earlier: file and line of the other row.
-        its_split: split of the other row.
-    """
+    """Return the error message for a row whose "group" or "minimal_pair" is also that of a row of another split."""
     return (
         f"{where}, {name}: {value[:60]!r} is in split {split} here and in split {its_split} at {earlier}; "
         "what belongs together must be in one split"

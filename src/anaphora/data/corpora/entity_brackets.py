@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from anaphora.base.errors import UserError
+from anaphora.data.corpora.word_classes import word_set
 
-_TYPE_NAMES = "abstract animal event object organization person place plant quantity substance time"
-ENTITY_TYPES = frozenset(_TYPE_NAMES.split())
+ENTITY_TYPES = word_set("abstract animal event object organization person place plant quantity substance time")
 """Entity types of GUM, which stand next to the entity in a bracket: person-1, or 1-person."""
 
 HEAD_FIELDS, SPAN_FIELDS = ("head",), ("minspan", "min")
@@ -104,10 +104,6 @@ class BracketFields:
 def parse_fields(where: str, written: str) -> BracketFields:
     """Parse the content of a declaration `# global.Entity = eid-etype-head-other` of CoNLL-U.
 
-    Args:
-        where: file and line, for error messages.
-        written: names of the parts, separated by hyphens.
-
     Raises:
         UserError: no part is called `eid` or `GRP`.
     """
@@ -166,8 +162,7 @@ def entity_brackets(brackets: Brackets, entity: int) -> tuple[list[tuple[str, bo
     Brackets of discontinuous mentions, such as `e5[1/2]`, neither open nor close in the result.
 
     Args:
-        brackets: the brackets.
-        entity: index of the part that is the entity.
+        brackets: brackets whose part at index `entity` is the entity.
 
     Returns:
         The converted brackets, and the number of discontinuous mentions.

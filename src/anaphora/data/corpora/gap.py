@@ -54,17 +54,13 @@ def _example(row: Row) -> Example:
 
 
 def _offset_span(row: Row, field: str) -> Span:
-    """Return the character span of the words in a field, from their offset.
-
-    Raises:
-        UserError: the offset is not a whole number, or the text has other words there.
-    """
-    words, offset, text = text_of(row, field), str(row[f"{field}-offset"]), row["Text"]
+    """Return the character span of the words in a field, from their offset."""
+    words, offset = text_of(row, field), str(row[f"{field}-offset"])
     start = whole_number(offset)
     if start is None:
         raise UserError(f"{field}-offset: {offset[:40]!r} must be a whole number of characters")
     span = (start, start + len(words))
-    check_written(f"{field}-offset", text, span, words)
+    check_written(f"{field}-offset", row["Text"], span, words)
     return span
 
 

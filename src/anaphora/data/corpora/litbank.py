@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from anaphora.base.errors import UserError
@@ -68,10 +69,7 @@ def _annotations(settings: LitBank) -> list[Path]:
 
 def _document(path: Path, seen: frozenset[str] | None) -> tuple[Document, Lost]:
     sentences = [line.split() for line in read_lines(path.with_suffix(".txt"))]
-    starts, total = [], 0
-    for sentence in sentences:
-        starts.append(total)
-        total += len(sentence)
+    starts = [0, *accumulate(map(len, sentences[:-1]))]
     mentions: dict[str, tuple[int, int, str]] = {}
     entities: dict[str, str] = {}
     described: set[str] = set()
@@ -134,11 +132,7 @@ def _document(path: Path, seen: frozenset[str] | None) -> tuple[Document, Lost]:
 def _word_range(
     where: str, cells: Sequence[str], sentences: Sequence[Sequence[str]], starts: Sequence[int]
 ) -> tuple[int, int]:
-    """Return the span of a mention: word indices in the book, from 0, end exclusive.
-
-    Raises:
-        UserError: the four cells are not whole numbers, or do not lie in one sentence of the text.
-    """
+    """Return the span of a mention: word indices in the book, from 0, end exclusive."""
     if not all(cell.isascii() and cell.isdecimal() and len(cell) < 10 for cell in cells):
         raise UserError(f"{where}, place: {list(cells)} must be four whole numbers")
     sentence, first, last_sentence, last = map(int, cells)
@@ -155,21 +149,18 @@ def _titles(path: Path) -> frozenset[str]:
     """Return the Gutenberg numbers and normalised titles of a list of books.
 
     In a .txt file each line is a number or a title; any other file has JSON lines with "id", "title" or both.
-
-    Raises:
-        UserError: a row is not JSON, or has neither.
     """
     if path.suffix == ".txt":
         return frozenset(each for line in read_lines(path) for each in (line.strip(), _normalised_title(line)) if each)
-    lines = [line for line in read_lines(path) if line.strip()]
-    rows = [parse_json(line, f"{path}, row {number}") for number, line in enumerate(lines, start=1)]
-    titles = set()
-    for number, row in enumerate(rows, start=1):
-        known = [row[name] for name in ("id", "title") if row.get(name)] if isinstance(row, dict) else []
+    titles: set[str] = set()
+    for number, line in enumerate(filter(str.strip, read_lines(path)), start=1):
+        row = parse_json(line, f"{path}, row {number}")
+        book = row if isinstance(row, dict) else {}
+        known = [str(book["id"])] if book.get("id") else []
+        known += [_normalised_title(str(book["title"]))] if book.get("title") else []
         if not known:
             raise UserError(f"{path}, row {number}: a book needs an id or a title")
-        titles |= {str(row["id"])} if row.get("id") else set()
-        titles |= {_normalised_title(str(row["title"]))} if row.get("title") else set()
+        titles.update(known)
     return frozenset(titles)
 
 

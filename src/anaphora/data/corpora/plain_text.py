@@ -80,11 +80,7 @@ def files(settings: PlainText) -> dict[str, Path]:
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """Return the files of known formats at a path, a file or a folder, by relative path; hidden files are left out.
-
-    Raises:
-        UserError: the path does not exist, or has no such file.
-    """
+    """Return the files of known formats at a path, a file or a folder, by relative path; hidden files are left out."""
     there = files_below(existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
@@ -133,30 +129,19 @@ def _documents(path: Path, place: str) -> Iterator[Text]:
     """Yield the documents of a file; the group of each is `place`, the path in the data folder, and its number."""
     match _format(path):
         case ".jsonl":
-            return _jsonl(path, place)
+            for number, (where, row) in enumerate(json_lines(path), start=1):
+                yield from _document(where, row, f"{place}/{number}")
         case ".tokens":
-            return _wikitext(path, place)
-    return _paragraphs(path, place)
-
-
-def _paragraphs(path: Path, place: str) -> Iterator[Text]:
-    for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(read_lines(path)))):
-        text = " ".join(written.split())
-        if text:
-            yield Text(text=text, language=language_of(text), group=f"{place}/{number}")
-
-
-def _jsonl(path: Path, place: str) -> Iterator[Text]:
-    for number, (where, row) in enumerate(json_lines(path), start=1):
-        yield from _document(where, row, f"{place}/{number}")
+            yield from _wikitext(path, place)
+        case _:
+            for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(read_lines(path)))):
+                text = " ".join(written.split())
+                if text:
+                    yield Text(text=text, language=language_of(text), group=f"{place}/{number}")
 
 
 def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
-    """Yield the text of a row, unless it is empty.
-
-    Raises:
-        UserError: `text` or `title` is not a string.
-    """
+    """Yield the text of a row, unless it is empty."""
     if not isinstance(row.get("text"), str):
         raise UserError(f'{where}, text: it is missing; a document is written {{"text": "..."}}')
     title = row.get("title") or ""

@@ -64,7 +64,11 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
             raise UserError(f"{where}, split: some rows have a split and some have none; all or none must have one")
         try:
             example = from_record(row)
-            _check_language(example)
+            if is_contradicted(example.language, example.text):
+                letters = "no Chinese character" if example.language == "zh" else "Chinese characters alone"
+                raise UserError(
+                    f"language: {example.language!r} does not fit {example.text[:40]!r}, which has {letters}"
+                )
         except UserError as error:
             raise UserError(f"{where}, {error}") from None
         if lacks_words(example.text):
@@ -72,12 +76,11 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
             continue
         examples.append(example)
         splits.append(split)
-        for name in ("group", "minimal_pair"):
-            value = getattr(examples[-1], name)
+        pair, group = example.minimal_pair, example.group
+        for name, value in (("group", group), ("minimal_pair", pair)):
             earlier, its_split = first_of.setdefault((name, value), (where, split))
             if value and split != its_split:
                 raise UserError(in_two_splits(where, name, value, split, earlier, its_split))
-        pair, group = examples[-1].minimal_pair, examples[-1].group
         earlier, its_group = group_of.setdefault(pair, (where, group))
         if pair and group != its_group and (split is None or settings.folds):  # examples are divided by group
             raise UserError(
@@ -99,12 +102,6 @@ def without_rows(path: Path, columns: str) -> UserError:
     """Return the error for a table without rows; for a .csv file, whose only line may be a row, it names columns."""
     header = f" below its first line, which must name the columns {columns}" if path.suffix.lower() == ".csv" else ""
     return UserError(f"{path}: it has no rows{header}")
-
-
-def _check_language(example: Example) -> None:
-    if is_contradicted(example.language, example.text):
-        letters = "no Chinese character" if example.language == "zh" else "Chinese characters alone"
-        raise UserError(f"language: {example.language!r} does not fit {example.text[:40]!r}, which has {letters}")
 
 
 def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -154,11 +151,7 @@ def _is_index(name: str) -> bool:
 
 
 def _cell(where: str, name: str, value: Any) -> Any:
-    """Return the value of a cell; a string in a column of lists or factors is parsed as JSON.
-
-    Raises:
-        UserError: such a string is not JSON.
-    """
+    """Return the value of a cell; a string in a column of lists or factors is parsed as JSON."""
     if name not in _JSON_CELLS or not isinstance(value, str):
         return value
     try:

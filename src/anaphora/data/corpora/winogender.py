@@ -80,11 +80,7 @@ def _example(row: Row, templates: Templates) -> Example:
 
 
 def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
-    """Compile a template to a pattern with the groups occupation and participant, with their articles, and pronoun.
-
-    Raises:
-        UserError: the template does not have each of the three slots once.
-    """
+    """Compile a template to a pattern with the groups occupation and participant, with their articles, and pronoun."""
     written, at = "", 0
     for slot in _SLOTS.finditer(template):
         written += re.escape(template[at : slot.start()])

@@ -94,11 +94,7 @@ def _example(row: Row) -> Example:
 
 
 def _token_spans(tokens: Any, text: str) -> list[Span]:
-    """Return the character span of each token in the text, without spaces at the token's ends.
-
-    Raises:
-        UserError: the tokens are not a list of strings, or do not follow one another in the text.
-    """
+    """Return the character span of each token in the text, without spaces at the token's ends."""
     spans: list[Span] = []
     at = 0
     for token in tokens if isinstance(tokens, list) else [None]:
@@ -116,17 +112,7 @@ def _token_spans(tokens: Any, text: str) -> list[Span]:
 
 
 def _character_span(field: str, marked: Any, tokens: list[str], spans: list[Span]) -> Span:
-    """Return the character span of a pronoun or candidate.
-
-    Args:
-        field: name of the field, for error messages.
-        marked: the pronoun or candidate as [text, [start, end), tokens, ...].
-        tokens: all tokens of the sentence.
-        spans: character span of each token.
-
-    Raises:
-        UserError: `marked` has another form, is outside the sentence, or its tokens are not those of the sentence.
-    """
+    """Return the character span of a pronoun or candidate, marked as [text, [start, end), tokens, ...]."""
     try:
         (start, end), listed = marked[1:3]
     except (TypeError, ValueError, KeyError):
