@@ -62,7 +62,7 @@ def test_pages_about_people_teach_given_names_and_their_gender() -> None:
     )
     assert names.genders == {"Marta": "female", "Olaf": "male", "Peter": "male"}
     assert names.given == {"Marta": 2, "Olaf": 1, "Peter": 1, "Kim": 2}
-    assert (names.of("male"), names.of("female")) == (("Olaf", "Peter"), ("Marta",))
+    assert (names.of["male"], names.of["female"]) == (("Olaf", "Peter"), ("Marta",))
     assert names.families == ("Dahl", "Holm", "Berg", "Lund", "Foss", "Krog")
 
 

@@ -31,7 +31,7 @@ from anaphora.data.corpora.parts import hub_data
 from anaphora.data.corpora.reading import json_lines
 from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
 from anaphora.data.text import UNKNOWN_WORD, Text
-from anaphora.settings.data import SPLITS, PlainText
+from anaphora.settings.data import SPLITS, PlainText, SilverStandard
 
 ORIGIN = Origin(files="a file or folder of text (docs/own_data.md)")
 DECONTAMINATES = True  # paragraph by paragraph
@@ -43,7 +43,7 @@ _HEADING = re.compile(r"((?:= )+)(.*?)((?: =)+)")
 _WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 
 
-def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
+def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and the report, with a row per paragraph.
 
     Paragraphs with placeholders for words, or with eight consecutive words of `data.without`, are dropped. Documents
@@ -69,7 +69,7 @@ def read(settings: PlainText) -> tuple[dict[str, list[Text]], ReadingReport]:
     return splits, ReadingReport(rows, tuple(dropped))
 
 
-def files(settings: PlainText) -> dict[str, Path]:
+def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
     """Return the local files at `data.path` and `data.also` by path, in order.
 
     Raises:
@@ -88,7 +88,7 @@ def _files_of(name: str) -> dict[str, Path]:
     return inside
 
 
-def _text_sources(settings: PlainText) -> Iterator[tuple[str, str | None, list[Text]]]:
+def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, str | None, list[Text]]]:
     """Yield (path, official split or None, documents) for each file, or each split of a hub data set.
 
     The names of wikitext's files give official splits only if files of at least two splits are present.

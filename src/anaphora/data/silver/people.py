@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from anaphora.data.corpora.word_classes import word_set
 from anaphora.data.text import Text
 
 MALE = ("he", "him", "his", "himself")
@@ -28,49 +29,35 @@ _OPENING = 400  # characters at the start of a page that decide whether it is ab
 _PRONOUNS, _SHARE = 5, 0.85  # least number of pronouns, and least share of one gender, that decide a page's gender
 _MIN_AGREEMENT = 0.9  # of the pages about bearers of a name
 _MAX_NAME_WORDS = 4  # words of a name; more are a list or a work's title
-_NOT_IN_NAMES_LIST = """
+_NOT_IN_NAMES = word_set("""
     The In On At He She His Her Him Hers Himself Herself After When While And But As For From With By A An It They This
     That There Then New San South North West East Saint St
     University College School Award Prize Street City County Park Church Cup Institute Hall House Foundation Museum
     Center Centre Company Records Music River Theatre Theater Hospital Medal Party Trophy Stadium Show Day Festival
     Airport Court Act Bank Group Library Press Orchestra Band Competition Magazine Journal
     January February March April May June July August September October November December
-"""
-_NOT_IN_NAMES = frozenset(_NOT_IN_NAMES_LIST.split())
+""")
 """Capitalised words that are not part of a person's name; before a name they are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PersonMention:
-    """Mention of a person.
+    """Mention of a person."""
 
-    Attributes:
-        start, end: character span, end exclusive; a title is included, a possessive 's is not.
-        person: name of the person, such as "Marta Dahl" or "Mrs Dahl"; the same for all mentions of this person in the
-            passage.
-        gender: "male" or "female"; None if unknown.
-    """
-
-    start: int
-    end: int
-    person: str
-    gender: str | None
+    start: int  # first character; a title is included
+    end: int  # exclusive; a possessive 's is left out
+    person: str  # such as "Marta Dahl" or "Mrs Dahl"; the same for all mentions of this person in the passage
+    gender: str | None  # "male" or "female"; None if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class PageSubject:
-    """Person that a page is about.
+    """Person that a page is about."""
 
-    Attributes:
-        name: title of the page without the part in brackets.
-        given, family: given and family name.
-        gender: "male" or "female"; None if unknown.
-    """
-
-    name: str
+    name: str  # title of the page without the part in brackets
     given: str
     family: str
-    gender: str | None
+    gender: str | None  # "male" or "female"; None if unknown
 
 
 class NameLexicon:
@@ -79,6 +66,7 @@ class NameLexicon:
     Attributes:
         given: number of pages about people of known gender for each given name.
         genders: "male" or "female" for each given name for which at least 90 % of these pages agree.
+        of: given names by gender, in the order of the pages.
         families: the distinct family names, in the order of the pages.
 
     Args:
@@ -104,11 +92,7 @@ class NameLexicon:
             if counts.most_common(1)[0][1] >= _MIN_AGREEMENT * counts.total()
         }
         self.families = tuple(families)
-        self._of = {each: tuple(n for n in self.genders if self.genders[n] == each) for each in ("male", "female")}
-
-    def of(self, gender: str) -> Sequence[str]:
-        """Return the given names of a gender, in the order of the pages."""
-        return self._of[gender]
+        self.of = {each: tuple(n for n in self.genders if self.genders[n] == each) for each in ("male", "female")}
 
     def subject(self, document: Text) -> PageSubject | None:
         """Return the person that a page is about; None if title and first word do not name a person.

@@ -16,18 +16,17 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.data.corpora import plain_text
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.reading import example_of
+from anaphora.data.corpora.word_classes import word_set
 from anaphora.data.example import Example, Span
 from anaphora.data.names import replace_spans
 from anaphora.data.silver.people import FEMALE, MALE, TITLES, NameLexicon, PageSubject, PersonMention
 from anaphora.data.text import Text
-from anaphora.settings.data import PlainText, SilverStandard
+from anaphora.settings.data import SilverStandard
 
 CORPUS = "silver"
 
@@ -41,25 +40,23 @@ _OPPOSITE_PRONOUN = {
     "hers": "his",
     "herself": "himself",
 }
-_AFTER_OBJECTS_LIST = """
+_AFTER_OBJECTS = word_set("""
     to in and at on with for from as by a the that into but when if or of so up down out away back then was is had an
     his her before after about until who while than not because again over
-"""
-_BEFORE_A_SUBJECT = """
+""")
+"""Words after which "her" is an object pronoun ("him"); before any other word it is possessive ("his")."""
+_BEFORE_SUBJECTS = word_set("""
     and but when while that because if as after before where although though which since until who whom
-"""
-_BEFORE_AN_OBJECT = """
+""")
+_BEFORE_OBJECTS = word_set("""
     of to with by for from against at on in about between behind over under into than like near toward towards alongside
     told met asked gave married joined beat defeated replaced succeeded helped made
-"""
-_AFTER_OBJECTS = frozenset(_AFTER_OBJECTS_LIST.split())
-"""Words after which "her" is an object pronoun ("him"); before any other word it is possessive ("his")."""
-_BEFORE_SUBJECTS, _BEFORE_OBJECTS = (frozenset(listed.split()) for listed in (_BEFORE_A_SUBJECT, _BEFORE_AN_OBJECT))
+""")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Mr\.)(?<!Mrs\.)(?<!Ms\.)(?<!Dr\.)(?<!St\.)(?<! [A-Z]\.) +(?=[A-Z\"'])")
 _MIN_WORDS = 20  # words of a passage
 _NO_ANTECEDENT_SHARE = 0.25  # share of the items by name with two other candidates, where there are three people
 _NEAREST_SHARE = 0.5  # how often the other candidate of an item by name is the nearest one
-ORIGIN, DECONTAMINATES = plain_text.ORIGIN, plain_text.DECONTAMINATES
+ORIGIN, DECONTAMINATES, files = plain_text.ORIGIN, plain_text.DECONTAMINATES, plain_text.files
 
 MAX_FIRST_RATIO = 2
 """Largest number of items whose antecedent is the first candidate, per item whose antecedent is the second. Further
@@ -69,24 +66,15 @@ items are left out, since writers mostly return to the person named first, and a
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
     """Generate the items of one document, deterministically for each seed.
 
-    Passages that name fewer than two people give no item.
-
-    Args:
-        document: an English text, one paragraph per line.
-        names: known names and their genders.
-        words: largest number of words of a passage.
-        seed: random seed.
+    Passages of at most `words` words that name fewer than two people give no item.
     """
     draw = random.Random(f"{seed}/{CORPUS}/{document.group}")
     subject = names.subject(document)
     for passage in passages(document.text, words, draw):
-        mentions = names.mentions(passage, subject)
-        people = _People(mentions)
-        if len(people.spans) < 2:
-            continue
-        source = _Passage(passage, mentions, people, document.group)
-        yield from _by_gender(source, names, subject, draw)
-        yield from _by_name(source, draw)
+        people = _Passage(passage, names.mentions(passage, subject), document.group)
+        if len(people.spans) >= 2:
+            yield from _by_gender(people, names, subject, draw)
+            yield from _by_name(people, draw)
 
 
 def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
@@ -109,10 +97,11 @@ def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
                 yield " ".join(sentences[first:end])
 
 
-class _People:
-    """Mentions and genders of the people in a passage."""
+class _Passage:
+    """Passage with the mentions and genders of its people."""
 
-    def __init__(self, mentions: Sequence[PersonMention]) -> None:
+    def __init__(self, text: str, mentions: Sequence[PersonMention], group: str) -> None:
+        self.text, self.mentions, self.group = text, mentions, group
         self.spans: defaultdict[str, list[Span]] = defaultdict(list)
         self.gender = {each.person: each.gender for each in mentions}
         for each in mentions:
@@ -123,22 +112,14 @@ class _People:
         return [person for person in self.spans if self.gender[person] == gender]
 
 
-@dataclass(frozen=True, slots=True)
-class _Passage:
-    text: str
-    mentions: Sequence[PersonMention]
-    people: _People
-    group: str
-
-
-def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
+def _by_gender(people: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
     """Build at most two items by the gender rule: one with the antecedent before the other candidate, one after it.
 
     There is no item if a person's gender is unknown, all people have one gender, several people have a pronoun's
     gender, or a pronoun may refer to the page's subject, which the passage does not name. Reflexive pronouns, and
     pronouns before the first mention of their antecedent, are not used.
     """
-    text, people = source.text, source.people
+    text = people.text
     forms = list(_PRONOUN.finditer(text))
     present = {_gender(form[0]) for form in forms}
     alone = {gender: people.of(gender)[0] for gender in present if len(people.of(gender)) == 1}
@@ -147,7 +128,7 @@ def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None
     if subject is not None and subject.name not in people.spans and subject.gender in (None, *present):
         return []  # the page's subject may be meant without being named
     turned_to = draw.choice(sorted(present))
-    written, mentions, pronouns = _with_one_gender(source, forms, turned_to, names, draw)
+    written, mentions, pronouns = _with_one_gender(people, forms, turned_to, names, draw)
     possible = []
     for span, gender in pronouns:
         right = alone[gender]
@@ -164,26 +145,26 @@ def _by_gender(source: _Passage, names: NameLexicon, subject: PageSubject | None
     rest = [each for each in possible if chosen and each[0] != chosen[0][0]]
     chosen += [draw.choice(rest)] if rest else []
     return [
-        _example(written, span, [mentions[right], mentions[other]], (0,), source.group, "gender")
+        example_of(CORPUS, written, span, (mentions[right], mentions[other]), (0,), group=people.group, rule="gender")
         for _, span, right, other in chosen
     ]
 
 
 def _with_one_gender(
-    source: _Passage, forms: Sequence[re.Match[str]], gender: str, names: NameLexicon, draw: random.Random
-) -> tuple[str, dict[str, list[Span]], list[tuple[Span, str]]]:
+    people: _Passage, forms: Sequence[re.Match[str]], gender: str, names: NameLexicon, draw: random.Random
+) -> tuple[str, dict[str, tuple[Span, ...]], list[tuple[Span, str]]]:
     """Change all people of a passage to one gender, with random names for those of the other gender.
 
     Returns:
         The new text, the spans of each person's mentions, and the span and the old gender of each pronoun.
     """
-    new = {person: (draw.choice(names.of(gender)), draw.choice(names.families)) for person in source.people.spans}
+    new = {person: (draw.choice(names.of[gender]), draw.choice(names.families)) for person in people.spans}
     written = {form.span(): form[0] if _gender(form[0]) == gender else _opposite_pronoun(form) for form in forms}
-    for each in source.mentions:
-        old = source.text[each.start : each.end]
+    for each in people.mentions:
+        old = people.text[each.start : each.end]
         written[each.start, each.end] = old if each.gender == gender else _renamed(each, old, *new[each.person])
-    text, moved = replace_spans(source.text, written)
-    mentions = {person: [moved[span] for span in spans] for person, spans in source.people.spans.items()}
+    text, moved = replace_spans(people.text, written)
+    mentions = {person: tuple(moved[span] for span in spans) for person, spans in people.spans.items()}
     return text, mentions, [(moved[form.span()], _gender(form[0])) for form in forms]
 
 
@@ -208,14 +189,14 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
     return turned.capitalize() if form[0][0].isupper() else turned
 
 
-def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
+def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, for a repeated mention of a person.
 
     The other candidates are people of the same or unknown gender. If there are at least two of them, an item sometimes
     offers two of them without the antecedent. There is no item if no person of known gender is mentioned twice, a
     pronoun has the opposite gender, there is no other candidate, or the case of the new pronoun is unclear.
     """
-    text, people = source.text, source.people
+    text = people.text
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
     if not again:
         return []
@@ -231,9 +212,9 @@ def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
     word, end = written
     moved = len(word) - (end - start)
 
-    def spans(person: str) -> list[Span]:
+    def spans(person: str) -> tuple[Span, ...]:
         kept = [span for span in people.spans[person] if span[0] != start]
-        return [(low + moved * (low > start), high + moved * (low > start)) for low, high in kept]
+        return tuple((low + moved * (low > start), high + moved * (low > start)) for low, high in kept)
 
     nearest = min(others, key=lambda person: min(abs(span[0] - start) for span in people.spans[person]))
     other = nearest if draw.random() < _NEAREST_SHARE else draw.choice(others)
@@ -241,7 +222,8 @@ def _by_name(source: _Passage, draw: random.Random) -> list[Example]:
     neither = bool(third) and draw.random() < _NO_ANTECEDENT_SHARE
     offered = [spans(draw.choice(third) if neither else right), spans(other)]
     passage = text[:start] + word + text[end:]
-    return [_example(passage, (start, start + len(word)), offered, () if neither else (0,), source.group, "name")]
+    pronoun, answers = (start, start + len(word)), () if neither else (0,)
+    return [example_of(CORPUS, passage, pronoun, offered, answers, group=people.group, rule="name")]
 
 
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
@@ -266,12 +248,6 @@ def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] 
     return (word.capitalize() if not last or last[-1] in ".!?" else word), end
 
 
-def _example(
-    text: str, pronoun: Span, offered: Sequence[list[Span]], answers: tuple[int, ...], group: str, rule: str
-) -> Example:
-    return example_of(CORPUS, text, pronoun, [tuple(spans) for spans in offered], answers, group=group, rule=rule)
-
-
 def _gender(form: str) -> str:
     return "male" if form.lower() in MALE else "female"
 
@@ -286,10 +262,10 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
         UserError: `plain_text.read` rejects the text, or the text has no male or no female given name, or gives no
             training item.
     """
-    texts, report = plain_text.read(plain_text_settings(settings))
+    texts, report = plain_text.read(settings)
     english = {split: [one for one in documents if one.language == "en"] for split, documents in texts.items()}
     names = NameLexicon(one for documents in english.values() for one in documents)
-    if not (names.of("male") and names.of("female")):
+    if not all(names.of.values()):
         raise UserError(
             f"data.path ({settings.path}): no given names were found; some documents must be pages about people: "
             "a `title` with given and family name, and a text that begins with that name and uses he or she"
@@ -303,23 +279,6 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
     if not splits["train"]:
         raise UserError(f"data.path ({settings.path}): no passage names two people between whom a rule can decide")
     return splits, report
-
-
-def files(settings: SilverStandard) -> dict[str, Path]:
-    """Return the local text files from which the items are made, by path; text from the hub has none."""
-    return plain_text.files(plain_text_settings(settings))
-
-
-def plain_text_settings(settings: SilverStandard) -> PlainText:
-    """Return the settings of the text from which the items are made."""
-    return PlainText(
-        path=settings.path,
-        also=settings.also,
-        without=settings.without,
-        dev_share=settings.dev_share,
-        test_share=settings.test_share,
-        seed=settings.seed,
-    )
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
