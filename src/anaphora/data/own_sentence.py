@@ -122,7 +122,7 @@ def last_pronoun(text: str) -> Span:
     """Return the span of the last third-person pronoun of a text.
 
     Raises:
-        UserError: the text has no third-person pronoun.
+        UserError: the text has none.
     """
     spans = third_person_pronouns(text)
     if not spans:
@@ -163,13 +163,9 @@ def find_span(text: str, words: str, setting: str) -> Span:
     "it:2" is the second "it", and "start:end" is a span of characters. A literal occurrence of the string in the text
     takes precedence: in a text with the time "7:15", this string is the time, and "007:015" is the span.
 
-    Args:
-        text: the text to search.
-        words: the user's input.
-        setting: name of the setting, for error messages.
-
     Raises:
-        UserError: `words` is blank, not a string or not in the text, or the characters are outside the text.
+        UserError: `words`, the value of `setting`, is blank, not a string or not in the text, or the characters are
+            outside the text.
     """
     if not isinstance(words, str):
         message = N_("{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")

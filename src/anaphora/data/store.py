@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,11 +100,7 @@ class Corpus:
         return list(zip(chosen.column("text").to_pylist(), starts.to_pylist(), strict=True))
 
     def groups(self, split: str) -> list[str]:
-        """Return the group of each item of a split; "" for an item on its own.
-
-        Raises:
-            UserError: there is no such split.
-        """
+        """Return the group of each item of a split, "" for an item on its own; raise UserError for an unknown split."""
         groups: list[str] = self._table(split).column("group").to_pylist()
         return groups
 
@@ -127,18 +124,16 @@ class Corpus:
         import pyarrow.compute as compute
 
         table = self._table("train")
-        names = [
-            name for name in ("text", "pronoun", "candidates", "antecedents", "label") if name in table.column_names
-        ]
+        known = ("text", "pronoun", "candidates", "antecedents", "label")
+        names = [name for name in known if name in table.column_names]
         texts, keys = table.select(["text"]), [("text", "ascending")]
         if "pronoun" in names:  # several pronouns of one text
             texts = texts.append_column("start", compute.list_element(table.column("pronoun"), 0))
             keys.append(("start", "ascending"))
         order = compute.sort_indices(texts, sort_keys=keys)
         digest = hashlib.sha256()
-        for name in names:
-            for content in _contents(table.column(name).take(order)):
-                digest.update(content)
+        for content in chain.from_iterable(_contents(table.column(name).take(order)) for name in names):
+            digest.update(content)
         return digest.hexdigest()[:16]
 
     @property
@@ -147,11 +142,7 @@ class Corpus:
         return [split for split in self.splits if len(self._table(split))]
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
-        """Write each non-empty split to <folder>/<split>.parquet, with a description of each column.
-
-        Raises:
-            UserError: a file cannot be written.
-        """
+        """Write each non-empty split to <folder>/<split>.parquet, with a description of each column."""
         for split in self.filled_splits:
             write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
 
@@ -249,11 +240,7 @@ def _why_nothing(settings: data_settings.Data, report: ReadingReport) -> str:
 
 
 def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> None:
-    """Check that a reader from outside the package returned examples (or texts) by split.
-
-    Raises:
-        UserError: a split is missing or unknown, or an item has another type.
-    """
+    """Check that a reader from outside the package returned examples (or texts) by split."""
     wanted = Text if isinstance(settings, data_settings.TextCorpus) else Example
     if not isinstance(splits, Mapping) or sorted(splits) != sorted(SPLITS):
         raise UserError(f"{option}: build must return items by split ({', '.join(SPLITS)}), and a ReadingReport")
@@ -271,8 +258,7 @@ def _decontaminated(
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
     """Drop the groups in which an item shares eight consecutive words with `data.without`, and add them to the report.
 
-    Raises:
-        UserError: no item is left.
+    At least one item must be left.
     """
     if not settings.without:
         return splits, report

@@ -84,28 +84,20 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
-    """Check and return the texts of an entry.
-
-    Args:
-        path: file of the entry, for error messages.
-        entry: name of the entry, for error messages.
-        value: a list of distinct texts of tokens, separated by single spaces.
-        least: least number of texts.
+    """Check and return the texts of an entry: a list of distinct texts of tokens separated by single spaces.
 
     Raises:
-        UserError: the value is anything else; the message names file, entry and value.
+        UserError: the value is anything else, or has fewer than `least` texts; the message names file, entry and value.
     """
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise UserError(f"{path}, {entry}: {value!r} must be a list of texts")
     if len(value) < least:
         raise UserError(f"{path}, {entry}: it has {len(value)}, and at least {least} are needed")
-    known = set()
-    for text in value:
+    for number, text in enumerate(value):
         if not text or " ".join(text.split()) != text:
             raise UserError(f"{path}, {entry}: {text!r} must be tokens separated by single spaces")
-        if text in known:
+        if text in value[:number]:
             raise UserError(f"{path}, {entry}: {text!r} appears twice")
-        known.add(text)
     return tuple(value)
 
 
@@ -129,9 +121,8 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
     judged: dict[str, str] = {}
     for kind in (*AGREEMENT_CLASSES, *SELECTION_CLASSES):
         entries = section(path, f"classes.{kind}", classes.get(kind))
-        check_keys(
-            path, f"classes.{kind}", entries, {"nouns", "predicates"} if kind in SELECTION_CLASSES else {"nouns"}
-        )
+        named = {"nouns", "predicates"} if kind in SELECTION_CLASSES else {"nouns"}
+        check_keys(path, f"classes.{kind}", entries, named)
         written = words(path, f"classes.{kind}.nouns", entries.get("nouns"), COSETS)
         nouns[kind] = tuple(_noun(path, language, kind, each) for each in written)
         for noun in nouns[kind]:
@@ -165,11 +156,7 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
 
 
 def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
-    """Return `value`, the content of the TOML section [entry], after checking that it is a table.
-
-    Raises:
-        UserError: the section is missing, or is not a table.
-    """
+    """Return `value`, the content of the TOML section [entry]; raise a `UserError` if it is not a table."""
     if not isinstance(value, dict):
         raise UserError(f"{path}, [{entry}]: the section is missing")
     return value
@@ -188,11 +175,7 @@ def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, A
 
 
 def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
-    """Check that a table has only allowed keys.
-
-    Raises:
-        UserError: a key is not allowed; the message names file, entry, key and the allowed keys.
-    """
+    """Raise a `UserError` that names file, entry, key and the allowed keys if a table has a key that is not allowed."""
     for name in section:
         if name not in allowed:
             raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed: {', '.join(sorted(allowed))}")

@@ -104,11 +104,9 @@ class Tokenizer:
 
     @property
     def size(self) -> int:
-        """Return the vocabulary size."""
         return self._backend.get_vocab_size()
 
     def token(self, number: int) -> str:
-        """Return the token with id `number`."""
         return str(self._backend.id_to_token(number))
 
     def surrounding_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -138,11 +136,7 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Tokenize many texts.
-
-        Raises:
-            UserError: a published vocabulary lacks a character, and a token has the offsets of other characters.
-        """
+        """Tokenize many texts; see `encode`."""
         encodings = self._backend.encode_batch(list(texts))
         return [self._tokenized(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
@@ -166,9 +160,6 @@ class BlankPieces:
 
     A tokenizer that inserts a blank before a text may report a token for this blank at the offset of the text's first
     character.
-
-    Args:
-        backend: the tokenizer, whose decoder gives the text of a token.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -178,11 +169,10 @@ class BlankPieces:
         self._known: dict[str, bool] = {}
 
     def __contains__(self, token: str) -> bool:
-        known = self._known.get(token)
-        if known is None:
+        if token not in self._known:
             decoded = token.replace(_BLANK_MARK, " ") if self._decoder is None else self._decoder.decode([token])
-            known = self._known[token] = not decoded.strip()
-        return known
+            self._known[token] = not decoded.strip()
+        return self._known[token]
 
 
 class PieceCheck:
@@ -190,9 +180,6 @@ class PieceCheck:
 
     A BPE vocabulary without an unknown token drops the characters and bytes that it does not know. The `tokenizers`
     library then reports wrong offsets for the other tokens of the same word.
-
-    Args:
-        backend: the tokenizer.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -256,16 +243,12 @@ def _knows_every_byte(backend: Backend) -> bool:
 
 
 def unread_spans(text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]) -> tuple[Span, ...]:
-    """Return the spans of a text that are outside a vocabulary, in text order.
+    """Return the spans of unknown tokens, and of letters and digits that no token covers, in text order.
 
     Args:
         text: the text.
-        ids: T token ids.
-        spans: T character spans, empty for special tokens.
+        ids, spans: (T,) token ids, and character spans, empty for special tokens.
         unknown: ids of the unknown token.
-
-    Returns:
-        The spans of unknown tokens, and of letters and digits that no token covers.
     """
     segments = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
     covered = bytearray(len(text))

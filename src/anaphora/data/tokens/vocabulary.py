@@ -10,9 +10,9 @@ import json
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,6 @@ def word_vocabulary(
         return tokenizer
     counts = _token_counts(tokenizer, segments)
     return _fewest_subwords((known & counts.keys()) | characters, counts)
-
-
-def share_of_tokens(score: float) -> float:
-    """Convert a token's score in a word vocabulary to its share of the training tokens, from 0 to 1."""
-    return math.exp(score - _TOKEN_SCORE)
 
 
 def _fewest_subwords(tokens: set[str], counts: Counter[str]) -> Tokenizer:
@@ -139,7 +134,7 @@ def _trained(
     backend: Backend, trainer: trainers.Trainer, counts: Counter[str], splitter: pre_tokenizers.PreTokenizer
 ) -> Tokenizer:
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    backend.train_from_iterator(_repeated_words(counts), trainer)
+    backend.train_from_iterator((f"{word} " * count for word, count in sorted(counts.items())), trainer)
     return _tokenizer(backend.model, splitter)
 
 
@@ -160,10 +155,7 @@ def _splitter() -> pre_tokenizers.PreTokenizer:
 
 
 def _segment_counts(texts: Iterable[str]) -> Counter[str]:
-    segments: Counter[str] = Counter()
-    for text in texts:
-        segments.update(independent_segments(text))
-    return segments
+    return Counter(chain.from_iterable(map(independent_segments, texts)))
 
 
 def _token_counts(tokenizer: Tokenizer, segments: Counter[str]) -> Counter[str]:
@@ -196,12 +188,6 @@ def _character_counts(counts: Counter[str]) -> Counter[str]:
     return characters
 
 
-def _repeated_words(counts: Counter[str]) -> Iterator[str]:
-    """Yield a string for each word, in sorted order, that repeats the word by its count."""
-    for word, count in sorted(counts.items()):
-        yield f"{word} " * count
-
-
 class DroppingTokenizer(Tokenizer):
     """Tokenizer with a word vocabulary that splits a random share of its rarer words; token ids do not change.
 
@@ -221,7 +207,8 @@ class DroppingTokenizer(Tokenizer):
         content = json.loads(whole)
         tokens: list[tuple[str, float]] = content["model"]["vocab"]
         by_frequency = sorted(tokens, key=lambda token: -token[1])
-        covered = np.cumsum([share_of_tokens(score) for _, score in by_frequency])
+        # A score becomes a share of the training tokens.
+        covered = np.cumsum([math.exp(score - _TOKEN_SCORE) for _, score in by_frequency])
         rarer = [word for word, _ in by_frequency[int(np.searchsorted(covered, _WHOLE)) + 1 :] if len(word) > 1]
         self._versions = []
         for _ in range(_VERSIONS):
@@ -285,20 +272,16 @@ def _bert_tokenizer(path: Path, lower_case: bool) -> Backend:
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: byte {error.start} is not UTF-8") from None
     vocabulary = {line.rstrip("\r"): number for number, line in enumerate(lines) if line.rstrip("\r")}
-    if SPECIAL_TOKENS[UNKNOWN] not in vocabulary:
-        raise UserError(f"{path}: {SPECIAL_TOKENS[UNKNOWN]} is missing; it needs one subword on each line")
-    backend = Backend(models.WordPiece(vocabulary, unk_token=SPECIAL_TOKENS[UNKNOWN], max_input_chars_per_word=100))
+    if _UNKNOWN_TOKEN not in vocabulary:
+        raise UserError(f"{path}: {_UNKNOWN_TOKEN} is missing; it needs one subword on each line")
+    backend = Backend(models.WordPiece(vocabulary, unk_token=_UNKNOWN_TOKEN, max_input_chars_per_word=100))
     backend.normalizer = normalizers.BertNormalizer(lowercase=lower_case)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return backend
 
 
 def _lower_case(folder: Path) -> bool:
-    """Return the setting `do_lower_case` of tokenizer_config.json; True if the file or the setting is missing.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Return the setting `do_lower_case` of tokenizer_config.json; True if the file or the setting is missing."""
     try:
         return bool(read_json(folder / "tokenizer_config.json", dict).get("do_lower_case", True))
     except FileNotFoundError:

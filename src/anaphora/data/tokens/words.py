@@ -26,10 +26,10 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
 
     Args:
         text: the text.
-        spans: T character spans in text order, empty for special tokens.
+        spans: (T,) character spans in text order, empty for special tokens.
 
     Returns:
-        T word indices from 0; -1 for a special token.
+        (T,) indices from 0; -1 for a special token.
     """
     word_of = [0] * len(text)
     for number, (start, stop) in enumerate(words_of(text), start=1):
