@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from anaphora.analysis.evidence.storage import answer_temperature, chosen_head
+from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
@@ -84,7 +84,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         position = _followed_position(row, query, tokens, labels)
         unknown = unknown_words(query.text, run.tokenizer.encode(query.text), query.example)
         is_answered = unknown.is_readable and _has_answers(run, query.example)
-        temperature = answer_temperature(run, language_of(query.text)) if is_answered else None
+        temperature = answer_temperatures(run).get(language_of(query.text), 1.0) if is_answered else None
         steps, answer = _steps(model, blocks, inputs, batch, query, labels, layer, head, temperature)
     about = _(
         "Run {run}: {layers} layers, heads in each: {heads}, features per token: {width}. All numbers are the "

@@ -242,7 +242,7 @@ def test_every_map_gives_rows_that_can_be_scored(
     model = pronoun_model(attention=attention, norm=norm, values=values)
     heads = attention_settings.heads_of(attention)
     units = {"head": (2, heads), "layer": (2, 1), "model": (1, 1)}
-    rows_by_map = pronoun_maps(model, DATA, ROWS, prediction_settings.Word(), steps=2)
+    rows_by_map = pronoun_maps(model, DATA, ROWS, prediction_settings.Word())
     assert list(rows_by_map) == list(MAP_GRANULARITY)
     for name, rows in rows_by_map.items():
         assert (rows.granularity, rows.items, rows.skipped) == (MAP_GRANULARITY[name], [0, 1, 2, 3], 0)
@@ -261,8 +261,8 @@ def test_every_map_gives_rows_that_can_be_scored(
 @pytest.mark.parametrize("prediction", PREDICTIONS, ids=kind)
 def test_packing_changes_no_map(values: str, prediction: prediction_settings.Prediction) -> None:
     model = pronoun_model(prediction, values=values)
-    packed = pronoun_maps(model, DATA, ROWS, prediction, steps=8)
-    alone = pronoun_maps(model, DATA, Batching(kind="buckets", tokens=1, row_tokens=1), prediction, steps=8)
+    packed = pronoun_maps(model, DATA, ROWS, prediction)
+    alone = pronoun_maps(model, DATA, Batching(kind="buckets", tokens=1, row_tokens=1), prediction)
     assert DATA.max_tokens() * 2 <= ROWS.row_tokens
     for name in MAP_GRANULARITY:
         for one, other in zip(packed[name].records, alone[name].records, strict=True):
@@ -351,8 +351,8 @@ def test_integrated_gradients_do_not_know_the_gold_answer() -> None:
 
 def test_the_row_of_integrated_gradients_is_the_share_of_absolute_attribution() -> None:
     model = pronoun_model()
-    attributed = integrated_gradients(model, DATA.batch([[3]]), steps=8).tokens[0].abs()
-    rows = pronoun_maps(model, DATA, ROWS, prediction_settings.Word(), ["integrated_gradients"], steps=8)
+    attributed = integrated_gradients(model, DATA.batch([[3]])).tokens[0].abs()
+    rows = pronoun_maps(model, DATA, ROWS, prediction_settings.Word(), ["integrated_gradients"])
     wanted = (attributed / attributed.sum()).numpy()
     np.testing.assert_allclose(rows["integrated_gradients"].records[3].weights[0, 0], wanted, atol=1e-6)
 

@@ -60,13 +60,10 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
 
 
 def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
-    """Replace the outputs of heads by given vectors.
+    """Replace the outputs of heads by given vectors, broadcastable to (B, T, D).
 
     Zeros give zero ablation (Michel et al. 2019, section 2.3). A head's mean output over reference data gives mean
     ablation, which removes only the differences between inputs.
-
-    Args:
-        outputs: replacement for each head, broadcastable to (B, T, D).
     """
     return _edits_by_layer(_OutputReplacement, outputs)
 
@@ -90,11 +87,7 @@ def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
 
 
 def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
-    """Replace the attention rows of given queries.
-
-    Args:
-        rows: flat positions of the queries (Q,) and their new weights (Q, T), for each head.
-    """
+    """Replace attention rows, given the flat positions of the queries (Q,) and their weights (Q, T) for each head."""
     return _edits_by_layer(_RowPatch, rows)
 
 
@@ -228,7 +221,6 @@ def _row_and_token(positions: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _edits_by_layer(edit: Callable[[list[int], list[T]], Edit], by_head: Mapping[Head, T]) -> Intervention:
-    """Return an edit for each layer, made of the layer's head indices and their values in `by_head`."""
     layers: defaultdict[int, list[Head]] = defaultdict(list)
     for head in by_head:
         layers[head.layer].append(head)

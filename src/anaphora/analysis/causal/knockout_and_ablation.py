@@ -90,8 +90,7 @@ class DoseResponse(NamedTuple):
 class CausalTests:
     """Causal tests of one model, with the unedited answers and attention maps that all tests need.
 
-    Args:
-        order: all heads of the layers with attention, best first.
+    `order` lists all heads of the layers with attention, best first.
 
     Raises:
         UserError: `order` is not made of all heads of its layers, or lacks `head`.
@@ -260,7 +259,6 @@ class CausalTests:
         return Edges(*columns), mass, np.isin(np.arange(len(cuts)), columns[0])
 
     def _without(self, heads: Sequence[Head], mode: str) -> Floats:
-        """Return the correctness of the answers with the given heads ablated, cached by set and mode: (N,)."""
         key = (frozenset(heads), mode)
         if key not in self._ablated:
             self._ablated[key] = self.is_right(self.subject.ablated(heads, mode))

@@ -46,10 +46,7 @@ class _Batch:
 
 
 class LanguageModelSubject(EditedSubject):
-    """`Subject` that wraps a language model, with the items that it can answer.
-
-    Args:
-        examples: items; those that the model cannot answer are left out (`answerable_questions`).
+    """`Subject` that wraps a language model, with the items that it can answer (`answerable_questions`).
 
     Raises:
         UserError: the model can answer none of the items, or does not accept the text of one.
@@ -256,7 +253,6 @@ class MaskedRun:
         return hidden
 
     def _input(self, tokens: Sequence[TokenizedText]) -> EncoderInput:
-        """Return a batch with one text per row, right-padded."""
         length = max(len(text.ids) for text in tokens)
         ids = torch.full((len(tokens), length), PADDING)
         segments = torch.full_like(ids, _PADDED)

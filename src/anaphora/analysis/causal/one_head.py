@@ -110,7 +110,6 @@ def _row(tests: CausalTests, sentence: SentenceEdges) -> Row:
 
 
 def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
-    """Return the scores with the head's rows of the items in `rows` replaced."""
     whole = {}
     for item, row in rows.items():
         whole[item] = tests.sentences[item].rows.copy()

@@ -46,11 +46,7 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the accuracy of the chosen head and of the model's answers on perturbed items.
-
-    Args:
-        records: records of the unperturbed main items, in whole quads.
-    """
+    """Measure the accuracy of the chosen head and of the model's answers on perturbed main items, in whole quads."""
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
 
@@ -137,7 +133,6 @@ def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
 def _replacement_names(
     names: Sequence[tuple[int, ...]], language: str, pools: dict[tuple[str, int], set[tuple[int, ...]]], group: str
 ) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return a replacement with equally many tokens for each name of a group, unused by the group where possible."""
     draw = random.Random(f"{group}/names")
     taken = set(names)
     chosen = {}

@@ -184,11 +184,7 @@ def stretched(outputs: Tensor, count: int) -> Tensor:
 
 
 class PackedSubject(EditedSubject):
-    """`Subject` that wraps a `PronounModel`, with the items packed into batches.
-
-    Args:
-        model: the model, in evaluation mode.
-    """
+    """`Subject` that wraps a `PronounModel` in evaluation mode, with the items packed into batches."""
 
     def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> None:
         self.examples, self.tokens = data.examples, data.tokens
@@ -240,7 +236,6 @@ class PackedSubject(EditedSubject):
         return all_scores
 
     def _recorded_batches(self) -> Iterator[tuple[Batch, list[ActivationRecorder]]]:
-        """Yield each batch with the recorded activations of every layer."""
         for batch in self._batches:
             recorders = {layer: ActivationRecorder() for layer in range(len(self._layers))}
             with torch.inference_mode(), intervene(self._model.encoder, recorders):

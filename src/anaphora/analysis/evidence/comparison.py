@@ -107,7 +107,6 @@ def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int])
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:
-    """Return the spread of a measure over runs; None if the measure of a run is None."""
     known = [float(value) for value in values if value is not None]
     return median_and_spread(known) if len(known) == len(values) else None
 

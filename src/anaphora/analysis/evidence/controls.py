@@ -244,9 +244,6 @@ def current(
 
     An outdated control of `CONTROLS` becomes None, one of `FURTHER_CONTROLS` is left out, and a printed notice names
     all of them. Controls in files of earlier versions, which do not record the digests, count as outdated.
-
-    Args:
-        stored: the controls that `read` returned.
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
@@ -293,7 +290,6 @@ def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:
 
 
 def _observation(checks: Sequence[tuple[str, float, float | None]]) -> str:
-    """Return a sentence with the name, the accuracy and the chance level of each check."""
     if not checks:
         return N_("The items measured hold nothing that this is about.")
     shares = [

@@ -14,6 +14,7 @@ from anaphora.analysis.maps.kinds import sentence_maps
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import WordRow, word_map, word_weights
 from anaphora.analysis.results.scores import ALL
+from anaphora.analysis.scores.cells import languages_of
 from anaphora.analysis.scores.heads import head_accuracy
 from anaphora.analysis.scores.quads import quads_of
 
@@ -25,10 +26,8 @@ class ExampleSentence:
     """Example sentence with its maps.
 
     Attributes:
-        record: the sentence and the pronoun's rows.
         maps: maps over W words by name, (L, H or 1, queries, keys).
         answer: the model's predicted candidate, or `NO_CANDIDATE`; None if the model answers no pronoun questions.
-        head_correct: whether the chosen head picks the antecedent.
     """
 
     record: AttentionRecord
@@ -45,23 +44,15 @@ MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
 
 def maps_of_run(headline: Headline) -> MapsOf:
     """Return a function that computes the maps of a measured sentence with the run's model."""
-    run = headline.run
-
-    def maps_of(number: int) -> Mapping[str, NDArray[np.float32]]:
-        example = headline.capture.records[number].example
-        return sentence_maps(run.model, run.tokenizer, example, run.config.task.prediction)[1]
-
-    return maps_of
+    run, records = headline.run, headline.capture.records
+    prediction = run.config.task.prediction
+    return lambda number: sentence_maps(run.model, run.tokenizer, records[number].example, prediction)[1]
 
 
 def example_sentences(
     measurement: Measurement, most: int, maps_of: MapsOf, among: Collection[int] | None = None
 ) -> list[ExampleSentence]:
-    """Select main items in rotation over language, type of cue, and correctness of the answer and of the head.
-
-    Args:
-        among: indices of the records to choose from; by default all.
-    """
+    """Select main items, `among` given records or all, in turn by language, type of cue and right answer and head."""
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
     sentences = []
@@ -83,7 +74,7 @@ def example_sentences(
 
 def development_accuracy(measurement: Measurement, languages: Collection[str]) -> dict[str, NDArray[np.float64]]:
     """Return each head's candidate accuracy on the development split, (L, H), for each language with such items."""
-    spoken = np.array([example.language for example in measurement.development.examples], dtype=object)
+    spoken = languages_of(measurement.development.examples)
     return {
         language: head_accuracy(measurement.development.select(spoken == language))
         for language in languages

@@ -100,7 +100,6 @@ class Measurement:
         )
 
     def _items_digests(self) -> dict[str, str]:
-        """Return a digest of the measured main items of each language."""
         examples = self.measured.examples
         by_language = indices_by(example.language if example.is_main else None for example in examples)
         return {language: examples_digest(examples[item] for item in items) for language, items in by_language.items()}
@@ -108,11 +107,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headline(Measurement):
-    """Scores of a run's heads and answers on one split.
-
-    Attributes:
-        data: digest of the development items and the measured items.
-    """
+    """Scores of a run's heads and answers on one split; `data` is a digest of development and measured items."""
 
     run: Run
     data: str

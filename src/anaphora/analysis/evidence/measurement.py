@@ -47,12 +47,7 @@ because each token costs `INTEGRATION_STEPS` forward and backward passes."""
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """Evidence on a run, with the scores of all heads.
-
-    Attributes:
-        headline: the run with the scores of all its heads and its answers; baselines and untrained models are empty if
-            the evidence was read from `metrics.json`.
-    """
+    """Evidence on a run, with the scores of all heads; without baselines if it was read from `metrics.json`."""
 
     headline: Headline
     evidence: Evidence
@@ -102,7 +97,6 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
 
 
 def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance: Provenance) -> Evidence | None:
-    """Return the stored evidence that has the current protocol and provenance; None if there is none."""
     fixed = protocol(settings.protocol, settings.split, run.config)
     for place in dict.fromkeys((folder, run.directory, run.files.directory)):
         stored = evidence_to_replace(place, settings.split)

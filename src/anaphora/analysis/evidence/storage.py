@@ -71,15 +71,6 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
     return None
 
 
-def answer_temperature(run: Run, language: str) -> float:
-    """Return the softmax temperature of a run's answers in a language; 1 if uncalibrated.
-
-    Raises:
-        UserError: the file with the temperatures is damaged.
-    """
-    return answer_temperatures(run).get(language, 1.0)
-
-
 def calibration_paths(run: Run) -> list[Path]:
     """Return the paths at which the temperatures of a run's answers may be stored; the first that exists counts."""
     return [place / CALIBRATION for place in (run.directory, run.origin) if place is not None]
@@ -105,10 +96,7 @@ def answer_temperatures(run: Run) -> dict[str, float]:
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write the temperatures of a run's answers to its directory, and return the path.
-
-    Args:
-        about: further keys of the file, on the fit and the evaluation of the temperatures.
+    """Write the temperatures of a run's answers, with further keys `about` them, and return the path.
 
     Raises:
         UserError: the file cannot be written.
@@ -204,10 +192,6 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
 def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64]] | None:
     """Return each head's macro candidate accuracy on the development split by language, (L, H).
 
-    Args:
-        folder: folder with the tables.
-        evidence: content of `metrics.json` in that folder.
-
     Returns:
         Accuracies with NaN in layers without attention. None if the table is missing, damaged, of an earlier version,
         or was not written with this evidence.
@@ -238,7 +222,6 @@ def _digest(path: Path) -> str:
 
 
 def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
-    """Return whether stored evidence has the same head, digests and number of untrained models as new scores."""
     if stored.provenance is None or stored.provenance.measured_on != headline.measured_on:
         return False
     return (stored.head, stored.untrained_models) == (scores.head, scores.untrained_models)

@@ -66,10 +66,6 @@ SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = N_("supported"), N_("not supported"),
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """Return the verdict on "this head picks antecedents, and the answer depends on its layer".
 
-    Args:
-        evidence: scores, significance, causal tests and controls; a field that is None counts as not measured.
-        alpha: upper limit of the corrected p-value.
-
     Returns:
         {language: {kind of cue: verdict}}, with the kinds "set" (independent of word order) and "role" (who did what to
         whom), or "all" for items without a kind. The verdict is "not yet controlled" unless all of `CONTROLS` are
@@ -98,7 +94,6 @@ def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
 
 
 def _verdicts(evidence: Evidence, alpha: float, causal_rows: Callable[[str, str], list[VerdictRow]]) -> Groups[Verdict]:
-    """Return the verdicts by language and kind, with the causal rules that a function returns for each of them."""
     return by_language_and_kind(
         (language, kind, _verdict(evidence, cell, language, kind, alpha, causal_rows(language, kind)))
         for language, kind, cell in claim_groups(evidence.scores)
@@ -323,11 +318,8 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Fixe
     """Return the protocol of a report; metric, map and direction are constants.
 
     The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the verdict's rules and the run's
-    settings as sorted JSON. The run's name and output folder and the settings of a resumed run are left out, so that a
-    copy of a run has the same hash.
-
-    Args:
-        config: settings of the run, or the name of a model from another library.
+    settings, or the name of a model from another library, as sorted JSON. The run's name and output folder and the
+    settings of a resumed run are left out, so that a copy of a run has the same hash.
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")
     parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}

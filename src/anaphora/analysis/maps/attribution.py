@@ -34,11 +34,9 @@ def normalise_rows(rows: Tensor) -> Tensor:
 def value_norms(layer: LayerPass) -> Tensor:
     """Return the norm of each token's transformed value: ||f(x)||, f(x) = W_O V(x), Kobayashi et al. 2020, eq. 4.
 
-    W_O is the head's slice of the output matrix. V includes the value bias; the output bias belongs to no token and is
-    left out. With W_O = Q R, ||W_O v|| = ||R v||, so that no tensor larger than the values is computed.
-
-    Returns:
-        (B, H, T).
+    The norms are (B, H, T). W_O is the head's slice of the output matrix. V includes the value bias; the output bias
+    belongs to no token and is left out. With W_O = Q R, ||W_O v|| = ||R v||, so that no tensor larger than the values
+    is computed.
     """
     heads, features = layer.value.shape[1], layer.value.shape[3]
     width = heads * features
@@ -47,22 +45,15 @@ def value_norms(layer: LayerPass) -> Tensor:
     matrix = layer.block.attention.finish(units) - layer.block.attention.finish(torch.zeros_like(units[:1]))
     slices = matrix.view(heads, features, -1).transpose(1, 2)  # (H, W, D)
     _, triangular = torch.linalg.qr(slices, mode="r")
-    transformed: Tensor = layer.value @ triangular.transpose(1, 2)
-    norms: Tensor = transformed.norm(dim=-1)
+    norms: Tensor = (layer.value @ triangular.transpose(1, 2)).norm(dim=-1)
     return norms
 
 
 def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
     """Return the norms of the weighted transformed values, alpha ||f(x)||, Kobayashi et al. 2020, section 3.2.
 
-    The vectors themselves are never computed, so memory is O(H T^2), as for the weights, and not O(H T^2 W).
-
-    Args:
-        weights: rows of raw weights, (..., T).
-        norms: the layer's `value_norms`, broadcastable to `weights`.
-
-    Returns:
-        (..., T), each row scaled to sum 1.
+    The vectors themselves are never computed, so memory is O(H T^2), as for the weights, and not O(H T^2 W). Each row,
+    (..., T), is scaled to sum 1.
     """
     return normalise_rows(weights * norms)
 
@@ -72,15 +63,8 @@ def value_zeroing(layer: LayerPass, weights: Tensor, queries: Queries) -> Tensor
 
     Token j's value vector is zeroed in all heads of this layer alone, with unchanged weights. The entry of query i and
     token j is 1 - cosine of the layer's outputs at i with and without this edit. Outputs include the block's residual
-    branches, norms and feed-forward network, but not the encoder's last norm.
-
-    Args:
-        layer: forward pass of the layer.
-        weights: attention rows of the queries, (Q, H, T).
-        queries: batch row and token index of each query.
-
-    Returns:
-        (Q, T), each row scaled to sum 1.
+    branches, norms and feed-forward network, but not the encoder's last norm. Attention rows of the queries, (Q, H, T),
+    give rows (Q, T), each scaled to sum 1.
     """
     row, token = queries
     hidden, mixed = layer.hidden[row, token], layer.mixed[row, token]
@@ -125,7 +109,6 @@ def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRA
     quadrature.
 
     Args:
-        model: the model, in evaluation mode.
         batch: packed rows; sentences do not attend to each other, so one gradient serves the whole batch.
         steps: number of points on the path, at least 1.
 

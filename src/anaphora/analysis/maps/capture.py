@@ -1,6 +1,7 @@
 """Capture of the pronoun's attention rows and the model's answers in one pass over a split.
 
-N items, L layers, H heads, T tokens, M candidates at most.
+N items, L layers, H heads, T tokens, M candidates at most. Functions that read attention raise `UserError` if the model
+has no attention maps.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from anaphora.analysis.maps.answers import Answers, correctness
 from anaphora.analysis.maps.record import AttentionRecord
@@ -23,7 +25,7 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.batches.texts import EncodedChunks
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
-from anaphora.model.prediction import EncoderOutput, group_mean
+from anaphora.model.prediction import group_mean
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import Run
 from anaphora.settings.model.prediction import Label, NoPrediction, Prediction, slots_of
@@ -49,20 +51,12 @@ class Capture:
 
 
 def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
-    """Capture the attention rows and answers of a stored run on some examples.
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Capture the attention rows and answers of a stored run on some examples."""
     return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching, run.config.task.prediction)
 
 
 def capture(model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> Capture:
-    """Capture the attention rows and answers of all items, in the order of the split.
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Capture the attention rows and answers of all items, in the order of the split."""
     records: list[AttentionRecord | None] = [None] * len(data)
     answers: list[tuple[NDArray[np.int64], Answers]] = []
     for batch in captured_batches(model, data, batching, prediction):
@@ -78,8 +72,6 @@ class CapturedBatch(NamedTuple):
 
     Attributes:
         items: indices of the items in the split, (n,).
-        records: the items' attention rows.
-        answers: answers to the items; None if the model answers no pronoun questions.
     """
 
     items: NDArray[np.int64]
@@ -90,11 +82,7 @@ class CapturedBatch(NamedTuple):
 def captured_batches(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Iterator[CapturedBatch]:
-    """Yield the captured rows and answers of each batch.
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Yield the captured rows and answers of each batch."""
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
         rows, scores = _capture_batch(model, batch.to(model.device), prediction)
         starts = (batch.item_starts % batch.ids.shape[1]).tolist()
@@ -113,7 +101,7 @@ def captured_words(
     """Yield each chunk's index and the attention rows of its Q query words, (Q, L, H, T), in the order of the batches.
 
     Raises:
-        UserError: the model takes the pronoun as a second sequence, or has no attention maps.
+        UserError: the model takes the pronoun as a second sequence.
     """
     model.check_without_query()
     for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
@@ -138,14 +126,10 @@ def predict_answers(
     """Return a model's answers to all items; None if it answers no pronoun questions. Attention is not needed."""
     if not answers_pronouns(prediction):
         return None
-    answers = []
-    for batch in evaluation_batches(data, batching, slots_of(prediction)):
-        with torch.inference_mode():
-            on_device = batch.to(model.device)
-            scores = _answer_scores(model, model(on_device), on_device)
-        items = batch.items.numpy()
-        answers.append((items, Answers.from_scores([data.examples[item] for item in items], scores)))
-    return Answers.in_order(answers)
+    return Answers.in_order(
+        (items, Answers.from_scores([data.examples[item] for item in items], scores.cpu().numpy()))
+        for items, scores in _batch_scores(model, data, batching, prediction)
+    )
 
 
 def answers_pronouns(prediction: Prediction) -> bool:
@@ -170,15 +154,22 @@ def log_probabilities(
         UserError: the model answers no pronoun questions.
     """
     shares = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
-    for batch in evaluation_batches(data, batching, slots_of(prediction)):
-        with torch.inference_mode():
-            on_device = batch.to(model.device)
-            scores = model.prediction_head.scores(model(on_device), on_device)
-            logs = scores.float().log_softmax(dim=1).cpu().numpy()
-        items = batch.items.numpy()
+    for items, scores in _batch_scores(model, data, batching, prediction):
+        logs = scores.log_softmax(dim=1).cpu().numpy()
         shares[items, : logs.shape[1] - 1] = logs[:, :-1]
         shares[items, -1] = logs[:, -1]
     return shares
+
+
+def _batch_scores(
+    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
+) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+    """Yield the indices of each batch's items and the scores of their answers, (n, M + 1)."""
+    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+        with torch.inference_mode():
+            on_device = batch.to(model.device)
+            scores = model.prediction_head.scores(model(on_device), on_device).float()
+        yield batch.items.numpy(), scores
 
 
 def task_correctness(
@@ -196,33 +187,23 @@ def _capture_batch(
         output = model.forward_with_rows(batch)
         assert output.rows is not None
         rows = group_mean(output.rows.transpose(0, 1), batch.query_items, len(batch.items))  # (N, L, H, T)
-        scores = _answer_scores(model, output, batch) if answers_pronouns(prediction) else None
-        return rows.float().cpu().numpy(), scores
-
-
-def _answer_scores(model: PronounModel, output: EncoderOutput, batch: Batch) -> NDArray[np.float32]:
-    return np.asarray(model.prediction_head.scores(output, batch).float().cpu().numpy())
+        if not answers_pronouns(prediction):
+            return rows.float().cpu().numpy(), None
+        scores = model.prediction_head.scores(output, batch)
+        return rows.float().cpu().numpy(), scores.float().cpu().numpy()
 
 
 def whole_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys).
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys)."""
     return next(iter(maps_of_each(model, tokenizer, [example], prediction)))
 
 
 def maps_of_each(
     model: PronounModel, tokenizer: Tokenizer, examples: list[Example], prediction: Prediction
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys).
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys)."""
     for example in examples:
         batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
         with torch.inference_mode():
@@ -233,7 +214,7 @@ def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[Tok
     """Return the tokens of a text without a pronoun question and its attention maps, (L, H, queries, keys).
 
     Raises:
-        UserError: the model takes the pronoun as a second sequence, or has no attention maps.
+        UserError: the model takes the pronoun as a second sequence.
     """
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)

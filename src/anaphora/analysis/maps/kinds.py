@@ -1,13 +1,13 @@
 """All kinds of map for the items of a split, four of them for one sentence, and weights from candidates to pronoun.
 
 N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. The modules `rollout_and_flow` and
-`attribution` define the maps.
+`attribution` define the maps. All functions raise `UserError` if the model has no attention maps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anaphora.analysis.maps.attribution import (
-    INTEGRATION_STEPS,
     integrated_gradients,
     normalise_rows,
     value_norms,
@@ -48,22 +47,10 @@ MAP_GRANULARITY = {
 """Granularity of each map: one row per head (L, H, T), per layer (L, 1, T) or for the model (1, 1, T)."""
 
 
-def _raw(_layer: LayerPass, rows: Tensor, _queries: Queries) -> Tensor:
-    return rows
-
-
-def _norm(layer: LayerPass, rows: Tensor, queries: Queries) -> Tensor:
-    return weighted_norms(rows, value_norms(layer)[queries[0]])
-
-
-def _value_zeroing(layer: LayerPass, rows: Tensor, queries: Queries) -> Tensor:
-    return value_zeroing(layer, rows, queries).unsqueeze(1)
-
-
 SINGLE_LAYER_MAPS: dict[str, Callable[[LayerPass, Tensor, Queries], Tensor]] = {
-    "raw": _raw,
-    "norm": _norm,
-    "value_zeroing": _value_zeroing,
+    "raw": lambda _layer, rows, _queries: rows,
+    "norm": lambda layer, rows, queries: weighted_norms(rows, value_norms(layer)[queries[0]]),
+    "value_zeroing": lambda layer, rows, queries: value_zeroing(layer, rows, queries).unsqueeze(1),
 }
 """Functions for the maps that need one layer: (forward pass, rows (Q, H, T), queries) -> rows (Q, H or 1, T)."""
 
@@ -76,16 +63,15 @@ class MapRows:
     """Rows of the pronoun in one kind of map, for the items of a split.
 
     Attributes:
-        granularity: "head", "layer" or "model".
         records: one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T).
         items: index of each record's item in the split.
         skipped: number of items left out: too long for attention flow, or not in the sample of integrated gradients.
     """
 
     granularity: str
-    records: list[AttentionRecord] = field(default_factory=list)
-    items: list[int] = field(default_factory=list)
-    skipped: int = 0
+    records: list[AttentionRecord]
+    items: list[int]
+    skipped: int
 
 
 def pronoun_maps(
@@ -94,58 +80,47 @@ def pronoun_maps(
     batching: Batching,
     prediction: Prediction,
     names: Collection[str] = tuple(MAP_GRANULARITY),
-    steps: int = INTEGRATION_STEPS,
 ) -> dict[str, MapRows]:
     """Return the pronoun's rows in the named maps, from one pass over a split.
 
     A row is the mean over the pronoun's tokens and sums to 1, as `score_records` expects. Integrated gradients take
-    `steps` further passes and have one row per text: the tokens' absolute contributions to the answer, scaled to
-    sum to 1.
+    `INTEGRATION_STEPS` further passes and have one row per text: the tokens' absolute contributions to the answer,
+    scaled to sum to 1.
 
     Args:
-        model: the model, in evaluation mode.
-        data: the encoded split.
         batching: settings of the batches, which affect rounding only.
-        prediction: settings of the prediction head.
         names: maps to compute, keys of `MAP_GRANULARITY`.
-        steps: number of points on the path of integrated gradients.
 
     Returns:
         Rows by name of the map, in the order of the split; attention flow skips texts that are too long for it.
 
     Raises:
-        UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
-            that answers no pronoun questions.
+        UserError: a name is unknown, or integrated gradients are requested for a model that answers no pronoun
+            questions.
     """
     for name in names:
         if name not in MAP_GRANULARITY:
             raise UserError(f"maps ({name!r}) must be one of {', '.join(MAP_GRANULARITY)}")
-    weights: dict[str, list[NDArray[np.float32] | None]] = {name: [None] * len(data) for name in names}
-    device = model.device
+    weights: dict[str, dict[int, NDArray[np.float32]]] = {name: {} for name in names}
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
-        on_device = batch.to(device)
+        on_device = batch.to(model.device)
         rows = _batch_maps(model, on_device, names)
         if "integrated_gradients" in names:
-            rows["integrated_gradients"] = _attribution_shares(model, on_device, steps)
+            rows["integrated_gradients"] = _attribution_shares(model, on_device)
         starts = (batch.item_starts % batch.ids.shape[1]).tolist()
         for name, values in rows.items():
             arrays = values.float().cpu().numpy()
-            for number, item in enumerate(batch.items.tolist()):
+            for number, (item, start) in enumerate(zip(batch.items.tolist(), starts, strict=True)):
                 length = len(data.tokens[item].ids)
                 if name != "flow" or length <= MAX_FLOW_TOKENS or _mixes_tokens(model):
-                    start = starts[number]
                     weights[name][item] = arrays[number, :, :, start : start + length].copy()
-    return {name: _records(name, weights[name], data) for name in names}
 
+    def rows_of_map(name: str) -> MapRows:
+        items = sorted(weights[name])
+        records = [AttentionRecord.of(data.examples[item], data.tokens[item], weights[name][item]) for item in items]
+        return MapRows(MAP_GRANULARITY[name], records, items, len(data) - len(items))
 
-def _records(name: str, weights_by_item: list[NDArray[np.float32] | None], data: EncodedSplit) -> MapRows:
-    rows = MapRows(MAP_GRANULARITY[name], skipped=sum(weights is None for weights in weights_by_item))
-    for item, weights in enumerate(weights_by_item):
-        if weights is not None:
-            tokens = data.tokens[item]
-            rows.records.append(AttentionRecord.of(data.examples[item], tokens, weights))
-            rows.items.append(item)
-    return rows
+    return {name: rows_of_map(name) for name in names}
 
 
 def _mixes_tokens(model: PronounModel) -> bool:
@@ -167,22 +142,19 @@ def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str]) -> di
                 means.append((rows if tokens else layer.maps()).mean(dim=1))
         stacked = {name: torch.stack(layers) for name, layers in single_layer.items()}  # (L, Q, H or 1, T)
         if "rollout" in names:
-            stacked["rollout"] = _rollout(torch.stack(means), queries, tokens).unsqueeze(2)
+            mean = torch.stack(means)  # the queries' rows (L, Q, T) if layers mix tokens, else maps (L, B, T, T)
+            rolled = rollout_of_tokens(mean, queries[1]) if tokens else rollout_of_states(mean)[:, *queries]
+            stacked["rollout"] = rolled.unsqueeze(2)
         if "flow" in names:
-            stacked["flow"] = _flow(torch.stack(means), queries, batch, tokens).unsqueeze(2)
+            mean = torch.stack(means)
+            flow = flow_of_tokens(mean, queries[1]) if tokens else _solved_flow(mean, queries, batch)
+            stacked["flow"] = flow.unsqueeze(2)
         items = len(batch.items)
         return {name: group_mean(rows.transpose(0, 1), batch.query_items, items) for name, rows in stacked.items()}
 
 
-def _rollout(means: Tensor, queries: Queries, tokens: bool) -> Tensor:
-    """Return rollout (L, Q, T), from the queries' rows (L, Q, T) if layers mix tokens, else from maps (L, B, T, T)."""
-    return rollout_of_tokens(means, queries[1]) if tokens else rollout_of_states(means)[:, queries[0], queries[1]]
-
-
-def _flow(means: Tensor, queries: Queries, batch: Batch, tokens: bool) -> Tensor:
-    """Return flow (L, Q, T) from the inputs of `_rollout`; zeros for texts too long for a solver."""
-    if tokens:
-        return flow_of_tokens(means, queries[1])
+def _solved_flow(means: Tensor, queries: Queries, batch: Batch) -> Tensor:
+    """Return flow (L, Q, T) from mean maps (L, B, T, T); zeros for texts too long for a solver."""
     maps = means.double().cpu().numpy()
     flows = np.zeros((len(means), len(queries[0]), means.shape[-1]))
     segments = batch.segments.cpu().numpy()
@@ -194,9 +166,9 @@ def _flow(means: Tensor, queries: Queries, batch: Batch, tokens: bool) -> Tensor
     return torch.from_numpy(flows).to(means)
 
 
-def _attribution_shares(model: PronounModel, batch: Batch, steps: int) -> Tensor:
+def _attribution_shares(model: PronounModel, batch: Batch) -> Tensor:
     """Return each token's share of its text's absolute integrated gradients: (N, 1, 1, T)."""
-    values = integrated_gradients(model, batch, steps).tokens.abs()
+    values = integrated_gradients(model, batch).tokens.abs()
     numbers = torch.arange(len(batch.items), device=values.device)
     rows = batch.item_starts // batch.ids.shape[1]
     inside = batch.segments[rows] == numbers.unsqueeze(1)  # (N, T)
@@ -216,9 +188,6 @@ def sentence_maps(
     Returns:
         The tokens; "raw" and "norm" (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each
         row sums to 1.
-
-    Raises:
-        UserError: the model has no attention maps.
     """
     batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
     batch = batch.to(model.device)
@@ -240,25 +209,17 @@ def sentence_maps(
 def candidates_to_pronoun(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> NDArray[np.float32]:
-    """Return the raw attention weight from each candidate to the pronoun.
+    """Return the raw attention weight from each candidate to the pronoun: (N, L, H, M), 0 for absent candidates.
 
     Weights are averaged over the tokens of all the candidate's mentions and summed over the pronoun's tokens. The
     layout is that of `HeadScores.candidate_mass`, so that `strongest_candidates` applies to the items
     `HeadScores.kept`. Only the rows of the candidates' tokens are computed.
-
-    Returns:
-        (N, L, H, M), 0 for absent candidates.
-
-    Raises:
-        UserError: the model has no attention maps.
     """
-    weights_by_item: list[NDArray[np.float32] | None] = [None] * len(data)
-    device = model.device
+    weights: dict[int, NDArray[np.float32]] = {}
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
-        weights = _candidate_rows(model, batch.to(device)).float().cpu().numpy()
-        for number, item in enumerate(batch.items.tolist()):
-            weights_by_item[item] = weights[number]
-    return np.stack([weights for weights in weights_by_item if weights is not None])
+        of_batch = _candidate_rows(model, batch.to(model.device)).float().cpu().numpy()
+        weights |= zip(batch.items.tolist(), of_batch, strict=True)
+    return np.stack([weights[item] for item in range(len(data))])
 
 
 def _candidate_rows(model: PronounModel, batch: Batch) -> Tensor:

@@ -6,6 +6,8 @@ L layers, T tokens, Q queries. The functions `..._of_states` apply if each layer
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -21,17 +23,11 @@ _EDGES_AT_ONCE = 20_000  # edges between middle layers in one call of the solver
 def rollout_of_states(maps: Tensor) -> Tensor:
     """Return attention rollout: R_l = (A_l / 2 + I / 2) R_(l-1), R_0 = I.
 
-    Args:
-        maps: mean attention maps over heads, A_l, (L, ..., T, T).
-
-    Returns:
-        (L, ..., T, T): share of each token's embedding in each state after layer l.
+    A_l are the mean attention maps over heads, (L, ..., T, T), and R_l, of the same shape, is the share of each token's
+    embedding in each state after layer l.
     """
-    rolled = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device).expand_as(maps[0])
-    layers = []
-    for weights in maps:
-        rolled = (weights @ rolled + rolled) / 2
-        layers.append(rolled)
+    start = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device).expand_as(maps[0])
+    _, *layers = accumulate(maps, lambda rolled, weights: (weights @ rolled + rolled) / 2, initial=start)
     return torch.stack(layers)
 
 
@@ -40,20 +36,10 @@ def rollout_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
 
     A layer adds sum_j A_ij V(embedding_j) to state i. The attention branch thus carries the embeddings, with shares I,
     and not the states of layer l - 1, with shares R_(l-1): A_l R_(l-1) becomes A_l I. The residual branch is unchanged,
-    so that a query's rollout depends only on its own rows.
-
-    Args:
-        rows: mean attention rows over heads, (L, Q, T).
-        own: column of each query's own token, (Q,).
-
-    Returns:
-        (L, Q, T).
+    so that a query's rollout depends only on its own rows, (L, Q, T), and on the column of its own token, (Q,).
     """
-    rolled = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)
-    layers = []
-    for weights in rows:
-        rolled = (weights + rolled) / 2
-        layers.append(rolled)
+    start = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)
+    _, *layers = accumulate(rows, lambda rolled, weights: (weights + rolled) / 2, initial=start)
     return torch.stack(layers)
 
 
@@ -62,13 +48,7 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
 
     The states of all layers are nodes. The edge from state i of layer l to state j of layer l - 1 has the capacity
     (A_l / 2 + I / 2)_ij. Each token and layer above the second takes one maximum-flow problem, so inputs must be short.
-
-    Args:
-        maps: mean attention maps over heads, A_l, (L, T, T).
-        token: index of the token.
-
-    Returns:
-        (L, T), each row sums to 1.
+    The mean maps over heads, A_l, are (L, T, T); the flow is (L, T), each row sums to 1.
     """
     capacities = np.rint((maps + np.eye(maps.shape[1])) / 2 * CAPACITY_SCALE).astype(np.int32)
     flows = np.array([_flows(capacities[: number + 1], token) for number in range(len(maps))], dtype=np.float64)
@@ -91,15 +71,12 @@ def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
 
 
 def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np.int32]) -> NDArray[np.integer]:
-    """Return the maximum flows of P problems, solved as one graph with a disjoint part for each problem.
+    """Return the maximum flows of P problems, (P,), solved as one graph with a disjoint part for each problem.
 
     Args:
         between: capacities between the states of the middle layers, lowest layer first, (L - 2, T, T).
         out: capacities from the source to the states of the highest middle layer, (T,).
         into: capacities from the states of the lowest middle layer to the sink of each problem, (T, P).
-
-    Returns:
-        (P,).
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
@@ -132,18 +109,9 @@ def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
     State i of layer l has an edge of capacity A_ij / 2 to each embedding j, and one of 1/2 to its own state of layer
     l - 1. State i of layer 0 is embedding i, so f_0 is unbounded at i and 0 elsewhere. The graph is a chain with one
     side edge to the sink at each link: parallel capacities add, and of capacities in series the smallest counts. No
-    solver is needed, and inputs may have any length.
-
-    Args:
-        rows: mean attention rows over heads, (L, Q, T).
-        own: column of each query's own token, (Q,).
-
-    Returns:
-        (L, Q, T), each row sums to 1.
+    solver is needed, and inputs may have any length. The arguments are those of `rollout_of_tokens`; the flow is
+    (L, Q, T), each row sums to 1.
     """
-    flow = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)  # any value of 1/2 or more acts as unbounded
-    layers = []
-    for weights in rows:
-        flow = weights / 2 + flow.clamp(max=0.5)
-        layers.append(flow)
+    start = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)  # any value from 1/2 acts as unbounded
+    _, *layers = accumulate(rows, lambda flow, weights: weights / 2 + flow.clamp(max=0.5), initial=start)
     return normalise_rows(torch.stack(layers))

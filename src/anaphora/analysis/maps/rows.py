@@ -120,13 +120,9 @@ def attention_schema() -> pyarrow.Schema:
     import pyarrow
 
     types = {
-        "item": pyarrow.int32(),
-        "query_start": pyarrow.int32(),
-        "query_end": pyarrow.int32(),
-        "layers": pyarrow.int16(),
-        "heads": pyarrow.int16(),
-        "starts": pyarrow.list_(pyarrow.int32()),
-        "ends": pyarrow.list_(pyarrow.int32()),
+        **dict.fromkeys(("item", "query_start", "query_end"), pyarrow.int32()),
+        **dict.fromkeys(("layers", "heads"), pyarrow.int16()),
+        **dict.fromkeys(("starts", "ends"), pyarrow.list_(pyarrow.int32())),
         "weights": pyarrow.list_(pyarrow.float16()),
         "scales": pyarrow.list_(pyarrow.float32()),
     }
@@ -163,7 +159,6 @@ def _scaled(weights: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArray[
 
 
 def _lists(values: NDArray[Any], sizes: NDArray[np.int64]) -> pyarrow.Array:
-    """Split an array into consecutive lists of the given sizes."""
     import pyarrow
 
     offsets = np.concatenate(([0], sizes.cumsum())).astype(np.int32)

@@ -84,7 +84,12 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
     A token that overlaps two candidates is divided between them in proportion to the overlap in characters.
     """
-    return np.asarray(record.weights @ _share_matrix(record).astype(np.float32))
+    listed = [(*span, index) for index, spans in enumerate(record.example.candidates) for span in spans]
+    spans, tokens = np.array(listed, dtype=np.int64), np.array(record.spans, dtype=np.int64).reshape(-1, 2)
+    shares = token_shares(tokens, np.zeros(len(spans), np.int64), np.full(len(spans), len(tokens)), spans)
+    matrix = np.zeros((len(tokens), len(record.example.candidates)), dtype=np.float32)
+    matrix[shares.token, shares.mention] = shares.share
+    return np.asarray(record.weights @ matrix)
 
 
 class TokenShares(NamedTuple):
@@ -124,15 +129,6 @@ def token_shares(
     mention, touched = np.divmod(keys, max(len(tokens), 1))
     token_totals = np.bincount(touched, weights=summed, minlength=len(tokens))
     return TokenShares(touched, mention, summed / token_totals[touched])
-
-
-def _share_matrix(record: AttentionRecord) -> NDArray[np.float64]:
-    listed = [(*span, index) for index, spans in enumerate(record.example.candidates) for span in spans]
-    spans, tokens = np.array(listed, dtype=np.int64), np.array(record.spans, dtype=np.int64).reshape(-1, 2)
-    shares = token_shares(tokens, np.zeros(len(spans), np.int64), np.full(len(spans), len(tokens)), spans)
-    matrix = np.zeros((len(tokens), len(record.example.candidates)))
-    matrix[shares.token, shares.mention] = shares.share
-    return matrix
 
 
 def word_columns(words: Sequence[int]) -> list[int]:

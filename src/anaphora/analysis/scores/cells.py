@@ -27,7 +27,7 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
     """Yield the cells of main items, (language, kind, mask (N,)): each kind of cue, then "all" of a language."""
     main = is_main(examples)
-    languages = np.array([example.language for example in examples], dtype=object)
+    languages = languages_of(examples)
     kinds = factor_values(examples, "kind")
     for language in sorted(set(languages[main])):
         spoken = main & (languages == language)
@@ -35,6 +35,11 @@ def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bo
             if (spoken & (kinds == kind)).any():
                 yield language, kind, spoken & (kinds == kind)
         yield language, ALL, spoken
+
+
+def languages_of(examples: Sequence[Example]) -> NDArray[np.object_]:
+    """Return each example's language: (N,)."""
+    return np.array([example.language for example in examples], dtype=object)
 
 
 def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
@@ -67,14 +72,9 @@ def rounded(value: float | np.floating | None) -> float | None:
 def bootstrap_interval(
     values: ArrayLike, labels: Sequence[Hashable] | NDArray[np.int64], bounds: tuple[float, float] = (-1.0, 1.0)
 ) -> Interval | None:
-    """Return the rounded 95 % cluster bootstrap interval of a mean.
+    """Return the rounded 95 % cluster bootstrap interval of a mean, clipped to its bounds.
 
     None if a value is NaN or the clusters do not determine an interval (`has_interval`).
-
-    Args:
-        values: shares, or differences of shares.
-        labels: cluster of each value.
-        bounds: lowest and highest possible mean.
     """
     numbers = np.asarray(values, dtype=np.float64)
     ends = None if np.isnan(numbers).any() else cluster_interval(numbers, labels, bounds=bounds)

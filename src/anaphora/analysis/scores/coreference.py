@@ -133,12 +133,10 @@ def _aligned(key: Clusters, response: Clusters, similarity: Callable[[int, int, 
 
 
 def _places(clusters: Clusters) -> dict[Hashable, int]:
-    """Return the cluster index of each mention."""
     return {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
 
 
 def _overlaps(cluster: Collection[Hashable], place: Mapping[Hashable, int]) -> Counter[int]:
-    """Return the number of a cluster's mentions in each cluster of the other side."""
     return Counter(place[mention] for mention in cluster if mention in place)
 
 

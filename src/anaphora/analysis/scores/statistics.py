@@ -206,7 +206,6 @@ class _AntecedentPermutation:
         self.closed &= ~self.gold[self.alone]
 
     def draw(self, random: np.random.Generator, many: int) -> NDArray[np.bool_]:
-        """Return relabelled antecedents: (many, N, M)."""
         relabelled = np.broadcast_to(self.gold, (many, *self.gold.shape)).copy()
         if len(self.traders):
             keys = random.random((many, *self.beyond.shape)) + self.beyond

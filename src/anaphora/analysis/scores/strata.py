@@ -5,7 +5,7 @@ N items, R untrained models.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.results.scores import KINDS, Cell, Groups, Head, LanguageScores, ScoreIntervals, WorstTemplate
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.cells import clusters, factor_values, mean_and_interval, rounded
+from anaphora.analysis.scores.cells import clusters, factor_values, languages_of, mean_and_interval, rounded
 from anaphora.analysis.scores.heads import MEASURES, HeadScores, head_accuracy, is_main
 from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
 from anaphora.data.grouping import indices_by
@@ -70,7 +70,7 @@ def summarise(
     """
     table = _ItemValues(test, head, task_correct, baselines, random_init)
     main = is_main(test.examples)
-    languages = _labels(example.language for example in test.examples)
+    languages = languages_of(test.examples)
     strata = factor_values(test.examples, "stratum")
     summary = Summary({}, {})
     for language in sorted(set(languages)):
@@ -110,7 +110,7 @@ def heads_frame(scores: HeadScores) -> pandas.DataFrame:
     attending, heads = list(scores.attending_layers), scores.shape[1]
     rows = len(attending) * heads
     scores = scores.select(is_main(scores.examples))
-    languages = _labels(example.language for example in scores.examples)
+    languages = languages_of(scores.examples)
     frames = []
     for language in dict.fromkeys(languages):
         spoken = languages == language
@@ -146,11 +146,7 @@ SCORE_COLUMNS = {
 
 
 def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
-    """Return a table with columns `SCORE_COLUMNS`, one row per item, attending layer and head, sorted in this order.
-
-    Args:
-        task_correct: correctness of the model's answers, (N,); NaN without answers.
-    """
+    """Return a table with columns `SCORE_COLUMNS`, one row per item, attending layer and head, sorted in this order."""
     import pyarrow
 
     attending, heads = np.array(scores.attending_layers, dtype=np.int16), scores.shape[1]
@@ -158,7 +154,7 @@ def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyar
     each = layers * heads
     columns: dict[str, object] = {
         "item": np.repeat(scores.kept.astype(np.int32), each),
-        "language": np.repeat(_labels(example.language for example in scores.examples), each),
+        "language": np.repeat(languages_of(scores.examples), each),
         "layer": np.tile(np.repeat(attending, heads), items),
         "head": np.tile(np.arange(heads, dtype=np.int16), items * layers),
         "task_correct": pyarrow.array(np.repeat(task_correct.astype(np.float32), each), from_pandas=True),
@@ -255,7 +251,3 @@ def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTempla
         return None
     candidate, task, name, count = min(rows)
     return WorstTemplate(template=name, items=count, task_accuracy=rounded(task), candidate_accuracy=rounded(candidate))
-
-
-def _labels(labels: Iterable[str]) -> NDArray[np.object_]:
-    return np.array(list(labels), dtype=object)

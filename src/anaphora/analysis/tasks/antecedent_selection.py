@@ -82,11 +82,7 @@ def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """Correctness of every head of a model as an antecedent selector on a split.
-
-    Attributes:
-        hits: correctness in each choice set, (N, F, L, H); NaN in layers without attention.
-    """
+    """Correctness of every head as an antecedent selector on a split, (N, F, L, H); NaN in layers without attention."""
 
     examples: Sequence[Example]
     hits: Hits
@@ -229,7 +225,6 @@ def _subsets(examples: Sequence[Example], by: Sequence[str]) -> list[tuple[str, 
 def _row_maker(
     examples: Sequence[Example], items: NDArray[np.int64], nearest: NDArray[np.float64], **names: str
 ) -> Callable[..., SelectorAccuracy]:
-    """Return a function that makes the rows of one subset and column, as means over its items."""
     documents = [("document", examples[item].group or examples[item].text) for item in items]
 
     def row(
@@ -299,11 +294,8 @@ class Passages:
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield the index of each example and the record of its mention's attention, averaged over its tokens.
 
-        The order is that of the batches. Candidates are never marked in the input, because marks would reveal the
-        mentions.
-
-        Args:
-            progress: callback that receives the number of texts in each batch.
+        The order is that of the batches, and `progress` gets their numbers of texts. Candidates are never marked in the
+        input, because marks would reveal the mentions.
 
         Raises:
             UserError: the encoder has no attention maps, or takes the pronoun as a second sequence, so that one pass

@@ -25,10 +25,8 @@ from anaphora.settings.run import Config, read_config
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
     """Return the dev splits of all folds, answered by the runs of each fold and by shortcuts fitted on its train split.
 
-    A fold's runs are sorted by seed, and runs of the same rank are joined over folds: S runs per fold give S answers.
-
-    Args:
-        by: names of factors that the items must have.
+    The items must have the factors `by`. A fold's runs are sorted by seed, and runs of the same rank are joined over
+    folds: S runs per fold give S answers.
 
     Raises:
         UserError: a factor of `by` occurs in no item, a run answers no pronoun questions, its corpus is missing or no

@@ -139,9 +139,6 @@ def f1_difference(
     """Return the difference in mean F1 between two sets of decisions, first minus other, with its paired interval.
 
     The 95 % percentile interval resamples texts; it is NaN if the texts do not determine one.
-
-    Args:
-        decisions, other: decisions of the models, (S, N, M), as for `gap_score`.
     """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
@@ -149,7 +146,6 @@ def f1_difference(
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    """Return a ratio; NaN if the denominator is zero."""
     return np.asarray(above / np.where(below > 0, below, np.nan))
 
 
@@ -294,14 +290,12 @@ INVERSE_PENALTIES = tuple(10.0**power for power in range(-4, 0))
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
     """Return each candidate's features: its log weights in every head, and their means over the other candidates.
 
-    Every item must have exactly M candidates, because the mean would include absent candidates.
+    The features are (N, M, 4 * L * H). Every item must have exactly M candidates, because the mean would include absent
+    candidates.
 
     Args:
         forth: weight from the pronoun to each candidate, (N, L, H, M).
         back: weight from each candidate to the pronoun, (N, L, H, M).
-
-    Returns:
-        (N, M, 4 * L * H).
     """
     items, _, _, most = forth.shape
     own = np.stack([forth, back], axis=1).reshape(items, -1, most).transpose(0, 2, 1)
@@ -311,15 +305,12 @@ def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floa
 
 
 def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: Sequence[int], seed: int = 0) -> Floats:
-    """Return each candidate's probability of being an antecedent, from a logistic regression fitted on other folds.
+    """Return each candidate's probability of being an antecedent, (N, M), by a logistic regression on other folds.
 
     Args:
         features: F features of each candidate, (N, M, F).
         gold: mask of the antecedents, (N, M).
         folds: fold of each item, (N,).
-
-    Returns:
-        (N, M).
     """
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import GroupKFold

@@ -147,11 +147,7 @@ class LabelAccuracy:
 
 
 def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
-    """Return the accuracy of each policy's labels.
-
-    Args:
-        answers: predicted labels of all texts by policy, one list per run.
-    """
+    """Return the accuracy of each policy's labels of all texts, one list per run."""
     gold = np.array([one.label for one in texts])
     right = {
         name: np.array([np.array(labels) == gold for labels in runs], dtype=np.float64)
@@ -200,7 +196,6 @@ def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequen
 
 
 def _groups(texts: Sequence[Text]) -> list[str | int]:
-    """Return the bootstrap cluster of each text: its group or, without a group, its index."""
     return [text.group or number for number, text in enumerate(texts)]
 
 

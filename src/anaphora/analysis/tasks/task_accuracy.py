@@ -17,7 +17,7 @@ from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
-from anaphora.analysis.scores.cells import clusters
+from anaphora.analysis.scores.cells import clusters, factor_values
 from anaphora.analysis.scores.quads import minimal_pair_accuracy
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
 from anaphora.base.console import Progress
@@ -164,9 +164,7 @@ class ContrastedAccuracy(PolicyAccuracy):
     contrast_interval: Ends
 
 
-def accuracy_table(
-    items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None
-) -> list[PolicyAccuracy] | list[ContrastedAccuracy]:
+def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None) -> list[PolicyAccuracy]:
     """Return the accuracy of each policy on all items, and on the items with each value of the factors `by`.
 
     Args:
@@ -181,15 +179,14 @@ def accuracy_table(
     policies, no_answer = list(items.policies()), items.silent()
     model = policies[0][1].mean(axis=0)
     rows: list[PolicyAccuracy] = []
-    contrasted: list[ContrastedAccuracy] = []
     for (factor, value), numbers in cells.items():
         examples = [items.examples[number] for number in numbers]
         labels = clusters(examples)
         for name, correct, decided in policies:
             runs = correct[:, numbers]
             mean = runs.mean(axis=0)
+            of_runs = runs.mean(axis=1)
             pairs = float(np.mean([minimal_pair_accuracy(run, examples) for run in runs]))
-            several = len(runs) > 1
             sizes = np.array([len(example.candidates) for example in examples])
             decisions = np.repeat(decided[:, numbers].mean(axis=0) / sizes, sizes)
             row = PolicyAccuracy(
@@ -199,8 +196,8 @@ def accuracy_table(
                 items=len(numbers),
                 accuracy=float(mean.mean()),
                 interval=cluster_interval(mean, labels, bounds=SHARES),
-                lowest=float(runs.mean(axis=1).min()) if several else None,
-                highest=float(runs.mean(axis=1).max()) if several else None,
+                lowest=float(of_runs.min()) if len(runs) > 1 else None,
+                highest=float(of_runs.max()) if len(runs) > 1 else None,
                 minimal_pair_accuracy=None if np.isnan(pairs) else pairs,
                 decision_accuracy=float(decisions.mean()),
                 decision_accuracy_interval=cluster_interval(decisions, np.repeat(labels, sizes), bounds=SHARES),
@@ -208,18 +205,18 @@ def accuracy_table(
                 model_minus=float((model[numbers] - mean).mean()),
                 model_minus_interval=cluster_interval(model[numbers] - mean, labels, bounds=DIFFERENCES),
             )
-            rows.append(row)
             if contrast is not None:
                 above, ends = _factor_contrast(mean, examples, labels, contrast)
-                contrasted.append(ContrastedAccuracy(**vars(row), contrast=above, contrast_interval=ends))
-    return contrasted or rows
+                row = ContrastedAccuracy(**vars(row), contrast=above, contrast_interval=ends)
+            rows.append(row)
+    return rows
 
 
 def _factor_contrast(
     correct: Floats, examples: Sequence[Example], labels: NDArray[np.int64], factor: str
 ) -> tuple[float | None, Ends]:
-    values = np.array([example.factors.get(factor, "") for example in examples])
-    kinds = sorted(set(values.tolist()))
+    values = factor_values(examples, factor)
+    kinds = sorted(set(values))
     if len(kinds) < 2:
         return None, None
     # Each mean is a ratio of the sum to the number of items with its value. The influence values have the contrast as
@@ -263,15 +260,15 @@ def answer_transfer(
     progress(_("fitting the shortcuts"))
     fits = [shortcut_correctness(split, examples) for split in training]
     everywhere = [name for name in fits[0] if all(name in fit for fit in fits)]
-    shortcuts: dict[str, Floats] = {name: _stack_fits([fit[name] for fit in fits]) for name in everywhere}
+    shortcuts = {name: _stack_fits([fit[name] for fit in fits]) for name in everywhere}
     numbers = np.array(fold_numbers(examples, folds, seed))
     own_folds: dict[str, Floats] = {}
     for fold in np.unique(numbers):
-        fold_items = np.flatnonzero(numbers == fold)
-        others = [examples[item] for item in np.flatnonzero(numbers != fold)]
-        for name, right in shortcut_correctness(others, [examples[item] for item in fold_items]).items():
+        inside = numbers == fold
+        others, held_out = ([examples[item] for item in np.flatnonzero(mask)] for mask in (~inside, inside))
+        for name, right in shortcut_correctness(others, held_out).items():
             if name in LEARNED_FROM_FEW_CANDIDATES:
-                own_folds.setdefault(name, np.full(len(examples), np.nan))[fold_items] = right
+                own_folds.setdefault(name, np.full(len(examples), np.nan))[inside] = right
     shortcuts |= {f"{name}{OWN_FOLDS_SUFFIX}": correct for name, correct in own_folds.items()}
     return ItemAnswers(examples, answers, shortcuts)
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.interventions import Intervention, intervene, knockout_edges, replace_head_outputs
-from anaphora.analysis.evidence.storage import answer_temperature
+from anaphora.analysis.evidence.storage import answer_temperatures
 from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, text_maps, whole_maps
 from anaphora.analysis.maps.words import word_tokens
 from anaphora.analysis.results.scores import Head
@@ -173,7 +173,7 @@ def _run_reply(
             return maps, None
         data = EncodedSplit([example], run.tokenizer)
         logs = log_probabilities(run.model, data, run.config.batching, prediction)[0]
-    shares = shares_at(logs, answer_temperature(run, example.language))
+    shares = shares_at(logs, answer_temperatures(run).get(example.language, 1.0))
     named = [example.words(number) for number in range(len(example.candidates))]
     answers = [{"candidate": name, "share": float(share)} for name, share in zip(named, shares, strict=False)]
     if shares[-1] > 0:

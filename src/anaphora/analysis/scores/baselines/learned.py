@@ -228,11 +228,7 @@ def order_classifier(train: Sequence[Example], longest: int) -> Policy:
     one antecedent has the rank of the first. With 100 or more items, an n-gram must occur in two. The penalty is chosen
     by grouped cross-validation, and ranks in fewer than 2 * `_INNER_FOLDS` groups are dropped; if fewer than two ranks
     are left, all ranks are kept and the penalty is fixed. With a single rank, that rank is always predicted. At most
-    `_MAX_ORDER_ITEMS` training items are used, evenly spaced.
-
-    Args:
-        train: training items.
-        longest: maximum n of the word n-grams.
+    `_MAX_ORDER_ITEMS` training items are used, evenly spaced. `longest` is the maximum n of the n-grams of words.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression, LogisticRegressionCV

@@ -116,11 +116,10 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     NaN for items other than role cues with two focal candidates, and everywhere if no such training item has a `cue`.
     """
     right = np.full(len(test), np.nan)
-    if not any("cue" in example.factors for example in filter(_is_role_of_two, train)):
-        return right
-    role = [item for item, example in enumerate(test) if _is_role_of_two(example)]
-    known, items = list(filter(_is_role_of_two, train)), [test[item] for item in role]
-    right[role] = _right(_table(known, items, ("language", *WORDING)), _seconds(items))
+    known = list(filter(_is_role_of_two, train))
+    if any("cue" in example.factors for example in known):
+        items = list(filter(_is_role_of_two, test))
+        right[list(map(_is_role_of_two, test))] = _right(_table(known, items, ("language", *WORDING)), _seconds(items))
     return right
 
 
@@ -356,5 +355,4 @@ def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
 
 @lru_cache(maxsize=256)
 def _sets_of(count: int, size: int) -> Ints:
-    """Return all combinations of `size` indices below `count`, one per row."""
     return np.array(list(combinations(range(count), size)))

@@ -47,8 +47,7 @@ class HeadsOnDevelopment:
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
     """Return the permutation p-values of a head that was chosen on other items, since they are invalid on the same.
 
-    Returns:
-        P-values on main items by language and kind of cue, corrected over all languages and kinds together.
+    They are those of main items by language and kind of cue, corrected over all languages and kinds together.
     """
     claims = claim_cells(scores.examples)
     raw = [permutation_p(scores.select(items), head) for _, _, items in claims]

@@ -40,12 +40,7 @@ def factors(
         {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (a third person) and
         template, with rows sorted by value. Items without a factor are left out of its rows. Intervals resample
         templates, or groups in the rows of templates.
-
-    Raises:
-        ValueError: `task_correct` has another shape.
     """
-    if task_correct.shape != (len(scores.examples),):
-        raise ValueError(f"task_correct: the shape is {task_correct.shape}; expected ({len(scores.examples)},)")
     main = np.flatnonzero(is_main(scores.examples))
     main_scores, task = scores.select(main), task_correct[main].astype(np.float64)
     examples = main_scores.examples
@@ -77,7 +72,6 @@ def factors(
 def _items_by_value(
     examples: Sequence[Example], read: Callable[[Example], str | None]
 ) -> dict[str, dict[str, list[int]]]:
-    """Return the indices of the items by language and value."""
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(examples):
         if (value := read(example)) is not None:

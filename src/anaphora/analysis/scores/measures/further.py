@@ -53,7 +53,6 @@ def further_measures(
     Args:
         scores: N scored items, of which only main items count.
         records: records that were scored, to which `scores.kept` refers.
-        head: the head chosen on the development split.
         answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None without answers.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
@@ -69,15 +68,7 @@ def further_measures(
           same candidate.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           most weight in the head; None without `reverse`.
-
-    Raises:
-        ValueError: `answers` or `reverse` has another shape.
     """
-    count = len(scores.examples)
-    if answers is not None and answers.shape != (count,):
-        raise ValueError(f"answers: the shape is {answers.shape}; expected ({count},), one for each scored item")
-    if reverse is not None and reverse.shape != scores.candidate_mass.shape:
-        raise ValueError(f"reverse: the shape is {reverse.shape}; expected {scores.candidate_mass.shape}")
     labels = clusters(scores.examples)
     lengths = np.array([len(records[number].spans) for number in scores.kept])
     at_head = (slice(None), head.layer, head.head)

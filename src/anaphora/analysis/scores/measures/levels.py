@@ -18,7 +18,7 @@ from anaphora.analysis.results.scores import Head, Shortcut
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.baselines.order_models import RULE, RULE_MODEL, is_of_two
 from anaphora.analysis.scores.baselines.shortcuts import order_shortcuts
-from anaphora.analysis.scores.cells import bootstrap_interval, clusters, factor_values, rounded
+from anaphora.analysis.scores.cells import bootstrap_interval, clusters, factor_values, languages_of, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.analysis.scores.quads import quads_of, set_products
 from anaphora.data.example import Example
@@ -69,11 +69,9 @@ class Level:
 def composition_shortcuts(
     train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of each shortcut on the test compositions, fitted on all training compositions.
+    """Return the correctness of each shortcut on the test compositions, (N,), fitted on all training compositions.
 
-    Returns:
-        name -> (N,), NaN for items other than compositions and in languages without training compositions; empty if no
-        language has compositions in both splits.
+    NaN for items other than compositions and in languages without training compositions; empty if no language has both.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
@@ -145,7 +143,7 @@ def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray
     """Yield the cells of each language with compositions: language, name of the cell and a mask (N,)."""
     main = is_main(examples)
     kinds, levels, strata = (factor_values(examples, name) for name in ("kind", "level", "stratum"))
-    languages = np.array([example.language for example in examples], dtype=object)
+    languages = languages_of(examples)
     in_texts = factor_values(examples, "type") == SHORT_TEXT
     invented = strata == "invented"
     for language in sorted(set(languages[levels != ""])):

@@ -42,10 +42,8 @@ class Specificity:
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> tuple[float, float]:
     """Return the weight on the antecedent from the pronoun, and the largest from another word; 0 without other words.
 
-    A word's row is the mean over its tokens. The antecedent's tokens and special tokens are not used as queries.
-
-    Args:
-        weights: attention map of the head, (T, T), queries before keys.
+    A word's row in the head's map (T, T) is the mean over its tokens. The antecedent's tokens and special tokens are no
+    queries.
     """
     gold = {
         token for index in example.antecedents for span in example.candidates[index] for token in tokens.covering(span)
@@ -68,9 +66,7 @@ def pronoun_specificity(
 ) -> Groups[Specificity]:
     """Compare the head's weight on the antecedent from the pronoun with the weight from the best other word.
 
-    Args:
-        examples: items, each with an antecedent.
-        maps: tokens and attention maps (L, H, T, T) of each item.
+    Each item has an antecedent, and attention maps (L, H, T, T).
     """
     of_items = [
         query_masses(example, tokens, weights[head.layer, head.head])
