@@ -21,7 +21,8 @@ SECOND = ("second.en", "second.zh")
 THIRD = ("third.en", "third.zh")
 FOURTH = ("fourth.en", "fourth.zh")
 FIFTH = ("fifth.en", "fifth.zh")
-LATER = (*SECOND, *THIRD, *FOURTH, *FIFTH)
+SIXTH = ("sixth.en", "sixth.zh")
+LATER = (*SECOND, *THIRD, *FOURTH, *FIFTH, *SIXTH)
 SETS = (*LANGUAGES, *LATER)
 DEVELOPMENT = ("dev.en", "dev.zh")
 PAIRS = {"gender": 30, "number": 25, "animacy": 25, "selection": 40, "role": 40, "long": 40}
@@ -34,7 +35,7 @@ PRONOUNS = {
     "en": {"he", "him", "his", "she", "her", "it", "its", "they", "them", "their"},
     "zh": {"他", "她", "它", "他们", "她们", "它们"},
 }
-MOST_CHANGED = {"en": 6, "zh": 12, "fifth.en": 13, "fifth.zh": 25}
+MOST_CHANGED = {"en": 6, "zh": 12, "fifth.en": 13, "fifth.zh": 25, "sixth.en": 10, "sixth.zh": 18}
 """Largest number of words of an English pair, characters of a Chinese one, that differ: by language, or by set."""
 
 
