@@ -106,20 +106,9 @@ class TransformersLanguageModel:
     def __init__(self, model: TransformersModel) -> None:
         if reason := why_no_answer(model):
             raise reason
-        self.model = model
+        self.model, self.name = model, model.name
+        self.shape, self.is_decoder = (model.layers, model.heads), model.is_decoder
         self.mask = -1 if model.is_decoder else int(model.tokenizer.mask_token_id)
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.model.layers, self.model.heads
-
-    @property
-    def is_decoder(self) -> bool:
-        return self.model.is_decoder
 
     @property
     def device(self) -> torch.device:

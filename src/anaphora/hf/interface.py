@@ -106,11 +106,7 @@ def _attention(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Compute attention with the signature that transformers expects; keys and values may have fewer than H heads.
-
-    Raises:
-        UserError: the model's attention has sinks.
-    """
+    """Compute attention with the signature that transformers expects; keys and values may have fewer than H heads."""
     if options.get("s_aux") is not None:
         raise UserError(f"{type(module).__name__}: attention with sinks cannot be read here")
     groups = query.shape[1] // key.shape[1]

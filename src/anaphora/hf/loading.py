@@ -26,11 +26,9 @@ _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model, in float32, and its tokenizer; files from the hub are downloaded to the cache of transformers.
+    """Load a model, in float32, and its tokenizer from a folder or the hub ("hf://owner/name").
 
-    Args:
-        transformers: the library, imported by the caller.
-        name: path of a folder, or a model on the hub as "hf://owner/name".
+    Files from the hub are downloaded to the cache of `transformers`, the library.
 
     Returns:
         The last part of the name, the model and the tokenizer. A model whose weights lack the output layer is returned

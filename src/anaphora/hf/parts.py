@@ -29,9 +29,7 @@ def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
 def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     """Return the module whose attention is read: the model without output layers, or the encoder of an encoder-decoder.
 
-    Args:
-        model: model of any class of the library.
-        name: name of the model, for messages.
+    `name` is that of the model in messages, here and in the functions below.
 
     Raises:
         UserError: an encoder-decoder does not return its encoder, or the module takes no token ids, such as that of a
@@ -73,12 +71,7 @@ def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Return the last hidden states of a text part: (B, T, W).
-
-    Args:
-        part: model from `text_part`; it runs in evaluation mode, and its own mode is restored.
-        inputs: `input_ids`, (B, T), and any other arguments of its `forward`.
-        name: name of the model, for messages.
+    """Return the last hidden states of a text part in evaluation mode, its own mode being restored: (B, T, W).
 
     Raises:
         UserError: the part cannot run on a text alone, or returns no states for its tokens.
@@ -93,12 +86,7 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 
 
 def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter], name: str) -> set[str]:
-    """Return the names of the parameters that influence the last hidden states of a text of four tokens.
-
-    Args:
-        part: model from `text_part`.
-        wanted: parameters to test, by their names in the whole model.
-        name: name of the model, for messages.
+    """Return the names of those parameters in `wanted` that influence the last hidden states of a text of four tokens.
 
     Raises:
         UserError: the part cannot run on a text alone.
@@ -114,14 +102,7 @@ def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter]
 
 @contextlib.contextmanager
 def errors_in_one_line(what: str) -> Iterator[None]:
-    """Replace any exception inside the `with` block by a one-line `UserError`; a `UserError` passes unchanged.
-
-    Args:
-        what: beginning of the error message.
-
-    Raises:
-        UserError: the block raised an exception.
-    """
+    """Replace any exception in the block by a one-line `UserError` that begins with `what`; a `UserError` passes."""
     try:
         yield
     except UserError:

@@ -106,10 +106,6 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 def check_config(config: Mapping[str, Any], path: str) -> None:
     """Check that a config.json describes unquantised weights and names no class of another family.
 
-    Args:
-        config: content of the file.
-        path: path of the file, for messages.
-
     Raises:
         UserError: the weights are quantised, or `architectures` names a class of another family.
     """
@@ -133,12 +129,7 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, path: str) -> None:
     """Check that the library's code names every top-level key of a config.json that changes how attention is computed.
 
-    Keys whose value stands for standard attention are skipped.
-
-    Args:
-        config: content of the file.
-        model: model that the library has built from it.
-        path: path of the file, for messages.
+    Keys whose value stands for standard attention are skipped. The model is the one that the library has built from it.
 
     Raises:
         UserError: the code of the model's family ignores such a key.

@@ -6,6 +6,7 @@ B batch, T tokens, H heads, D features per head, W width, Q queries.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -107,7 +108,7 @@ def merge_heads(mixed: Tensor) -> Tensor:
 class Attention(Mixer):
     """Multi-head attention with separate projections for query, key and value.
 
-    Subclasses change the projections or the bias.
+    Subclasses have fewer projections or change the bias.
 
     Args:
         width: number of features W.
@@ -117,6 +118,12 @@ class Attention(Mixer):
         scale: factor of the dot products; None for 1 / sqrt(D).
     """
 
+    projections: ClassVar[tuple[str, ...]] = ("query", "key", "value", "output")
+    query: Linear
+    key: Linear
+    value: Linear
+    output: Linear
+
     def __init__(
         self, width: int, heads: int, dropout: float = 0.0, head_dropout: float = 0.0, scale: float | None = None
     ) -> None:
@@ -124,14 +131,8 @@ class Attention(Mixer):
         self.scale = scale
         self.dropout = dropout
         self.head_dropout = head_dropout
-        self.make_projections(width)
-
-    def make_projections(self, width: int) -> None:
-        """Create the trained parameters."""
-        self.query = Linear(width, width)
-        self.key = Linear(width, width)
-        self.value = Linear(width, width)
-        self.output = Linear(width, width)
+        for name in self.projections:
+            self.add_module(name, Linear(width, width))
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
         """Return query and key of `hidden`, rotated, and value of `content`, after all edits."""
@@ -214,16 +215,10 @@ class Attention(Mixer):
 
 
 def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale: float | None = None) -> Tensor:
-    """Return the attention weights of selected queries.
+    """Return the attention weights of selected queries: (Q, H, T).
 
-    Args:
-        query, key: queries and keys, (B, H, T, D).
-        bias: bias of the scores, broadcastable to (B, H, T, T).
-        queries: row index and token index of each selected query, two of (Q,).
-        scale: factor of the dot products; None for 1 / sqrt(D).
-
-    Returns:
-        Weights, (Q, H, T).
+    Queries and keys are (B, H, T, D), the bias and the scale as in `attend`; `queries` are the row index and the token
+    index of each selected query, two of (Q,).
     """
     row, token = queries
     # Queries are grouped by row and share the keys of their row: a copy of the keys for each query took
@@ -254,10 +249,7 @@ def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> 
 class SharedQueryKey(Attention):
     """Attention with one projection for both query and key, so that raw scores are symmetric."""
 
-    def make_projections(self, width: int) -> None:
-        self.query = Linear(width, width)
-        self.value = Linear(width, width)
-        self.output = Linear(width, width)
+    projections = ("query", "value", "output")
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         shared = self._split(self.query(hidden))
@@ -267,9 +259,7 @@ class SharedQueryKey(Attention):
 class Uniform(Attention):
     """Attention with zero scores and no position bias: each token gets the mean of the values that its mask allows."""
 
-    def make_projections(self, width: int) -> None:
-        self.value = Linear(width, width)
-        self.output = Linear(width, width)
+    projections = ("value", "output")
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         value = self._split(self.value(content))
@@ -283,8 +273,7 @@ class Uniform(Attention):
 class ParameterFree(Attention):
     """Attention without parameters, softmax(X X^T / sqrt(D)) X for each head's slice X; it uses position encodings."""
 
-    def make_projections(self, width: int) -> None:
-        """Create no parameters."""
+    projections = ()
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         features = self._split(hidden)

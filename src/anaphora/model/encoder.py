@@ -95,15 +95,10 @@ class Encoder(nn.Module):
         yield from layer_passes(self.layers, self.make_context(tokens))
 
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:
-        """Compute hidden states.
+        """Compute hidden states, (B, T, W).
 
-        Args:
-            tokens: the input.
-            needed: (P,) sorted, distinct flat positions, row * T + token, whose states are needed; None for all. The
-                last block is computed for these tokens only; the other states are zeros.
-
-        Returns:
-            Hidden states, (B, T, W).
+        If not all states are needed, `needed` are (P,) sorted, distinct flat positions, row * T + token. The last block
+        is computed for these tokens only; the other states are zeros.
         """
         for layer in self.passes(tokens):  # one at a time, so that each layer's output is freed
             last = layer

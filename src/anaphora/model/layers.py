@@ -138,14 +138,7 @@ class LayerPass:
         return self._attention().maps(self.query, self.key, self.context)
 
     def output(self, needed: Tensor | None = None) -> Tensor:
-        """Return the output states of the layer.
-
-        Args:
-            needed: (P,) sorted, distinct flat positions, row * T + token; only their output is computed.
-
-        Returns:
-            States, (B, T, W), or (P, W) if `needed` is given.
-        """
+        """Return the output states of the layer, (B, T, W), or only those `needed`, as in `Encoder.forward`: (P, W)."""
         if needed is None:
             return self.block.complete(self.hidden, self.mixed)
         if self._mixed is None:

@@ -31,16 +31,7 @@ class Linear(nn.Linear):
 
 
 def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Compute the linear map vectors @ weight.T + bias.
-
-    Args:
-        vectors: input vectors, (..., K).
-        weight: weight matrix, (M, K).
-        bias: bias, (M,); None for no bias.
-
-    Returns:
-        Output vectors, (..., M).
-    """
+    """Compute the linear map vectors @ weight.T + bias: (..., K), (M, K), (M,) -> (..., M)."""
     rows = vectors.numel() // vectors.shape[-1] if vectors.numel() else 0
     if rows < _LEAST_ROWS or not (_is_plain(vectors) and _is_plain(weight) and has_faster_kernel()):
         return functional.linear(vectors, weight, bias)

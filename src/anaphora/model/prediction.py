@@ -58,12 +58,7 @@ def candidate_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
 def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
     """Return the attention mass on each candidate, summed over its tokens and averaged over the query tokens.
 
-    Args:
-        rows: (K, H, T) attention rows of one layer.
-        batch: batch of the rows.
-
-    Returns:
-        Attention masses, (N, H, M).
+    The attention rows are those of one layer: (K, H, T) -> (N, H, M).
     """
     items, most = batch.present.shape
     per_item = group_mean(rows, batch.query_items, items)  # (N, H, T)

@@ -100,11 +100,7 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Check that the model can encode a text without a query.
-
-        Raises:
-            UserError: the query is a second sequence (`model.second_sequence`).
-        """
+        """Raise a `UserError` if the model cannot encode a text without a query, which is then a second sequence."""
         if self.encoder.settings.second_sequence:
             raise UserError(
                 N_("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")

@@ -216,6 +216,7 @@ class StudyProgress:
         self.timed_steps, self.timed_seconds = 0, 0.0
         self.begun = time.perf_counter()
         to_train = [job for job in jobs if self._is_to_train(job)]
+        # Of runs that have not ended, from their last checkpoints before the study started.
         self._steps_left = {job.directory: job.config.steps - _steps_done(job) for job in to_train}
         # Determined here, because on a cluster a run is noticed only some time after its start.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
@@ -225,21 +226,12 @@ class StudyProgress:
         if plan.train and query.of_runs:
             _print_disk_needed(to_train, plan.side_by_side)
 
-    @property
-    def steps_left(self) -> int:
-        """Return the steps left in runs that have not ended, from their last checkpoints before the study started."""
-        return sum(self._steps_left.values())
-
     def begin(self, job: Job) -> None:
         """Record that a run has started."""
         self._begun.setdefault(job.directory, time.perf_counter())
 
     def end(self, job: Job, error: str = "") -> None:
-        """Record the end of a run and print its outcome.
-
-        Args:
-            job: the run.
-            error: reason for a failure, which is stored in `FAILURE_FILE` if the run has stored no result itself.
+        """Record the end of a run and print its outcome; `error` is stored if the run has stored no result itself.
 
         Raises:
             UserError: after the first run, if the study would take longer than `minutes`.
@@ -293,7 +285,7 @@ class StudyProgress:
         if not self.timed_steps:
             return None
         at_a_time = max(min(self.plan.side_by_side, len(self._steps_left)), 1)
-        return self.steps_left * self.timed_seconds / self.timed_steps / at_a_time
+        return sum(self._steps_left.values()) * self.timed_seconds / self.timed_steps / at_a_time
 
     def _stop_in_time(self, left: float) -> None:
         whole = (time.perf_counter() - self.begun + left) / 60

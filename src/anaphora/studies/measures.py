@@ -95,11 +95,7 @@ def measure_run(run: Run, query: Query) -> None:
 
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
-    """Measure settings without training and store the results in a directory, unless they are already stored.
-
-    Raises:
-        UserError: as in `step_time`.
-    """
+    """Measure settings without training and store the results in a directory, unless they are already stored."""
 
     def measured() -> dict[str, Any]:
         groups: GroupMeasures = {}

@@ -152,11 +152,7 @@ def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps
 
     With three steps, singular values of at least 2 % of a matrix's Frobenius norm end between about 0.68 and 1.2, and
     smaller ones grow up to 41-fold. Values that are not exactly 1 do not harm training (Jordan et al. 2024).
-
-    Args:
-        matrices: (K, M, N) stack of matrices.
-        products: data type of the matrix products; the result has the data type of `matrices`.
-        steps: number of Newton-Schulz iterations.
+    `products` is the data type of the matrix products; the result has the data type of `matrices`.
     """
     first, second, third = NEWTON_SCHULZ_COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]

@@ -44,12 +44,7 @@ _MOST_WEIGHT = 0.9
 class _Product:
     """Matrix product whose factors could be attention weights, (N, R, K), and values, (N, K, D).
 
-    Attributes:
-        place: location of the product.
-        factor: the factor that could be the weights.
-        values: the other factor.
-        transposed: whether the model computes the transposed product, with the weights as the second factor; both
-            factors are stored in the shapes above.
+    If it is `transposed`, the weights are the second factor in the model; both are stored in the shapes above.
     """
 
     place: Place
@@ -85,11 +80,10 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 def edit_points(
     model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor] | None = None
 ) -> tuple[EditPoint, ...]:
-    """Return the edit point of each block of a model.
+    """Return the edit point of each block of the text part of a model.
 
     Args:
-        model: text part of the model.
-        reading: method by which its maps are read.
+        model, reading: the text part, and the method by which its maps are read.
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.
         maps: maps of both texts, (2, H, T, T) for each block, if they were observed at the products of the model.
 

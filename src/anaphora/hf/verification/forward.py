@@ -41,9 +41,7 @@ def padded(rows: Sequence[Sequence[int]], padding: int, device: torch.device) ->
 def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[Snapshot]:
     """Set a model to evaluation mode and an attention implementation inside the `with` block; restore it afterwards.
 
-    Args:
-        model: model in any mode.
-        implementation: name of the attention implementation in transformers; None keeps the model's own.
+    None keeps the model's own implementation.
     """
     held = _HELD.get()
     if held is not None and held[:2] == (model, implementation):

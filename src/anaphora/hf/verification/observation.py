@@ -71,9 +71,7 @@ class Observation:
 def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
     """Observe one forward pass over one text inside the `with` block, and restore weights that the pass overwrites.
 
-    Args:
-        model: model whose module paths name the mixtures.
-        tokens: number of tokens T, which must differ from every dimension of the model's parameters.
+    The number of tokens T must differ from every dimension of the model's parameters.
     """
     with running_modules(model) as running:
         operations = _Operations(model, tokens, running)

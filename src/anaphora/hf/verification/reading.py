@@ -74,14 +74,9 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Return the weights of every layer, with zeros for layers without attention, and with the sink.
+    """Return the weights of every layer up to the last with attention, with zeros for others, and with the sink.
 
-    Args:
-        weights: weights of the layers with attention, whole maps (L, H, T, T) or single rows (L, H, T).
-        reading: indices of these layers, and whether there is a sink.
-
-    Returns:
-        Weights of all layers up to the last with attention, with the sink as in `with_sink`.
+    The weights are whole maps, (L, H, T, T), or single rows, (L, H, T).
     """
     weights = with_sink(weights, reading)
     if reading.layers == tuple(range(len(reading.layers))):

@@ -76,10 +76,7 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
     """Return the charts of the tab "Custom Scalars": category -> title -> regular expressions of tags.
 
     Each chart of heads shows one measure for one layer, so that charts of many layers and heads remain readable.
-
-    Args:
-        config: settings of the run.
-        heads: whether heads are measured, which needs an encoder with attention maps and data with pronouns.
+    Measuring `heads` needs an encoder with attention maps and data with pronouns.
     """
     answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
     # A chart has the same expressions in every run; otherwise TensorBoard draws it twice.
@@ -129,10 +126,7 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
 def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
     """Return the steps at which images are drawn: the start, the end, and validations evenly spread between them.
 
-    Args:
-        steps: number of steps of the run.
-        every: number of steps between two validations.
-        most: maximum number of steps with images; 1 means only the last step, 0 none.
+    A run has a validation `every` so many steps, and images at no more than `most` steps; 1 means the last step.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
@@ -189,12 +183,8 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Return a Markdown table of the first wrong and the first right predictions in each language, by tag.
 
-    In a control with replaced labels, a prediction is right if it equals the label, which the table shows.
-
-    Args:
-        predictions: predictions of the model.
-        data: encoded items of the split.
-        head: layer and head whose choice is shown next to the prediction of a pronoun; None shows no head.
+    In a control with replaced labels, a prediction is right if it equals the label, which the table shows. The choice
+    of `head` is shown next to the prediction of a pronoun.
     """
     gold = data.gold
     is_right = np.where(

@@ -99,13 +99,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
 
 
 def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: int) -> PngImage:
-    """Draw the maps of all heads in a grid with one row per layer.
-
-    Args:
-        record: attention record of the sentence.
-        maps: (L, H, T, T) maps over the sentence's tokens, attending token first.
-        step: training step, for the title.
-    """
+    """Draw the maps of all heads, (L, H, T, T), attending token first, in a grid with one row per layer."""
     row = word_weights(record)
     merged = word_map(maps, record.words)
     layers, heads, count = merged.shape[:3]
