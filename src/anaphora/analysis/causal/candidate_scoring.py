@@ -75,28 +75,20 @@ class LanguageModel(Protocol):
 
 
 class Target(NamedTuple):
-    """Tokens of one candidate in a scored text.
-
-    Attributes:
-        positions: positions whose logits predict the tokens.
-    """
+    """Tokens of one candidate in a scored text."""
 
     candidate: int
-    positions: tuple[int, ...]
+    positions: tuple[int, ...]  # positions whose logits predict the tokens
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredText:
-    """Text whose logits score one or more candidates of an item.
-
-    Attributes:
-        alignment: for each of the item's T tokens, the indices of the same tokens in this text.
-    """
+    """Text whose logits score one or more candidates of an item."""
 
     item: int
     tokens: TokenizedText
-    alignment: tuple[tuple[int, ...], ...]
+    alignment: tuple[tuple[int, ...], ...]  # indices in this text of each of the item's T tokens
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
@@ -109,16 +101,11 @@ class ScoredText:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Item of the causal tests and the texts that score its candidates.
-
-    Attributes:
-        tokens: T tokens, to which the attention maps refer; for a masked language model the pronoun's are masks.
-        texts: texts that together score each candidate once.
-    """
+    """Item of the causal tests and the texts that score its candidates."""
 
     example: Example
-    tokens: TokenizedText
-    texts: tuple[ScoredText, ...]
+    tokens: TokenizedText  # T tokens of the maps; for a masked language model the pronoun's are masks
+    texts: tuple[ScoredText, ...]  # texts that together score each candidate once
 
 
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:

@@ -25,47 +25,29 @@ matched_distance: in the heads of the scope, the pronoun's edge to such words at
 
 
 class HeadEdges(NamedTuple):
-    """Edges of one item in one head, from every query token to every key token.
-
-    Attributes:
-        mass: weight on all keys, averaged over the queries.
-    """
+    """Edges of one item in one head, from every query token to every key token."""
 
     head: Head
     queries: Sequence[int]
     keys: Sequence[int]
-    mass: float
+    mass: float  # weight on all keys, averaged over the queries
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceEdges:
-    """Token indices and attention weights of one item, from which its edges are selected.
-
-    Attributes:
-        mentions: token indices of each candidate.
-        antecedents: token indices of all antecedents.
-        distractors: token indices of each distractor.
-        cue: token indices of the words that differ within the minimal pair; empty if the pronoun is the cue.
-        free: token indices of attended words and punctuation marks outside the pronoun, the candidates and the cue.
-        rows: attention rows of the pronoun's tokens, (L, H, Q, T).
-        attended: indices of the tokens that the pronoun attends to in any head.
-        elsewhere: index of the query, other than the pronoun, with the largest total weight on its K strongest keys,
-            (L, H), where K is the number of tokens in `antecedents`.
-        elsewhere_keys: token indices of these keys, (L, H, K), padded with -1.
-        elsewhere_mass: total weight on these keys, (L, H).
-    """
+    """Token indices and attention weights of one item, from which its edges are selected."""
 
     pronoun: list[int]
-    mentions: list[list[int]]
-    antecedents: list[int]
-    distractors: list[list[int]]
-    cue: list[int]
-    free: list[int]
-    rows: NDArray[np.float32]
-    attended: frozenset[int]
-    elsewhere: NDArray[np.int64]
-    elsewhere_keys: NDArray[np.int64]
-    elsewhere_mass: NDArray[np.float32]
+    mentions: list[list[int]]  # token indices of each candidate
+    antecedents: list[int]  # token indices of all antecedents
+    distractors: list[list[int]]  # token indices of each distractor
+    cue: list[int]  # token indices of the words that differ within the minimal pair; empty if it is the pronoun
+    free: list[int]  # token indices of attended words and marks outside pronoun, candidates and cue
+    rows: NDArray[np.float32]  # attention rows of the pronoun's tokens, (L, H, Q, T)
+    attended: frozenset[int]  # indices of the tokens that the pronoun attends to in any head
+    elsewhere: NDArray[np.int64]  # other query with the most weight on its K strongest keys, (L, H)
+    elsewhere_keys: NDArray[np.int64]  # these K = len(antecedents) keys, (L, H, K), padded with -1
+    elsewhere_mass: NDArray[np.float32]  # total weight on these keys, (L, H)
 
     @classmethod
     def of(

@@ -107,15 +107,10 @@ def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractCont
 
 
 class ActivationRecorder(Edit):
-    """Edit that records the activations of the last forward pass and changes nothing.
+    """Edit that records the activations of the last forward pass and changes nothing."""
 
-    Attributes:
-        recorded_weights: attention weights, (B, H, T, T).
-        recorded_mixed: outputs of the heads before the output projection, (B, H, T, D).
-    """
-
-    recorded_weights: Tensor
-    recorded_mixed: Tensor
+    recorded_weights: Tensor  # attention weights, (B, H, T, T)
+    recorded_mixed: Tensor  # outputs of the heads before the output projection, (B, H, T, D)
 
     def weights(self, weights: Tensor) -> Tensor:
         self.recorded_weights = weights

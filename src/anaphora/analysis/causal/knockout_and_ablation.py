@@ -47,44 +47,27 @@ _KNOCKOUT_STAGES = {
 
 
 class KnockedOut(NamedTuple):
-    """Outcome of a knockout, by item.
+    """Outcome of a knockout, by item."""
 
-    Attributes:
-        right: correctness of the answers, (N,).
-        mass: weight on the edges, averaged over heads, (N,).
-        has_edge: mask of the items with an edge of the kind, (N,).
-    """
-
-    right: Floats
-    mass: Floats
-    has_edge: Bools
+    right: Floats  # correctness of the answers, (N,)
+    mass: Floats  # weight on the edges, averaged over heads, (N,)
+    has_edge: Bools  # mask of the items with an edge of the kind, (N,)
 
 
 class AblatedTogether(NamedTuple):
-    """Outcome of ablating a set of heads together.
-
-    Attributes:
-        right: correctness of the answers, (N,).
-        random: correctness with each random set of equally many heads ablated, (N,).
-    """
+    """Outcome of ablating a set of heads together."""
 
     heads: list[Head]
-    right: Floats
-    random: list[Floats]
+    right: Floats  # correctness of the answers, (N,)
+    random: list[Floats]  # correctness with each random set of equally many heads ablated, (N,)
 
 
 class DoseResponse(NamedTuple):
-    """Scores and knockout costs of E edges, each from a pronoun to a candidate.
+    """Scores and knockout costs of E edges, each from a pronoun to a candidate."""
 
-    Attributes:
-        item: index of the edge's item, (E,).
-        score: score of the edge in one map, (E,).
-        loss: drop in the score of the model's answer when the edge is knocked out in every head, (E,).
-    """
-
-    item: NDArray[np.int64]
-    score: Floats
-    loss: Floats
+    item: NDArray[np.int64]  # index of the edge's item, (E,)
+    score: Floats  # score of the edge in one map, (E,)
+    loss: Floats  # drop in the score of the model's answer when the edge is knocked out in every head, (E,)
 
 
 class CausalTests:

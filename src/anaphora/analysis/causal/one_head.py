@@ -31,17 +31,12 @@ Row = NDArray[np.float32]
 
 
 class Dose(NamedTuple):
-    """Outcome of removing the same weight from the pronoun's edge to the antecedent, or from its other edges.
-
-    Attributes:
-        items: mask of the items in which both have at least this weight, (N,).
-        antecedent, other_edges: correctness after removal from the antecedent's edge, or from all other edges, (N,).
-    """
+    """Outcome of removing the same weight from the pronoun's edge to the antecedent, or from its other edges."""
 
     mass: float
-    items: Bools
-    antecedent: Floats
-    other_edges: Floats
+    items: Bools  # mask of the items in which both have at least this weight, (N,)
+    antecedent: Floats  # correctness after removal from the antecedent's edge, (N,)
+    other_edges: Floats  # correctness after removal from all other edges, (N,)
 
 
 class Exchange(NamedTuple):

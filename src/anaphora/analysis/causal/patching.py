@@ -21,29 +21,19 @@ from anaphora.base.translation import _
 
 
 class AlignedPatch(NamedTuple):
-    """Outcome of patching between sentences of any lengths, as masks of items, (N,) each.
+    """Outcome of patching between sentences of any lengths, as masks of items, (N,) each."""
 
-    Attributes:
-        head, layer: items whose answer flips when the head under test is patched, or all heads of its layer.
-    """
-
-    pairs: Bools
-    head: Bools
-    layer: Bools
+    pairs: Bools  # tested items
+    head: Bools  # items whose answer flips when the head under test is patched
+    layer: Bools  # items whose answer flips when all heads of its layer are patched
 
 
 class PatternPatch(NamedTuple):
-    """Outcome of patching between sentences that differ in one word, as masks of items, (N,) each.
+    """Outcome of patching between sentences that differ in one word, as masks of items, (N,) each."""
 
-    Attributes:
-        pairs, skipped: tested items, and items of other minimal pairs.
-        by_count: items whose answer flips when the best k heads are patched, by k; empty without tested items.
-        head, layer: items whose answer flips when the head under test is patched, or all heads of its layer.
-    """
-
-    pairs: Bools
-    skipped: Bools
-    by_count: dict[int, Bools]
+    pairs: Bools  # tested items
+    skipped: Bools  # items of other minimal pairs
+    by_count: dict[int, Bools]  # items whose answer flips with the best k heads patched; empty without pairs
     head: Bools
     layer: Bools
     aligned: AlignedPatch

@@ -29,21 +29,14 @@ MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSpread:
-    """Spread of each of `MEASURES` over runs, for one language and kind of cue.
-
-    Attributes:
-        runs: number of runs with such items.
-        items: smallest and largest number of items in a run.
-        same_items: whether all runs were scored on the same items of the language; None if a run has no `items_digest`.
-        measures: spread by name of the measure; None if a run lacks the measure.
-    """
+    """Spread of each of `MEASURES` over runs, for one language and kind of cue."""
 
     language: str
     kind: str
-    runs: int
-    items: tuple[int, int]
-    same_items: bool | None
-    measures: dict[str, Spread | None]
+    runs: int  # number of runs with such items
+    items: tuple[int, int]  # smallest and largest number of items in a run
+    same_items: bool | None  # whether the runs have the same items of the language; None without an `items_digest`
+    measures: dict[str, Spread | None]  # spread by name of the measure; None if a run lacks the measure
 
     def to_row(self) -> dict[str, Entry]:
         """Return the group and the median, lowest and highest value of each measure as a row of a table."""
@@ -58,20 +51,14 @@ class GroupSpread:
 
 @dataclass(frozen=True, kw_only=True)
 class RowDivergence:
-    """Divergence between the pronoun's rows in two runs' chosen heads, for one language.
-
-    Attributes:
-        divergence: mean Jensen-Shannon divergence in bits, from 0 for equal rows to 1 for rows without a common word;
-            None if a chosen head is ablated.
-        interval: bootstrap interval over templates.
-    """
+    """Divergence between the pronoun's rows in two runs' chosen heads, for one language."""
 
     run: str
     other: str
     language: str
     items: int
-    divergence: float | None
-    interval: Interval | None
+    divergence: float | None  # mean Jensen-Shannon divergence in bits; None if a chosen head is ablated
+    interval: Interval | None  # bootstrap interval over templates
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
@@ -112,10 +99,7 @@ def _spread(values: Sequence[float | None]) -> Spread | None:
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """Return the divergence between the pronoun's rows in the chosen heads of each pair of runs, by language.
-
-    Args:
-        runs: two or more measurements on the same items, by name; only main items count.
+    """Return the divergence of the pronoun's rows on main items in the chosen heads of each pair of runs, by language.
 
     Raises:
         UserError: the runs differ in items or in a sentence's words.

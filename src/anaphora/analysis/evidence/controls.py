@@ -36,18 +36,12 @@ _NEAR_CHANCE = f"{100 * NEAR_CHANCE:g}"
 
 @dataclass(frozen=True)
 class Expectation:
-    """Expected result of a control.
+    """Expected result of a control."""
 
-    Attributes:
-        measures: measures that should be near chance.
-        kinds: kinds of cue to which the expectation applies.
-        if_not: conclusion in words if the expectation is not met.
-    """
-
-    measures: tuple[str, ...]
-    kinds: tuple[str, ...]
+    measures: tuple[str, ...]  # measures that should be near chance
+    kinds: tuple[str, ...]  # kinds of cue to which the expectation applies
     statement: str
-    if_not: str = ""
+    if_not: str = ""  # conclusion in words if the expectation is not met
 
 
 EXPECTED = {

@@ -50,11 +50,7 @@ def from_rows(compute: Callable[[Measurement], T]) -> T | None:
 
 
 def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | None:
-    """Return the dataclass field of a measure that needs the model of a run.
-
-    Args:
-        stage: progress message; empty if `compute` reports its own progress.
-    """
+    """Return the dataclass field of a measure that needs a run's model; `stage` is its progress message, if any."""
     return field(default=None, metadata={"from_model": compute, "stage": stage})
 
 

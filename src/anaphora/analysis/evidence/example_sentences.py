@@ -23,17 +23,12 @@ _QUAD = 4  # two cues by two orders
 
 @dataclass(frozen=True, eq=False)
 class ExampleSentence:
-    """Example sentence with its maps.
-
-    Attributes:
-        maps: maps over W words by name, (L, H or 1, queries, keys).
-        answer: the model's predicted candidate, or `NO_CANDIDATE`; None if the model answers no pronoun questions.
-    """
+    """Example sentence with its maps."""
 
     record: AttentionRecord
     row: WordRow
-    maps: dict[str, NDArray[np.float32]]
-    answer: int | None
+    maps: dict[str, NDArray[np.float32]]  # maps over W words by name, (L, H or 1, queries, keys)
+    answer: int | None  # predicted candidate or `NO_CANDIDATE`; None if the model answers no pronoun questions
     model_correct: bool | None
     head_correct: bool
 

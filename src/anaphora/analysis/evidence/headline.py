@@ -40,30 +40,18 @@ UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measurement:
-    """Scores of a model's heads and answers on one split; N measured items.
-
-    Attributes:
-        head: the reported head, chosen on the development split unless the user named it.
-        head_is_named: whether the user named the head, perhaps after seeing the items.
-        capture: records and answers on the reported split; no records if rows were freed after scoring.
-        baselines: correctness of each shortcut baseline by name, (N,).
-        untrained: correctness of the head that each of R untrained models chose on the development split, (R, N); NaN
-            on items that were not measured.
-        shortcuts: correctness of each shortcut fitted on compositions (`composition_shortcuts`), by name, (N,); NaN on
-            other items.
-        reverse: attention weight from each candidate to the pronoun, (N, L, H, M); None if unknown.
-    """
+    """Scores of a model's heads and answers on one split; N measured items."""
 
     split: str
-    head: Head
+    head: Head  # chosen on the development split unless the user named it
     development: HeadScores
     measured: HeadScores
-    capture: Capture
-    baselines: dict[str, NDArray[np.float64]]
-    untrained: NDArray[np.float32]
-    shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    head_is_named: bool = False
-    reverse: NDArray[np.floating] | None = None
+    capture: Capture  # of the measured items; without records if rows were freed after scoring
+    baselines: dict[str, NDArray[np.float64]]  # correctness of each shortcut by name, (N,)
+    untrained: NDArray[np.float32]  # correctness of the head that each of R models chose, (R, N); NaN if not measured
+    shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # result of `composition_shortcuts`
+    head_is_named: bool = False  # by the user, perhaps after seeing the items
+    reverse: NDArray[np.floating] | None = None  # weight from each candidate to the pronoun, (N, L, H, M)
 
     @property
     def task_correct(self) -> NDArray[np.float64]:

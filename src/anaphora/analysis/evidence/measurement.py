@@ -128,16 +128,11 @@ def items_digest(splits: EvaluationSplits) -> str:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredModel:
-    """Model of a run, with the items for the measures that need forward passes.
-
-    Attributes:
-        development: main items on which the best head or layer of each other map is chosen.
-        examples: sample of the measured main items.
-    """
+    """Model of a run, with the items for the measures that need forward passes."""
 
     headline: Headline
-    development: Sequence[Example]
-    examples: list[Example]
+    development: Sequence[Example]  # main items on which the best head or layer of each other map is chosen
+    examples: list[Example]  # sample of the measured main items
     progress: Progress
 
     def whole_maps(self) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:

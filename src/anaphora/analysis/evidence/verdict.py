@@ -22,7 +22,7 @@ from anaphora.analysis.evidence.evidence import (
     in_group,
 )
 from anaphora.analysis.evidence.plan import CONTROLS
-from anaphora.analysis.results.causal import HeadLevel, Knockout, PatternPatching
+from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
 from anaphora.analysis.scores.cells import by_language_and_kind
 from anaphora.analysis.scores.measures.effects import Significance
@@ -61,6 +61,7 @@ ALWAYS_FITTED = {"random_init_95", "best_offset"}
 """Baselines that every cell has if untrained models were measured and training items are available."""
 
 SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = N_("supported"), N_("not supported"), N_("not yet controlled")
+_UNMEASURED: tuple[None, None] = (None, None)  # value and interval
 
 
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
@@ -72,56 +73,43 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
         trained; then "supported" if every rule passes, otherwise "not supported". A rule that was not measured does not
         pass.
     """
-
-    def rows(language: str, kind: str) -> list[VerdictRow]:
-        causal = in_group(evidence.causal_cells, language, kind)
-        knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
-        return [_knockout(knockout), _patching(causal.pattern_patching if causal else None)]
-
-    return _verdicts(evidence, alpha, rows)
+    return _verdicts(evidence, alpha, _rows_of_layer)
 
 
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """Return the verdict by rules on the chosen head's effects, in place of the rules on its layer's effects."""
-
-    def rows(language: str, kind: str) -> list[VerdictRow]:
-        causal = in_group(evidence.causal_cells, language, kind)
-        alone = causal.head_level if causal else None
-        specificity = in_group(evidence.pronoun_specificity, language, kind)
-        return [_antecedent_edge(alone), _other_edges(alone), _patching_of_head(alone), _specificity(specificity)]
-
-    return _verdicts(evidence, alpha, rows)
+    return _verdicts(evidence, alpha, _rows_of_head)
 
 
-def _verdicts(evidence: Evidence, alpha: float, causal_rows: Callable[[str, str], list[VerdictRow]]) -> Groups[Verdict]:
+CausalRows = Callable[[CausalCell | None, Specificity | None], list[VerdictRow]]
+
+
+def _verdicts(evidence: Evidence, alpha: float, causal_rows: CausalRows) -> Groups[Verdict]:
     return by_language_and_kind(
-        (language, kind, _verdict(evidence, cell, language, kind, alpha, causal_rows(language, kind)))
+        (language, kind, _verdict(evidence, cell, language, kind, alpha, causal_rows))
         for language, kind, cell in claim_groups(evidence.scores)
     )
 
 
 def _verdict(
-    evidence: Evidence, cell: Cell, language: str, kind: str, alpha: float, causal_rows: list[VerdictRow]
+    evidence: Evidence, cell: Cell, language: str, kind: str, alpha: float, causal_rows: CausalRows
 ) -> Verdict:
     controls = evidence.controls or {}
+    p_values = evidence.significance if evidence.is_of_held_out_items else None
+    causal = in_group(evidence.causal_cells, language, kind)
     rows = [
-        _significance(
-            in_group(evidence.significance, language, kind) if evidence.is_of_held_out_items else None, alpha
-        ),
+        _significance(in_group(p_values, language, kind), alpha),
         _lift(cell),
         _quads(cell),
-        *causal_rows,
+        *causal_rows(causal, in_group(evidence.pronoun_specificity, language, kind)),
     ]
     if kind == "role":
         uniform = controls.get("uniform")
         rows.append(_uniform(in_group(uniform.languages if uniform else None, language, kind)))
     trained = sum(controls.get(name) is not None for name in CONTROLS)
     rows.append(_controls(trained))
-    if trained < len(CONTROLS):
-        result = NOT_CONTROLLED
-    else:
-        result = SUPPORTED if all(row.passed is True for row in rows) else NOT_SUPPORTED
-    return Verdict(verdict=result, rows=tuple(rows))
+    result = SUPPORTED if all(row.passed is True for row in rows) else NOT_SUPPORTED
+    return Verdict(verdict=result if trained == len(CONTROLS) else NOT_CONTROLLED, rows=tuple(rows))
 
 
 def _significance(cell: Significance | None, alpha: float) -> VerdictRow:
@@ -175,106 +163,99 @@ def _quads(cell: Cell) -> VerdictRow:
     )
 
 
-def _knockout(scope: Knockout | None) -> VerdictRow:
-    value, ends = (scope.gold_minus_matched.value, scope.gold_minus_matched.interval) if scope else (None, None)
-    above = RULES["layer"]["knockout_above"]
-    return VerdictRow(
-        rule=N_("attention knockout"),
-        question=N_(
-            "Does knocking out the edge from pronoun to antecedent in the head's layer cost more right answers than "
-            "knocking out matched edges?"
-        ),
-        value=value,
-        interval=ends,
-        needed=N_("interval above {0} points").format(f"{100 * above:g}"),
-        passed=None if ends is None else ends.low > above,
-    )
+def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
+    """Return the outcomes of the rules on the head's layer.
 
-
-def _patching(patching: PatternPatching | None) -> VerdictRow:
-    """Return the outcome of the patching rule on pairs that differ in one word or, without such pairs, on all pairs.
-
-    Without an interval the rule is not decided, for example if all pairs have one template.
+    Pairs are patched that differ in one word or, without such pairs, all. Without an interval, for example if all pairs
+    have one template, that rule is not decided.
     """
-    layer = patching.used.layer if patching else None
-    flipped, ends = (layer.flipped, layer.interval) if layer else (None, None)
-    above = RULES["layer"]["flipped_above"]
-    return VerdictRow(
-        rule=N_("attention-pattern patching"),
-        question=N_(
-            "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal pair's "
-            "other sentence, aligned word by word (no pair differs in one word only)?"
-        )
-        if patching and patching.used is patching.aligned
-        else N_(
-            "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal pair's "
-            "other sentence?"
+    knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
+    lost, lost_ends = (
+        (knockout.gold_minus_matched.value, knockout.gold_minus_matched.interval) if knockout else _UNMEASURED
+    )
+    patching = causal.pattern_patching if causal else None
+    flipped, flipped_ends = (patching.used.layer.flipped, patching.used.layer.interval) if patching else _UNMEASURED
+    limits = RULES["layer"]
+    return [
+        VerdictRow(
+            rule=N_("attention knockout"),
+            question=N_(
+                "Does knocking out the edge from pronoun to antecedent in the head's layer cost more right answers "
+                "than knocking out matched edges?"
+            ),
+            value=lost,
+            interval=lost_ends,
+            needed=N_("interval above {0} points").format(f"{100 * limits['knockout_above']:g}"),
+            passed=None if lost_ends is None else lost_ends.low > limits["knockout_above"],
         ),
-        value=flipped,
-        interval=ends,
-        needed=N_("more than {0} % of right answers").format(f"{100 * above:g}"),
-        passed=None if flipped is None or ends is None else flipped > above,
-    )
-
-
-def _antecedent_edge(alone: HeadLevel | None) -> VerdictRow:
-    value, ends = (alone.antecedent_points, alone.antecedent_interval) if alone else (None, None)
-    above = RULES["head"]["antecedent_points_above"]
-    return VerdictRow(
-        rule=N_("the head's edge to the antecedent"),
-        question=N_(
-            "Does it cost right answers when the head takes nothing along its edge from pronoun to antecedent?"
+        VerdictRow(
+            rule=N_("attention-pattern patching"),
+            question=N_(
+                "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal "
+                "pair's other sentence, aligned word by word (no pair differs in one word only)?"
+            )
+            if patching and patching.used is patching.aligned
+            else N_(
+                "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal "
+                "pair's other sentence?"
+            ),
+            value=flipped,
+            interval=flipped_ends,
+            needed=N_("more than {0} % of right answers").format(f"{100 * limits['flipped_above']:g}"),
+            passed=None if flipped is None or flipped_ends is None else flipped > limits["flipped_above"],
         ),
-        value=value,
-        interval=ends,
-        needed=N_("interval above {0} points").format(f"{above:g}"),
-        passed=None if ends is None else ends.low > above,
-    )
+    ]
 
 
-def _other_edges(alone: HeadLevel | None) -> VerdictRow:
-    value, ends = (alone.other_edges_points, alone.other_edges_interval) if alone else (None, None)
-    most = RULES["head"]["other_edges_points_at_most"]
-    return VerdictRow(
-        rule=N_("the head's other edges"),
-        question=N_("Does it cost little when the head takes nothing along all its other edges from the pronoun?"),
-        value=value,
-        interval=ends,
-        needed=N_("at most {0} points").format(f"{most:g}"),
-        passed=None if value is None else value <= most,
-    )
-
-
-def _patching_of_head(alone: HeadLevel | None) -> VerdictRow:
-    flipped, ends = (alone.patch_flips, alone.patch_interval) if alone else (None, None)
-    least = RULES["head"]["flipped_at_least"]
-    return VerdictRow(
-        rule=N_("attention-pattern patching"),
-        question=N_(
-            "Does the answer follow when the head's row is replaced by that of the minimal pair's other sentence, "
-            "aligned word by word?"
+def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) -> list[VerdictRow]:
+    alone = causal.head_level if causal else None
+    lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED
+    others, others_ends = (alone.other_edges_points, alone.other_edges_interval) if alone else _UNMEASURED
+    flipped, flipped_ends = (alone.patch_flips, alone.patch_interval) if alone else _UNMEASURED
+    ratio = specificity.ratio if specificity else None
+    limits = RULES["head"]
+    return [
+        VerdictRow(
+            rule=N_("the head's edge to the antecedent"),
+            question=N_(
+                "Does it cost right answers when the head takes nothing along its edge from pronoun to antecedent?"
+            ),
+            value=lost,
+            interval=lost_ends,
+            needed=N_("interval above {0} points").format(f"{limits['antecedent_points_above']:g}"),
+            passed=None if lost_ends is None else lost_ends.low > limits["antecedent_points_above"],
         ),
-        value=flipped,
-        interval=ends,
-        needed=N_("at least {0} % of right answers").format(f"{100 * least:g}"),
-        passed=None if flipped is None or ends is None else flipped >= least,
-    )
-
-
-def _specificity(cell: Specificity | None) -> VerdictRow:
-    ratio = cell.ratio if cell else None
-    least = RULES["head"]["ratio_at_least"]
-    return VerdictRow(
-        rule=N_("the pronoun and no other word"),
-        question=N_(
-            "Does the pronoun give the antecedent more of the head's weight than the best other word of the sentence "
-            "does?"
+        VerdictRow(
+            rule=N_("the head's other edges"),
+            question=N_("Does it cost little when the head takes nothing along all its other edges from the pronoun?"),
+            value=others,
+            interval=others_ends,
+            needed=N_("at most {0} points").format(f"{limits['other_edges_points_at_most']:g}"),
+            passed=None if others is None else others <= limits["other_edges_points_at_most"],
         ),
-        value=ratio,
-        interval=None,
-        needed=N_("at least {0} times").format(f"{least:g}"),
-        passed=None if ratio is None else ratio >= least,
-    )
+        VerdictRow(
+            rule=N_("attention-pattern patching"),
+            question=N_(
+                "Does the answer follow when the head's row is replaced by that of the minimal pair's other sentence, "
+                "aligned word by word?"
+            ),
+            value=flipped,
+            interval=flipped_ends,
+            needed=N_("at least {0} % of right answers").format(f"{100 * limits['flipped_at_least']:g}"),
+            passed=None if flipped is None or flipped_ends is None else flipped >= limits["flipped_at_least"],
+        ),
+        VerdictRow(
+            rule=N_("the pronoun and no other word"),
+            question=N_(
+                "Does the pronoun give the antecedent more of the head's weight than the best other word of the "
+                "sentence does?"
+            ),
+            value=ratio,
+            interval=None,
+            needed=N_("at least {0} times").format(f"{limits['ratio_at_least']:g}"),
+            passed=None if ratio is None else ratio >= limits["ratio_at_least"],
+        ),
+    ]
 
 
 def _uniform(cell: AccuracyCell | None) -> VerdictRow:

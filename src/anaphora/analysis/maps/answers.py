@@ -25,15 +25,10 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of a model to N items.
+    """Answers of a model to N items."""
 
-    Attributes:
-        candidates: index of the predicted candidate, or `NO_CANDIDATE`, (N,); the first candidate in a tie.
-        correct: 1 for a right answer, 0 for a wrong one, (N,); in a tie, the share of tied answers that are right.
-    """
-
-    candidates: CandidateNumbers
-    correct: Floats
+    candidates: CandidateNumbers  # predicted candidate, or `NO_CANDIDATE`, (N,); the first in a tie
+    correct: Floats  # 1 for a right answer, else 0, (N,); in a tie, the share of tied answers that are right
 
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:

@@ -85,18 +85,11 @@ INTEGRATION_STEPS = 32
 
 @dataclass(frozen=True)
 class Attribution:
-    """Contributions of a batch's tokens to the answers.
+    """Contributions of a batch's tokens to the answers."""
 
-    Attributes:
-        tokens: each token's contribution, negative if it lowers the answer's score, (R, T).
-        answers: index of the predicted candidate, or `NO_CANDIDATE`, (N,).
-        difference: the answer's score minus its score at the baseline, (N,). It equals the sum over the item's tokens
-            up to the error of the quadrature.
-    """
-
-    tokens: Tensor
-    answers: Tensor
-    difference: Tensor
+    tokens: Tensor  # each token's contribution, negative if it lowers the answer's score, (R, T)
+    answers: Tensor  # index of the predicted candidate, or `NO_CANDIDATE`, (N,)
+    difference: Tensor  # the answer's score minus that at the baseline, (N,): the sum of `tokens`, nearly
 
 
 def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRATION_STEPS) -> Attribution:

@@ -34,15 +34,10 @@ from anaphora.settings.training import Batching
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """Attention rows and answers of a model on a split.
+    """Attention rows and answers of a model on a split."""
 
-    Attributes:
-        records: the N items' attention rows, in the order of the split.
-        answers: answers to the N items; None if the model has no prediction head or predicts labels.
-    """
-
-    records: list[AttentionRecord]
-    answers: Answers | None
+    records: list[AttentionRecord]  # the N items' attention rows, in the order of the split
+    answers: Answers | None  # answers to the N items; None if the model has no prediction head or predicts labels
 
     @property
     def correct(self) -> NDArray[np.float64]:
@@ -68,13 +63,9 @@ def capture(model: PronounModel, data: EncodedSplit, batching: Batching, predict
 
 
 class CapturedBatch(NamedTuple):
-    """Attention rows and answers of the n items of one batch.
+    """Attention rows and answers of the n items of one batch."""
 
-    Attributes:
-        items: indices of the items in the split, (n,).
-    """
-
-    items: NDArray[np.int64]
+    items: NDArray[np.int64]  # indices of the items in the split, (n,)
     records: list[AttentionRecord]
     answers: Answers | None
 

@@ -60,18 +60,12 @@ MAX_FLOW_TOKENS = 64
 
 @dataclass(frozen=True, eq=False)
 class MapRows:
-    """Rows of the pronoun in one kind of map, for the items of a split.
-
-    Attributes:
-        records: one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T).
-        items: index of each record's item in the split.
-        skipped: number of items left out: too long for attention flow, or not in the sample of integrated gradients.
-    """
+    """Rows of the pronoun in one kind of map, for the items of a split."""
 
     granularity: str
-    records: list[AttentionRecord]
-    items: list[int]
-    skipped: int
+    records: list[AttentionRecord]  # one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T)
+    items: list[int]  # index of each record's item in the split
+    skipped: int  # number of items left out: too long for attention flow, or not in the sample of integrated gradients
 
 
 def pronoun_maps(

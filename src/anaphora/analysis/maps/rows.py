@@ -44,19 +44,12 @@ _PART = 1024  # rows of a table that is written at once
 
 @dataclass(frozen=True, eq=False)
 class QueryRow:
-    """Attention rows of one query word, in every layer and head.
+    """Attention rows of one query word, in every layer and head."""
 
-    Attributes:
-        item: index of the word's text.
-        query: character span of the query word.
-        spans: character spans of the T tokens; (0, 0) marks a special token.
-        weights: rows averaged over the query's tokens, (L, H, T); each sums to 1, or is all 0 for an ablated head.
-    """
-
-    item: int
-    query: Span
-    spans: Sequence[Span]
-    weights: NDArray[np.float32]
+    item: int  # index of the word's text
+    query: Span  # character span of the query word
+    spans: Sequence[Span]  # character spans of the T tokens; (0, 0) marks a special token
+    weights: NDArray[np.float32]  # means over the query's tokens, (L, H, T); each sums to 1 or, if ablated, 0
 
     @classmethod
     def of_record(cls, item: int, record: AttentionRecord) -> QueryRow:

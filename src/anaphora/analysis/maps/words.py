@@ -22,17 +22,11 @@ SPECIAL = "[special]"
 
 @dataclass(frozen=True, eq=False)
 class WordRow:
-    """Attention rows of the pronoun over the words of its sentence.
+    """Attention rows of the pronoun over the words of its sentence."""
 
-    Attributes:
-        words: the W words as written in the text, and special tokens by name, such as [CLS].
-        spans: character spans of the words; (0, 0) marks a special token.
-        weights: attention rows over words, (L, H, W), each with the same sum as over tokens.
-    """
-
-    words: tuple[str, ...]
-    spans: tuple[Span, ...]
-    weights: NDArray[np.float32]
+    words: tuple[str, ...]  # the W words as written in the text, and special tokens by name, such as [CLS]
+    spans: tuple[Span, ...]  # character spans of the words; (0, 0) marks a special token
+    weights: NDArray[np.float32]  # attention rows over words, (L, H, W), each with the same sum as over tokens
 
 
 def attending_layers(weights: NDArray[np.float32]) -> list[int]:
@@ -93,16 +87,11 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
 
 class TokenShares(NamedTuple):
-    """Sparse matrix of the tokens in each mention, ordered by mention and then by token.
+    """Sparse matrix of the tokens in each mention, ordered by mention and then by token."""
 
-    Attributes:
-        token, mention: row and column index of each entry.
-        share: share of the token that belongs to the mention, in (0, 1]; a token's shares sum to 1.
-    """
-
-    token: NDArray[np.int64]
-    mention: NDArray[np.int64]
-    share: NDArray[np.float64]
+    token: NDArray[np.int64]  # row of each entry
+    mention: NDArray[np.int64]  # column of each entry
+    share: NDArray[np.float64]  # share of the token that belongs to the mention; a token's shares sum to 1
 
 
 def token_shares(

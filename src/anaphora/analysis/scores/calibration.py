@@ -22,17 +22,13 @@ _LARGEST_LOG = 4.0  # largest absolute logarithm of a temperature
 
 @dataclass(frozen=True)
 class LanguageCalibration:
-    """Calibration of the answers in one language.
-
-    Attributes:
-        before, after: expected calibration error without and with the temperature.
-    """
+    """Calibration of the answers in one language."""
 
     language: str
     temperature: float
     items: int
-    before: float
-    after: float
+    before: float  # expected calibration error without the temperature
+    after: float  # expected calibration error with the temperature
 
 
 def shares_at(logs: Floats, temperature: float) -> Floats:

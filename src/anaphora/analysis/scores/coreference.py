@@ -32,21 +32,13 @@ class PrecisionRecall:
 
 @dataclass(frozen=True)
 class CoreferenceScores:
-    """Coreference scores of a response.
+    """Coreference scores of a response."""
 
-    Attributes:
-        muc: link-based score (Vilain et al. 1995).
-        b_cubed: mention-based score B3 (Bagga and Baldwin 1998).
-        ceaf_m: score of common mentions in clusters aligned one to one, similarity phi 3 (Luo 2005).
-        ceaf_e: score of clusters aligned one to one, similarity phi 4 (Luo 2005).
-        lea: link-based score of entities weighted by size (Moosavi and Strube 2016).
-    """
-
-    muc: PrecisionRecall
-    b_cubed: PrecisionRecall
-    ceaf_m: PrecisionRecall
-    ceaf_e: PrecisionRecall
-    lea: PrecisionRecall
+    muc: PrecisionRecall  # link-based score (Vilain et al. 1995)
+    b_cubed: PrecisionRecall  # mention-based score B3 (Bagga and Baldwin 1998)
+    ceaf_m: PrecisionRecall  # score of common mentions in clusters aligned one to one, similarity phi 3 (Luo 2005)
+    ceaf_e: PrecisionRecall  # score of clusters aligned one to one, similarity phi 4 (Luo 2005)
+    lea: PrecisionRecall  # link-based score of entities weighted by size (Moosavi and Strube 2016)
 
     @property
     def conll(self) -> float:

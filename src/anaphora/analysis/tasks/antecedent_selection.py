@@ -136,29 +136,21 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 class SelectorAccuracy:
     """Accuracy of an antecedent selector, with 95 % bootstrap intervals over documents.
 
-    Attributes:
-        subset: "all", or "factor=value".
-        selector: name of a rule; "best head", chosen for the column; "one head", chosen for all columns; or
-            "untrained", the mean over untrained models of the best head for the column.
-        field: one of `CHOICE_SETS`; "mentions" for rules.
-        column: one of `FORM_COLUMNS`.
-        layer, head: indices of the head; None for rules and untrained models.
-        development: the head's accuracy on the development items in the column.
-        over_nearest: accuracy minus that of the nearest mention on the same items.
+    The selector "untrained" is the mean over untrained models of the best head for the column.
     """
 
-    subset: str
-    selector: str
-    field: str
-    column: str
+    subset: str  # "all", or "factor=value"
+    selector: str  # name of a rule; "best head", chosen for the column; "one head", chosen for all; or "untrained"
+    field: str  # one of `CHOICE_SETS`; "mentions" for rules
+    column: str  # one of `FORM_COLUMNS`
     items: int
     documents: int
-    layer: int | None
+    layer: int | None  # None, like `head`, for rules and untrained models
     head: int | None
-    development: float | None
+    development: float | None  # the head's accuracy on the development items in the column
     accuracy: float | None
     interval: Ends
-    over_nearest: float | None
+    over_nearest: float | None  # accuracy minus that of the nearest mention on the same items
     over_nearest_interval: Ends
 
 

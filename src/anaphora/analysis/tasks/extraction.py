@@ -39,19 +39,12 @@ _SAMPLE = 64  # items sampled to estimate sizes
 
 @dataclass(frozen=True)
 class Selection:
-    """Items of a split to extract, loaded on demand.
+    """Items of a split to extract, loaded on demand."""
 
-    Attributes:
-        groups: group of each of N items.
-        characters: length of each item's text in characters, (N,).
-        read: function that returns the items at ascending indices.
-        fingerprint: fingerprint of the corpus; empty for the user's own sentence.
-    """
-
-    groups: list[str]
-    characters: NDArray[np.int64]
-    read: Callable[[Sequence[int]], Sequence[Example | Text]]
-    fingerprint: str = ""
+    groups: list[str]  # group of each of N items
+    characters: NDArray[np.int64]  # length of each item's text in characters, (N,)
+    read: Callable[[Sequence[int]], Sequence[Example | Text]]  # function that returns the items at ascending indices
+    fingerprint: str = ""  # fingerprint of the corpus; empty for the user's own sentence
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -121,36 +114,22 @@ def single_item(item: Example | Text) -> Selection:
 
 @dataclass(frozen=True)
 class ExtractedBatch:
-    """Attention rows that are written together.
+    """Attention rows that are written together."""
 
-    Attributes:
-        items: fields of each item as JSON values, with its index as "item"; each item is listed once, with its first
-            rows, and a text may have rows in later batches.
-        rows: attention rows of the pronouns or query words.
-        scores: table of the items that can be scored (`scores_table`); None for texts.
-    """
-
-    items: list[dict[str, Any]]
-    rows: list[QueryRow]
-    scores: pyarrow.Table | None
+    items: list[dict[str, Any]]  # fields of each item and its index "item", listed once, with its first rows
+    rows: list[QueryRow]  # attention rows of the pronouns or query words
+    scores: pyarrow.Table | None  # table of the items that can be scored (`scores_table`); None for texts
 
 
 @dataclass(frozen=True)
 class Extractor:
-    """Extractor of attention rows from a selection of items.
-
-    Attributes:
-        words: query words in texts; empty for all words.
-        chunk_tokens: maximum number of tokens in a chunk of a text.
-        most_weights: maximum number of attention weights in memory, over all layers and heads, unless one item has
-            more.
-    """
+    """Extractor of attention rows from a selection of items."""
 
     run: Run
     selection: Selection
-    words: Sequence[str]
-    chunk_tokens: int
-    most_weights: int
+    words: Sequence[str]  # query words in texts; empty for all
+    chunk_tokens: int  # maximum number of tokens in a chunk of a text
+    most_weights: int  # maximum number of attention weights in memory, unless one item has more
 
     def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
         """Yield the rows of the items in batches, in the order of the parts; texts without a query word have no rows.

@@ -35,14 +35,9 @@ _BLIND_CHOICES = 100  # random choices averaged by the rule "random"
 class GapScore:
     """Scores of name decisions, averaged over models.
 
-    Attributes:
-        f1, precision, recall: scores over the decisions on all names.
-        masculine, feminine: F1 on the items with a masculine or feminine pronoun; NaN without such items.
-        bias: feminine / masculine F1; 1 means no bias.
-        weighted_bias: bias with items weighted such that both genders have the same distribution over quintiles of the
-            number of names in a text.
-        interval, bias_interval, weighted_bias_interval: 95 % percentile bootstrap intervals over texts, with the same
-            samples for all models; NaN for too few texts, or if the score is undefined in every sample.
+    Intervals are 95 % percentile bootstrap intervals over texts, with the same samples for all models; NaN for too few
+    texts, or if the score is undefined in every sample. For `weighted_bias`, items are weighted such that both genders
+    have the same distribution over quintiles of the number of names in a text.
     """
 
     items: int
@@ -50,9 +45,9 @@ class GapScore:
     interval: tuple[float, float]
     precision: float
     recall: float
-    masculine: float
+    masculine: float  # F1 on the items with a masculine pronoun; NaN without such items
     feminine: float
-    bias: float
+    bias: float  # feminine / masculine F1; 1 means no bias
     bias_interval: tuple[float, float]
     weighted_bias: float
     weighted_bias_interval: tuple[float, float]

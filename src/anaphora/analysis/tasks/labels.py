@@ -112,20 +112,15 @@ def _logistic_regression_labels(
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsOfPolicy:
-    """Accuracy of a policy's labels; intervals resample whole groups of texts.
-
-    Attributes:
-        lowest, highest: range of accuracies over runs; None for a single run.
-        first_minus: accuracy of the first policy minus this policy's accuracy.
-    """
+    """Accuracy of a policy's labels; intervals resample whole groups of texts."""
 
     policy: str
     texts: int
     accuracy: float
     interval: Ends
-    lowest: float | None
-    highest: float | None
-    first_minus: float
+    lowest: float | None  # lowest accuracy over runs; None for a single run
+    highest: float | None  # highest accuracy over runs; None for a single run
+    first_minus: float  # accuracy of the first policy minus this policy's accuracy
     first_minus_interval: Ends
 
 

@@ -38,16 +38,11 @@ NONE_OF_THEM = "none_of_them"
 
 @dataclass(frozen=True)
 class ItemAnswers:
-    """Items, with the answers of runs and the correctness of shortcuts.
-
-    Attributes:
-        shortcuts: correctness of each shortcut in [0, 1] by name, (N,), or (K, N) for a shortcut fitted K times; NaN
-            if it does not apply.
-    """
+    """Items, with the answers of runs and the correctness of shortcuts."""
 
     examples: list[Example]
     answers: Sequence[Answers]
-    shortcuts: Mapping[str, Floats]
+    shortcuts: Mapping[str, Floats]  # correctness by name, (N,), or (K, N) if fitted K times; NaN if inapplicable
 
     def correctness(self) -> Floats:
         """Return the correctness of each run on each item: (S, N)."""
@@ -126,30 +121,21 @@ class PolicyAccuracy:
     """Accuracy of a policy on a group of items.
 
     95 % intervals resample whole templates or groups (`clusters`), with the runs fixed.
-
-    Attributes:
-        factor, value: factor and value that define the group; "" for all items.
-        accuracy: mean over runs or fits.
-        lowest, highest: range of accuracies over runs or fits; None for a single run or fit.
-        minimal_pair_accuracy: share of minimal pairs with every item right; None without minimal pairs.
-        decision_accuracy: share of correct decisions, one per candidate.
-        silent: share of answers "none of them"; 0 for shortcuts, 1 for `NONE_OF_THEM`.
-        model_minus: the model's accuracy minus the policy's accuracy on the same items.
     """
 
-    factor: str
+    factor: str  # factor that defines the group with its value; "" for all items
     value: str
     policy: str
     items: int
-    accuracy: float
+    accuracy: float  # mean over runs or fits
     interval: Ends
-    lowest: float | None
-    highest: float | None
-    minimal_pair_accuracy: float | None
-    decision_accuracy: float
+    lowest: float | None  # lowest accuracy over runs or fits; None for a single one
+    highest: float | None  # highest accuracy over runs or fits; None for a single one
+    minimal_pair_accuracy: float | None  # share of minimal pairs with every item right; None without any
+    decision_accuracy: float  # share of correct decisions, one per candidate
     decision_accuracy_interval: Ends
-    silent: float
-    model_minus: float
+    silent: float  # share of answers "none of them"; 0 for shortcuts, 1 for `NONE_OF_THEM`
+    model_minus: float  # the model's accuracy minus the policy's accuracy on the same items
     model_minus_interval: Ends
 
 

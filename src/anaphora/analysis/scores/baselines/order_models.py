@@ -44,17 +44,11 @@ _RANK, _RULE_STEPS, _RULE_RATE = 8, 400, 0.05
 
 @dataclass(frozen=True)
 class OrderItems:
-    """Features and labels of the items.
+    """Features and labels of the items."""
 
-    Attributes:
-        words: sorted token ids of each item's distinct words, without names.
-        placed_words: sorted codes of each item's words with their zones (`_placed_words`).
-        second: whether the antecedent is the second focal candidate, in a short text the second within the event, (N,).
-    """
-
-    words: list[Ints]
-    placed_words: list[Ints]
-    second: NDArray[np.bool_]
+    words: list[Ints]  # sorted token ids of each item's distinct words, without names
+    placed_words: list[Ints]  # sorted codes of each item's words with their zones (`_placed_words`)
+    second: NDArray[np.bool_]  # whether the second focal candidate (of a short text's event) is meant, (N,)
     examples: Sequence[Example]
 
 
