@@ -27,11 +27,13 @@ class UserError(ValueError):
 
     def __init__(self, message: str, **values: object) -> None:
         self._message, self._values = message, values
-        super().__init__(shortened(message.format(**values) if values else message))
+        super().__init__(self._filled(message))
 
     def translated(self) -> str:
         """Return the message in the language of the page or interface, or in English if there is no translation."""
-        message = _(self._message)
+        return self._filled(_(self._message))
+
+    def _filled(self, message: str) -> str:
         return shortened(message.format(**self._values) if self._values else message)
 
 

@@ -44,10 +44,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
         UserError: the file cannot be written, or the block raised an OSError.
     """
     with _os_errors_as_user_errors(path):
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(path.parent, depth=0)
+        _refuse_other_than_file(path)
         draft, handle = _new_draft(path.parent, path.suffix)
         try:
             yield draft
@@ -67,8 +64,6 @@ def atomic_directory(path: Path) -> Iterator[Path]:
         UserError: the directory cannot be written, `path` exists and is not empty, or the block raised an OSError.
     """
     with _os_errors_as_user_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(path.parent, depth=0)
         draft, handle = _new_draft(path.parent, None)
         try:
             yield draft
@@ -89,21 +84,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write indented JSON atomically.
-
-    Raises:
-        UserError: the file cannot be written.
-        ValueError: the content has NaN or infinities, which JSON lacks.
-    """
+    """Write indented JSON atomically; raise a ValueError for NaN and infinities, which JSON lacks."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
@@ -119,7 +105,6 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
     """Parse JSON text.
 
     Args:
-        text: JSON text.
         where: source of the text, for error messages.
         of_file: whether the text is a whole file, so that error messages also name the line.
         constant: function that converts NaN and infinities, which JSON lacks; by default they become floats.
@@ -153,7 +138,6 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
     """Read a JSON file; unlike Python's parser, reject NaN and infinities.
 
     Args:
-        path: path of the file.
         shape: required shape of the content, see `shape_problem`.
         way_out: advice in the error message about a damaged file.
 
@@ -192,7 +176,7 @@ def shape_problem(content: Any, shape: Any, place: str = "") -> str:
     if isinstance(shape, tuple):
         problems = [shape_problem(content, each, place) for each in shape]
         return "" if "" in problems else problems[0]
-    where = f"{place}: " if place else ""
+    where, inside = (f"{place}: ", f"{place}.") if place else ("", "")
     if isinstance(shape, list):
         if not isinstance(content, list):
             return f"{where}{content!r:.60} is not a list"
@@ -212,14 +196,10 @@ def shape_problem(content: Any, shape: Any, place: str = "") -> str:
         wrong_bool = isinstance(content, bool) and shape in (int, float)
         expected = "null" if shape is None else _JSON_NAMES.get(shape, "")
         return "" if isinstance(content, allowed) and not wrong_bool else f"{where}{content!r:.60} is not {expected}"
-    return next((it for name, value, part in parts if (it := shape_problem(value, part, _below(place, name)))), "")
+    return next((it for name, value, part in parts if (it := shape_problem(value, part, inside + name))), "")
 
 
 _JSON_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object"}
-
-
-def _below(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
 
 
 def file_digest(path: Path) -> str:
@@ -235,8 +215,7 @@ def check_writable(path: Path) -> None:
         UserError: the path is a directory or a device, or its folder cannot be created, is read-only or is full.
     """
     with _os_errors_as_user_errors(path):
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
+        _refuse_other_than_file(path)
         with tempfile.TemporaryFile(dir=_nearest_folder(path.parent)) as probe:  # without a name if possible
             _probe(probe.fileno())
 
@@ -285,9 +264,6 @@ def _locked_file(directory: Path) -> int:
     """Open and lock the lock file of a directory and return its descriptor; create the directory if it is missing.
 
     On a file system without locks, the file is opened and a notice printed.
-
-    Raises:
-        UserError: another process holds the lock.
     """
     while True:
         directory.mkdir(parents=True, exist_ok=True)
@@ -315,7 +291,9 @@ def _locked_file(directory: Path) -> int:
 
 
 def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
-    """Create, open and lock a draft: a file with a suffix, or a directory if `suffix` is None."""
+    """Create, open and lock a draft: a file with a suffix, or a directory if `suffix` is None; remove leftovers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(folder, depth=0)
     while True:
         draft = folder / f"{DRAFT_PREFIX}{secrets.token_hex(8)}{suffix or ''}"
         if suffix is None:
@@ -373,15 +351,16 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _nearest_folder(folder: Path) -> Path:
-    """Return the folder, or its nearest existing parent.
-
-    Raises:
-        UserError: the nearest existing path is not a folder.
-    """
+    """Return the folder, or its nearest existing parent, which must be a folder."""
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists() or one.is_symlink())
     if not there.is_dir():
         raise UserError(f"{folder}: cannot be written ({there} is {_kind(there)}); name a folder")
     return there
+
+
+def _refuse_other_than_file(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: cannot be written (it is {_kind(path)}); name a file")
 
 
 def _kind(path: Path) -> str:

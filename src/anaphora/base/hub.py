@@ -20,14 +20,7 @@ _ANSWER_HOLDS_SECONDS = 10.0
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """Import the optional dependency `transformers`.
-
-    Args:
-        extra: name of this package's extra that installs it, for the error message.
-
-    Raises:
-        UserError: `transformers` is not installed.
-    """
+    """Import `transformers`; if it is not installed, raise a UserError that names the `extra` that installs it."""
     try:
         return import_module("transformers")
     except ImportError:

@@ -99,12 +99,10 @@ def _as_letter_before(match: re.Match[str]) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Return whether a character is a combining mark or joiner, which belongs to the preceding letter."""
     return character > "\x7f" and (character in _JOINERS or unicodedata.category(character)[0] == "M")
 
 
 def _changes_script(before: str, after: str) -> bool:
-    """Return whether two letters belong to different scripts."""
     scripts = _script_of(before), _script_of(after)
     return "" not in scripts and scripts[0] != scripts[1]
 

@@ -24,12 +24,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
     """Write arrays atomically, with their digest in the file's metadata.
 
     Args:
-        path: path of the safetensors file.
-        arrays: arrays by name.
         files: digests, by name, of related files that the arrays depend on.
-
-    Raises:
-        UserError: the file cannot be written.
     """
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
@@ -43,7 +38,6 @@ def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]],
     """Read arrays, and check their digest if the file has one.
 
     Args:
-        path: path of the safetensors file.
         way_out: advice in the error message about a damaged file.
 
     Returns:

@@ -80,12 +80,7 @@ def _(message: str) -> str:
 
 
 def pgettext(context: str, message: str) -> str:
-    """Translate a message whose Chinese translation depends on the context.
-
-    Args:
-        context: context of the message in the catalogue, such as the part of the page that shows it.
-        message: message, as in `_`.
-    """
+    """Translate a message whose Chinese depends on the context, such as the part of the page that shows it."""
     return _chinese().get((context, message), message) if spoken_language() == "zh" else message
 
 
