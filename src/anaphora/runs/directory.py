@@ -104,11 +104,6 @@ class Run:
         return self.directory.name or self.directory.resolve().name
 
     @property
-    def is_shipped(self) -> bool:
-        """Return whether this is the run inside the package."""
-        return self.origin == shipped.FOLDER
-
-    @property
     def files(self) -> RunFiles:
         """Return the paths of the run's own files, in `origin` if it is known; new measurements go to `directory`."""
         return RunFiles(self.origin or self.directory)
@@ -148,15 +143,9 @@ def tidy(directory: Path) -> None:
 
 
 def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None) -> None:
-    """Write a model's weights atomically, with their digest; tied weights are written once.
+    """Write a model's weights atomically, with the digests of the weights and of the tokenizer's file, if given.
 
-    Args:
-        path: path of the weights file.
-        model: model to save.
-        tokenizer: path of the tokenizer that gives the token ids; its digest is written too.
-
-    Raises:
-        UserError: the file cannot be written.
+    Tied weights are written once.
     """
     arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
     write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
@@ -174,11 +163,7 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist.
-
-    Raises:
-        UserError: a file cannot be written.
-    """
+    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist."""
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, config_yaml(config))
 
@@ -223,13 +208,8 @@ def results_folder(name: str) -> Path:
     return Path(Config.output) / (Path(name).name or Path(name).resolve().name)
 
 
-def _stored_run(directory: str | Path) -> Run:
-    """Load a finished run of this package.
-
-    Raises:
-        UserError: the directory holds no run, training has not finished, or a file is broken.
-    """
-    layout = RunFiles(Path(directory))
+def _stored_run(directory: Path) -> Run:
+    layout = RunFiles(directory)
     config = settings_of(layout.directory)
     tokenizer = Tokenizer.load(layout.tokenizer)
     if not layout.weights.exists():
@@ -245,8 +225,6 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
     """Load the weights of a run into a model; 16-bit values become float32.
 
     Args:
-        model: model built from the run's settings.
-        layout: paths of the run's files.
         path: path of the weights, final or best so far.
         tied_output: whether the output layer shares the embedding's weights, which the file then holds once.
 
@@ -278,9 +256,6 @@ def pretrained_run(folder: Path) -> Run:
     """Open pretrained weights as a run with encoder and tokenizer, but without a prediction head or data.
 
     Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
-
-    Raises:
-        UserError: a file is missing or broken, or our encoder does not support the model.
     """
     locate_model(str(folder), "run")
     imported = read_tokenizer(folder)
@@ -296,11 +271,7 @@ def pretrained_run(folder: Path) -> Run:
 
 
 def training_record(directory: Path) -> dict[str, Any]:
-    """Return the content of `training.json`; empty if it is missing.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Return the content of `training.json`; empty if it is missing. Raise a UserError if it is damaged."""
     path = RunFiles(directory).training
     way_out = "restore the file, or delete it: the run can be used without its history"
     try:
@@ -335,10 +306,9 @@ _RECORD = {
 
 
 def objective(directory: Path, name: str) -> float:
-    """Return the value that a sweep minimises, for the kept weights of a run.
+    """Return the value that a sweep minimises, for the kept weights of a finished run.
 
     Args:
-        directory: directory of a finished run.
         name: "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.
 
     Raises:
@@ -351,10 +321,8 @@ def objective(directory: Path, name: str) -> float:
             f"delete {directory} to train it again"
         )
     kept = record["validations"][record["best_validation"]]
-    if name == "validation_loss":
-        if "validation/loss" not in kept:
-            raise UserError(f"objective (validation_loss): {directory} has no validation loss; use best_head")
-        return float(kept["validation/loss"])
-    if "validation/best_head" not in kept:
+    if name == "validation_loss" and "validation/loss" not in kept:
+        raise UserError(f"objective (validation_loss): {directory} has no validation loss; use best_head")
+    if name == "best_head" and "validation/best_head" not in kept:
         raise UserError(f"objective (best_head): no head of {directory} is measured in training; use validation_loss")
-    return 1.0 - float(kept["validation/best_head"])
+    return float(kept["validation/loss"]) if name == "validation_loss" else 1.0 - float(kept["validation/best_head"])

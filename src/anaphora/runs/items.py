@@ -44,11 +44,7 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run) -> Corpus:
-    """Return the corpus that a run's settings name.
-
-    Raises:
-        UserError: see `read_training_corpus`.
-    """
+    """Return the corpus that a run's settings name; raise a UserError as in `read_training_corpus`."""
     return read_training_corpus(run.files.directory, run.config.data)
 
 
@@ -73,11 +69,6 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
 
     A run whose `training.json` is missing or does not record the training items is not checked.
 
-    Args:
-        directory: run directory.
-        data: data settings of the run.
-        corpus: corpus read with these settings.
-
     Raises:
         UserError: the training items differ, because the file has changed or the path names another file.
     """
@@ -90,8 +81,6 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
     """Return the training, development and evaluation splits of a command.
 
     Args:
-        run: run to evaluate.
-        split: name of the split to evaluate.
         data: data settings of the items; by default the run's own.
         items: approximate number of items per split, in whole groups; by default the run's own limit, or all items.
 
@@ -108,34 +97,26 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
     corpus = load_corpus(data) if data else corpus_of(run)
     limit = items or run.config.trainer.limit_items
 
-    def stored(name: str) -> StoredExamples:
-        return StoredExamples(corpus, name, sample_groups(corpus.groups(name), limit) if limit else None)
-
     # Few commands read the training split, which is many times as large as the others.
-    others = {name: stored(name) for name in ("train", "dev")}
-    measured = list(others.get(split) or stored(split))
+    stored = {
+        name: StoredExamples(corpus, name, sample_groups(corpus.groups(name), limit) if limit else None)
+        for name in {"train", "dev", split}
+    }
+    measured = list(stored[split])
     if not measured:
         raise UserError(f"split ({split}) holds no items")
-    return EvaluationSplits(others["train"], others["dev"], measured, split)
+    return EvaluationSplits(stored["train"], stored["dev"], measured, split)
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Encode examples for the run's model.
-
-    Raises:
-        UserError: an example is longer than the model allows.
-    """
+    """Encode examples for the run's model; raise a UserError if one is longer than the model allows."""
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded
 
 
 def analysis_code_digest(*more: str) -> str:
-    """Return a digest of the analysis code, all code that it imports, and the version of torch.
-
-    Args:
-        more: dotted names of further modules to include.
-    """
+    """Return a digest of the analysis code and `more` modules, all code that they import, and the version of torch."""
     return hashlib.sha256(f"{code_digest('anaphora.analysis', *more)} {torch.__version__}".encode()).hexdigest()[:16]
 
 
@@ -180,6 +161,9 @@ class StoredExamples(Sequence[Example]):
     def __getitem__(self, index: slice) -> Sequence[Example]: ...
 
     def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
+        return self._at(index)
+
+    def _at(self, index: int | slice) -> Example | Sequence[Example]:
         return self._examples[index]
 
     def __iter__(self) -> Iterator[Example]:
@@ -200,13 +184,7 @@ class StoredExamples(Sequence[Example]):
 class StreamedExamples(StoredExamples):
     """Sequence of examples of a cached split, which are decoded in parts whenever they are read, and not kept."""
 
-    @overload
-    def __getitem__(self, index: int) -> Example: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Example]: ...
-
-    def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
+    def _at(self, index: int | slice) -> Example | Sequence[Example]:
         numbers = (range(len(self)) if self._numbers is None else self._numbers)[index]
         if isinstance(numbers, int):
             return self._corpus.examples(self._split, [numbers])[0]

@@ -81,11 +81,7 @@ def keep_few_kernels() -> None:
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
     """Return a warning for each cause of slow training on the CPU, with an estimate and a remedy.
 
-    Args:
-        machine: machine with its load before training.
-        threads: number of threads that training uses.
-        precision: `32` or `bf16-mixed`.
-        weights: number of weights of the model.
+    The load of `machine` is that before training, and `weights` the number of weights of the model.
     """
     lines = []
     slowdown = machine.slowdown(threads)
@@ -124,9 +120,7 @@ def bfloat16_slowdown() -> float:
 def attention_seconds(lengths: Sequence[int], layers: int, width: int) -> float:
     """Estimate the time of one pass of a model over long texts on the CPU, in seconds, by the products of attention.
 
-    Args:
-        lengths: number of tokens of each text; attention grows with its square.
-        layers, width: shape of the encoder.
+    The time grows with the square of a text's number of tokens, in `lengths`.
     """
     import torch
 

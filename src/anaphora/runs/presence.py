@@ -56,11 +56,7 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
 
 
 def say_which_run(settings: Any) -> None:
-    """Print the run that a command opens, since the default differs between commands; print nothing for a list of runs.
-
-    Raises:
-        UserError: the command opens the packaged run, which is missing or damaged.
-    """
+    """Print the run that a command opens, as the default differs between commands; print nothing for several runs."""
     from anaphora.base.console import say
 
     run = None if getattr(settings, "runs", None) else getattr(settings, "run", None)
@@ -85,10 +81,9 @@ def run_directories(named: Sequence[str]) -> list[str]:
         if not matched:
             raise UserError(f"runs ({entry}) matches no directory")
         directories += matched
-    places = [Path(one).resolve() for one in directories]
-    for number, place in enumerate(places):
-        if place in places[:number]:
-            raise UserError(
-                f"runs ([{', '.join(named)}]) must name each run once; {directories[number]} is listed twice"
-            )
+    places: set[Path] = set()
+    for directory in directories:
+        if Path(directory).resolve() in places:
+            raise UserError(f"runs ([{', '.join(named)}]) must name each run once; {directory} is listed twice")
+        places.add(Path(directory).resolve())
     return directories

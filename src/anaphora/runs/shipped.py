@@ -62,11 +62,7 @@ def run_folder(name: str) -> Path:
 
 
 def write_release(folder: Path) -> Release:
-    """Write release.json with the digests of all other files in a folder, and return the release.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write release.json with the digests of all other files in a folder, and return the release."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RELEASE)
     digests = {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
     release = Release(_total(digests), digests)

@@ -21,6 +21,10 @@ from anaphora.settings.vocabulary import WordVocabulary
 TOKENIZERS = ("tokenizer.json", "vocab.txt")
 _PICKLE_FILES = ("pytorch_model.bin", "model.pt", "model.pth")
 _NEEDED_FILES = f"{CONFIG}, {WEIGHTS} and {' or '.join(TOKENIZERS)}"
+_DOWNLOADED = [
+    *(RUN_CONFIG, CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json", "training.json", CALIBRATION),
+    *("metrics.json", *(f"{language}/metrics.json" for language in LANGUAGES)),
+]
 _DROPOUTS = ("dropout", "head_dropout")
 
 
@@ -112,8 +116,8 @@ def _refuse_other_settings(config: Config) -> None:
     if differing:
         raise UserError(
             f"{differing} cannot be set together with start={config.start}, which brings its own encoder and "
-            "tokenizer; "
-            "the only settings of model that can be set are dropout, attention.dropout and attention.head_dropout"
+            "tokenizer; the only settings of model that can be set are dropout, attention.dropout and "
+            "attention.head_dropout"
         )
 
 
@@ -144,25 +148,15 @@ def _download(name: str, setting: str) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(
-            snapshot_download(
-                name.removeprefix(HUB_PREFIX),
-                allow_patterns=[
-                    RUN_CONFIG,
-                    CONFIG,
-                    WEIGHTS,
-                    *TOKENIZERS,
-                    "tokenizer_config.json",
-                    *("metrics.json", *(f"{language}/metrics.json" for language in LANGUAGES)),
-                    "training.json",
-                    CALIBRATION,
-                ],
-                etag_timeout=5,
-                local_files_only=not is_reachable(),  # else it tries for long
-            )
+        folder = snapshot_download(
+            name.removeprefix(HUB_PREFIX),
+            allow_patterns=_DOWNLOADED,
+            etag_timeout=5,
+            local_files_only=not is_reachable(),  # else it tries for long
         )
     except Exception as error:  # unrelated classes for a bad name, a missing model and no network
         raise UserError(
             f"{setting} ({name}): no such model could be fetched from the hub ({type(error).__name__}); without a "
             f"network put {_NEEDED_FILES} into a folder and name it"
         ) from None
+    return Path(folder)

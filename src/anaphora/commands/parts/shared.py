@@ -33,7 +33,7 @@ from anaphora.runs.items import evaluation_splits
 from anaphora.runs.machine import attention_seconds
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import RUN_CONFIG
-from anaphora.runs.shipped import SHIPPED
+from anaphora.runs.shipped import FOLDER, SHIPPED
 from anaphora.runs.warm_start import holds_run, is_pretrained
 from anaphora.settings.data import NoData, TextCorpus
 from anaphora.settings.model.attention import heads_of
@@ -135,7 +135,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
         UserError: `output` is missing or is a folder of the run's own files.
     """
     other = settings.data
-    if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.is_shipped:
+    if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.origin == FOLDER:
         return
     what = f"files on {other.path_or_kind()} need a folder of their own beside those on the run's data"
     if settings.output is None:
