@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import math
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from anaphora.cli import COMMANDS, register_commands
 from anaphora.settings.arguments import CONFIGS, settings_from
 from anaphora.settings.run import Config, config_yaml, read_config
-from anaphora.settings.typed import construct, leaf_settings
+from anaphora.settings.typed import construct
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 NEEDED = {
@@ -53,7 +53,15 @@ def leaves(name: str) -> dict[str, Any]:
     """Return the path and value of every leaf of a command's settings."""
     plain = OmegaConf.to_container(composed(name), resolve=False)
     assert isinstance(plain, dict)
-    return dict(leaf_settings({str(key): value for key, value in plain.items()}))
+    return dict(_leaves(plain))
+
+
+def _leaves(plain: Mapping[Any, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in plain.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
 
 
 def like(value: Any) -> draw.SearchStrategy[Any]:

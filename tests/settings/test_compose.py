@@ -21,7 +21,7 @@ from anaphora.settings.compose import checked_resume, with_quoted_texts
 from anaphora.settings.data import PlainText
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.run import Config, config_yaml, read_config
-from anaphora.settings.typed import construct, leaf_settings, resolve
+from anaphora.settings.typed import construct, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.settings.vocabulary import WordVocabulary
 from anaphora.studies.plan import StudyPlan
@@ -206,10 +206,6 @@ def test_a_missing_group_of_settings_is_reported(compose: Compose) -> None:
     del plain["model"]
     with pytest.raises(UserError, match="model is missing"):
         construct(Config, plain, "")
-
-
-def test_every_leaf_is_listed_with_its_path() -> None:
-    assert list(leaf_settings({"a": {"b": 1, "c": [2]}, "d": None})) == [("a.b", 1), ("a.c", [2]), ("d", None)]
 
 
 def test_every_variant_carries_a_kind_of_its_own() -> None:

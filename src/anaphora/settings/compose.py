@@ -65,26 +65,18 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     dictionary or sweep are left unchanged, as are references. Only lists that belong to no group of settings get
     brackets; the entries of a list of texts are quoted unless Hydra parses them as strings. In a sweep, whose values
     Hydra splits, lists are left unchanged and only names that Hydra parses as numbers are quoted.
-
-    Args:
-        arguments: command-line arguments after the command's name.
-        schema: settings class of the command.
     """
     names = {field.name: str(field.type) for field in fields(schema)}
     sweeps = bool({"-m", "--multirun"} & set(arguments))
     quoted: list[str] = []
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if not equals or key.split(".")[0] not in names:
-            pass
-        elif names.get(key) in _LISTS:
-            argument = argument if sweeps else f"{key}={_bracketed(value, of_texts=names[key] == 'list[str]')}"
-        elif key in _PLACES and _is_read(argument, (int, float)):
-            argument = f"{key}={_in_quotes(value)}"
-        elif sweeps:
-            pass
-        elif key in _PLACES and "${" not in value and not _is_read(argument, _PLACE):
-            argument = f"{key}={_in_quotes(value)}"
+        if equals and names.get(key) in _LISTS and not sweeps:
+            argument = f"{key}={_bracketed(value, of_texts=names[key] == 'list[str]')}"
+        elif equals and key.split(".")[0] in names and key in _PLACES:
+            is_misread = not sweeps and "${" not in value and not _is_read(argument, _PLACE)
+            if is_misread or _is_read(argument, (int, float)):
+                argument = f"{key}={_in_quotes(value)}"
         quoted.append(argument)
     return quoted
 
@@ -126,11 +118,10 @@ def _bracketed(value: str, of_texts: bool) -> str:
     if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
         return value
     entries = ENTRY.findall(value[1:-1] if value[0] + value[-1] == "[]" else value)
-    return f"[{','.join(_as_text(entry.strip()) if of_texts else entry for entry in entries)}]"
-
-
-def _as_text(entry: str) -> str:
-    return entry if _is_read(f"entry={entry}", (str, QuotedString)) else _in_quotes(entry)
+    if of_texts:
+        texts = [entry.strip() for entry in entries]
+        entries = [text if _is_read(f"entry={text}", (str, QuotedString)) else _in_quotes(text) for text in texts]
+    return f"[{','.join(entries)}]"
 
 
 def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
@@ -160,11 +151,7 @@ def config_folder() -> Path:
 
 
 def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig:
-    """Compose the settings of a command with Hydra, even inside another command that Hydra runs.
-
-    Raises:
-        HydraException: an override is invalid.
-    """
+    """Compose the settings of a command with Hydra, even inside another command that Hydra runs."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
@@ -181,8 +168,6 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
     """Return the checked settings of a training run, as `anaphora train` would compose them.
 
     Args:
-        folder: folder of the YAML configuration.
-        overrides: overrides, as on the command line.
         what: source of the overrides, for error messages.
 
     Raises:
@@ -240,9 +225,8 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
         yield
     finally:
         records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
-        lines += [
-            f"{record['overrides']}: {record['reason']}" for record in sorted(records, key=lambda one: int(one["job"]))
-        ]
+        records.sort(key=lambda record: int(record["job"]))
+        lines += [f"{record['overrides']}: {record['reason']}" for record in records]
         shutil.rmtree(folder, ignore_errors=True)
         os.environ.pop(_FAILURES_FOLDER)
         if before is not None:

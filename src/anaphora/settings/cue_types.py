@@ -37,11 +37,7 @@ def cue_types_of(language: str) -> tuple[str, ...]:
 
 
 def check_types(types: Sequence[str], languages: Sequence[str]) -> None:
-    """Check the cue types and languages of a built-in corpus.
-
-    Args:
-        types: names of cue types; empty for the default ones.
-        languages: languages of the items.
+    """Check the cue types, empty for the default ones, and the languages of a built-in corpus.
 
     Raises:
         UserError: a name is unknown, no language is given or one is given twice, or a language has none of the types.
@@ -55,5 +51,4 @@ def check_types(types: Sequence[str], languages: Sequence[str]) -> None:
     for language in languages:
         known = cue_types_of(language)
         if types and not set(types) & set(known):
-            allowed = f"at least one of {', '.join(known)} for {language}"
-            raise UserError(f"data.types ({list(types)}) must name {allowed}")
+            raise UserError(f"data.types ({list(types)}) must name at least one of {', '.join(known)} for {language}")

@@ -16,7 +16,7 @@ import shlex
 import textwrap
 import tokenize
 import typing
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from omegaconf import MISSING
@@ -66,10 +66,6 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
     """Return the help text of a command.
 
     Args:
-        name: name of the command.
-        about: description of the command.
-        example: example call.
-        schema: settings class.
         groups: config groups with their default options, for a help text with only the most used settings; None if
             Hydra does not compose the settings, for a help text with all settings.
     """
@@ -79,9 +75,10 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
         if "data" in (one.name for one in dataclasses.fields(schema)):
             parts.append(f"the settings of each kind of data: anaphora {name} --help data")
     else:
+        entries = {entry.key: entry for entry in _entries(schema)}
         parts = [
             "groups, each with its default and all options:\n" + listed_groups(groups),
-            "settings used most:\n" + most_used_settings(schema),
+            "settings used most:\n" + _lines(entries[key] for key in schema.most_used),
             f"all settings: anaphora {name} --help all (or a group in place of all)\n"
             "several runs: -m and values with commas, as in -m seed=0,1,2\n"
             "without a start: --cfg job prints the settings",
@@ -92,13 +89,11 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
 
 def listed_settings(schema: type[Any]) -> str:
     """Return a listing of the settings of a command or program, each with its type, default and meaning."""
-    return "\n".join(line for entry in _entries(schema) for line in entry.lines)
+    return _lines(_entries(schema))
 
 
-def most_used_settings(schema: type[Any]) -> str:
-    """Return a listing of the settings in `schema.most_used`."""
-    entries = {entry.key: entry for entry in _entries(schema)}
-    return "\n".join(line for key in schema.most_used for line in entries[key].lines)
+def _lines(entries: Iterable[_Entry]) -> str:
+    return "\n".join(line for entry in entries for line in entry.lines)
 
 
 def listed_groups(groups: Mapping[str, str | None]) -> str:
@@ -135,7 +130,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
         meant = nearest(topic, allowed)
         question = f"; did you mean {meant}?" if meant else ""
         raise UserError(f"--help {topic}: there is no such group of settings{question} (allowed: {', '.join(allowed)})")
-    return "\n".join(line for entry in below for line in entry.lines)
+    return _lines(below)
 
 
 def _listed_variants(slot: _Entry) -> str:
@@ -149,7 +144,7 @@ def _listed_variants(slot: _Entry) -> str:
             f"{slot.key.replace('.', '/')}={kind}", summary(variant) + f" Settings: {names}." * bool(names)
         )
         settings |= {(entry.key, comment_on(entry.owner, entry.field.name)): entry for entry in entries}
-    return "\n".join([*lines, "", *(line for entry in settings.values() for line in entry.lines)])
+    return "\n".join([*lines, "", _lines(settings.values())])
 
 
 def summary(settings: type[Any]) -> str:
@@ -240,12 +235,7 @@ def _commented_fields(source: str, behind: dict[int, str], above: dict[int, str]
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:
     """Reject misspelt settings, and settings in the wrong syntax, with the correct form in the message.
 
-    Other unknown keys and words are left to the parser.
-
-    Args:
-        arguments: command-line arguments after the command's name.
-        schema: settings class of the command.
-        groups: config groups; None if Hydra does not compose the settings.
+    Other unknown keys and words are left to the parser. `groups` is None if Hydra does not compose the settings.
 
     Raises:
         UserError: a setting is written as an option or as words (`--steps 10`, `steps 10`), an option is unknown (if
@@ -270,11 +260,7 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Check that `model=`, the group for the parts of an encoder, is not used to name a model.
-
-    Raises:
-        UserError: a command that opens any model gets an argument `model=`.
-    """
+    """Check that a command that opens any model gets no `model=`, which is the group for the parts of an encoder."""
     for argument in arguments:
         if argument.startswith("model=") and getattr(schema, "any_model", False):
             name = argument.removeprefix("model=")
@@ -321,11 +307,7 @@ def nearest(name: str, names: Collection[str]) -> str | None:
 
 
 def _check_option(option: str, following: Sequence[str], keys: Sequence[str], is_composed: bool) -> None:
-    """Reject settings written as `--steps 10`, `--steps=10`, `--steps`, `steps 10` or `steps`.
-
-    Raises:
-        UserError: the option or word resembles a setting, or, if `is_composed`, the option is unknown.
-    """
+    """Reject `--steps 10`, `--steps=10`, `--steps`, `steps 10`, `steps` and, if `is_composed`, unknown options."""
     name, equals, value = option.lstrip("-").partition("=")
     has_value = following and not following[0].startswith("--") and following[0].partition("=")[0] not in keys
     if not equals and has_value:

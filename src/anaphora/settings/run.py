@@ -122,11 +122,7 @@ class Config:
         return (layer, head) in trained
 
     def check_objective(self) -> None:
-        """Check, before a sweep job is trained, that its objective can be measured.
-
-        Raises:
-            UserError: the objective is the validation loss, and the run has none.
-        """
+        """Check, before a sweep job is trained, that its objective can be measured."""
         if self.objective == "validation_loss" and not self.has_validation_loss:
             raise UserError(
                 f"objective ({self.objective}): task.prediction=none on data={self.data.kind} has no validation loss; "
@@ -134,11 +130,7 @@ class Config:
             )
 
     def check_model(self) -> None:
-        """Check that the model is not too large, and that settings of task, optimizer, objective and compiler fit it.
-
-        Raises:
-            ValueError: a setting is invalid; the message names the setting, its value and what is allowed.
-        """
+        """Check that the model is not too large, and that task, optimizer, objective and compiler settings fit it."""
         weights = model_settings.about_weights(self.model)
         if weights > MOST_WEIGHTS:
             raise ValueError(
@@ -156,8 +148,7 @@ class Config:
         if self.optimizer.value_curriculum.end:
             self._check_value_curriculum()
         if self.optimizer.frozen_layers is not None:
-            highest = self.model.layers + 1
-            checks.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, highest)
+            checks.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, self.model.layers + 1)
         prediction, heads = self.task.prediction, attention_settings.heads_of(self.model.attention)
         readers: list[tuple[str, list[int], str, list[int]]] = []  # settings of layers and heads, with their values
         if self.task.supervision.weight:
@@ -209,11 +200,7 @@ class Config:
 
 
 def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:
-    """Check that the data have the pronouns, candidates or labels that the task needs.
-
-    Raises:
-        ValueError: the data lack them.
-    """
+    """Check that the data have the pronouns, candidates or labels that the task needs."""
     head = f"task.prediction={task.prediction.kind}"
     if isinstance(data, data_settings.TextCorpus):
         if not isinstance(task.prediction, prediction_settings.NoPrediction | prediction_settings.Label):
@@ -252,15 +239,7 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 
 
 def load_yaml(path: Path, missing: str) -> Any:
-    """Return the content of a YAML file as OmegaConf containers.
-
-    Args:
-        path: path of the file.
-        missing: error message if the file does not exist.
-
-    Raises:
-        UserError: the file does not exist, or is not YAML.
-    """
+    """Return a YAML file as OmegaConf containers; a UserError says `missing` if the file does not exist."""
     try:
         return OmegaConf.load(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -276,16 +255,14 @@ def read_config(path: Path) -> Config:
         UserError: the file is missing, is not YAML, or has an unknown or invalid setting.
     """
     composed = load_yaml(path, "there is no run here (config.yaml is missing)")
+    if not isinstance(composed, DictConfig):
+        raise UserError(f"{path}: must hold settings by name")
     try:
-        if not isinstance(composed, DictConfig):
-            raise UserError("must hold settings by name")
         # References are not resolved, so that a downloaded run cannot read anything from this machine.
         plain = OmegaConf.to_container(composed, resolve=False)
-        assert isinstance(plain, dict)
     except OmegaConfBaseException as error:
         raise UserError(f"{path}: {one_line(error)}") from None
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    assert isinstance(plain, dict)
     return from_plain({str(name): value for name, value in plain.items()}, str(path))
 
 

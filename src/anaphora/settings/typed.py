@@ -12,7 +12,7 @@ import math
 import os
 import re
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from omegaconf import MISSING, DictConfig, OmegaConf
@@ -29,6 +29,7 @@ PATHS = (
     *("resume_data.path", "resume_data.also", "resume_data.without"),
 )
 """Settings that hold a path or a list of paths."""
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # lone surrogates stand for an argument's bytes that are not UTF-8
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 
 
@@ -152,9 +153,6 @@ def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
     """Check that texts have no invalid characters or references, and that a list has no duplicate texts or integers.
 
     Texts must not be blank unless `blank_is_default`.
-
-    Raises:
-        UserError: a text or a list is invalid.
     """
     words = value if isinstance(value, list) else [value]
     for word in words:
@@ -162,7 +160,7 @@ def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
             continue
         if not word.strip() and not blank_is_default:
             raise UserError(f"{path} ({word!r}) is blank; give it a value or leave it out")
-        if "\0" in word or not _is_text(word):
+        if _NO_TEXT.search(word):
             raise UserError(f"{path} ({word[:80]!r}) contains a character that no text can have")
         if "${" in word:  # it was escaped on the command line, but would be a reference in a stored file
             raise UserError(f"{path} ({word[:80]!r}) must not contain ${{, which begins a reference")
@@ -172,24 +170,12 @@ def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
             raise UserError(f"{path} ({value}) must name each entry once; {repeated!r} is listed twice")
 
 
-def _is_text(word: str) -> bool:
-    try:
-        word.encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate, which stands for an argument's bytes that are not UTF-8
-        return False
-    return True
-
-
 MOST = 10**9
 """Maximum of integer settings, such as a number of steps or items; only seeds may be larger."""
 
 
 def _check_number(number: Any, path: str) -> None:
-    """Check that a float is finite, a seed in [0, 2**63) and another integer in [-MOST, MOST]; ignore other values.
-
-    Raises:
-        UserError: the number is outside its range.
-    """
+    """Check that a float is finite, a seed in [0, 2**63) and another integer in [-MOST, MOST]; ignore other values."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         return
     if isinstance(number, float):
@@ -209,16 +195,6 @@ def _is_required(one: dataclasses.Field[Any]) -> bool:
 
 def _type_name(hint: Any) -> str:
     return hint.__name__ if isinstance(hint, type) else str(hint)
-
-
-def leaf_settings(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted path and the value of every leaf of nested settings."""
-    for name, value in plain.items():
-        leaf = f"{before}.{name}" if before else name
-        if isinstance(value, Mapping):
-            yield from leaf_settings(value, leaf)
-        else:
-            yield leaf, value
 
 
 def error_message(error: BaseException) -> str:

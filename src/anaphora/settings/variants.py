@@ -59,20 +59,15 @@ SLOTS: dict[str, RecipeSlot] = {
 }
 """Slots by config group."""
 
-_UNCHOSEN = (data_settings.NoData,)
-"""Settings classes that no option selects."""
-
 
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
     """Return the settings classes of a slot by kind: the subclasses of `base` in its module.
 
-    Abstract base classes, which do not define their own `kind`, and `_UNCHOSEN` are left out.
+    Abstract base classes, which do not define their own `kind`, and `NoData`, which no option selects, are left out.
     """
     module = vars(sys.modules[base.__module__]).values()
-    below: list[type[Any]] = [
-        one for one in module if isinstance(one, type) and issubclass(one, base) and one is not base
-    ]
-    return {one.kind: one for one in below if "kind" in vars(one) and one not in _UNCHOSEN}
+    below: list[type[Any]] = [one for one in module if isinstance(one, type) and issubclass(one, base)]
+    return {one.kind: one for one in below if "kind" in vars(one) and one not in (base, data_settings.NoData)}
 
 
 VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
