@@ -17,7 +17,7 @@ from anaphora.explain.steps import (
     output_projection_step,
     projection_step,
 )
-from anaphora.explain.walk import Matrix, Step
+from anaphora.explain.walk import Matrix, Steps
 from anaphora.model.attention import Attention, attend
 from anaphora.model.layers import Block
 from anaphora.model.mixer import NO_MAPS, AttentionContext
@@ -41,11 +41,7 @@ class BlockSteps:
 
     def __init__(self, block: Block, labels: tuple[str, ...]) -> None:
         self.block, self.labels = block, labels
-        self.steps: list[Step] = []
-
-    def _add(self, name: str, title: str, text: str, *parts: Matrix | str) -> Matrix:
-        self.steps.append(Step(name, title, text, parts))
-        return self.steps[-1].result
+        self.steps = Steps()
 
     def _tokens(self, name: str, values: Tensor) -> Matrix:
         return token_matrix(name, values, self.labels)
@@ -64,90 +60,72 @@ class BlockSteps:
         Raises:
             UserError: the block has no attention.
         """
-        block, labels = self.block, self.labels
+        block, labels, steps = self.block, self.labels, self.steps
         attention = block.attention
         if not isinstance(attention, Attention):
             raise UserError(NO_MAPS)
-        start = self._tokens("X", hidden)
+        start = normed = self._tokens("X", hidden)
         norm = _("norm")
         read, content = block.attention_inputs(hidden, context)
-        normed = (
-            self._add(
+        if block.is_pre_norm:
+            normed = steps.add(
                 "norm",
                 _("Normalise each row"),
                 _("Every token's numbers are brought to one scale before attention reads them. Rows do not mix here."),
-                start,
-                norm,
-                "=",
-                self._tokens("N", read),
+                (start, norm, "=", self._tokens("N", read)),
             )
-            if block.is_pre_norm
-            else start
-        )
         value_source = normed
         if block.value_norm is not None:
-            value_source = self._add(
+            value_source = steps.add(
                 "content",
                 _("What the values are made of"),
                 _(
                     "In this run, values are made of the tokens' own vectors in every layer and not of the hidden "
                     "states, so that a weight on a token is a weight on that word."
                 ),
-                self._tokens("E", context.embeddings),
-                norm,
-                "=",
-                self._tokens("C", content),
+                (self._tokens("E", context.embeddings), norm, "=", self._tokens("C", content)),
             )
         unrotated = attention.unrotated(read, content)
         query, key, value = attention.project(read, content, context)
-        sources = (normed, normed, value_source)
-        for letter, source, vectors in zip(("Q", "K", "V"), sources, unrotated, strict=True):
-            weight, projection_bias = _head_weights(attention, {"Q": "query", "K": "key", "V": "value"}[letter], head)
-            self.steps.append(projection_step(letter, source, weight, projection_bias, vectors[0, head]))
+        for letter, name, source, vectors in zip(
+            ("Q", "K", "V"), ("query", "key", "value"), (normed, normed, value_source), unrotated, strict=True
+        ):
+            weight, projection_bias = _head_weights(attention, name, head)
+            steps.append(projection_step(letter, source, weight, projection_bias, vectors[0, head]))
         if not torch.equal(query, unrotated[0]):
-            sign = _("turn")
-            before, after = ([self._tokens(n, t[:, head]) for n, t in zip("QK", ts, strict=True)]
-                             for ts in ((unrotated[0], unrotated[1]), (query, key)))  # fmt: skip
-            self._add(
+            turns: list[Matrix | str] = []
+            for letter, before, after in (("Q", unrotated[0], query), ("K", unrotated[1], key)):
+                turns += [self._tokens(letter, before[:, head]), _("turn"), "=", self._tokens(letter, after[:, head])]
+            steps.add(
                 "turn",
                 _("Positions turn queries and keys"),
                 _(
                     "Rotary encoding: pairs of numbers are turned by an angle that grows with the token's position. "
                     "What two tokens then have in common depends on how far apart they stand."
                 ),
-                before[0],
-                sign,
-                "=",
-                after[0],
-                before[1],
-                sign,
-                "=",
-                after[1],
+                tuple(turns),
             )
         bias = attention.score_bias(context)
         matrix_labels = MatrixLabels(labels, labels)
-        self.steps += attention_steps(matrix_labels, query, key, value, bias, head, attention.scale is None)
+        steps += attention_steps(matrix_labels, query, key, value, bias, head, attention.scale)
         mixed = attention.mix(query, key, value, context)
         if attention.heads > 1:
             weights = attention.maps(query, key, context)
             outputs = attend(query, key, value, bias, scale=attention.scale)
-            self.steps += all_heads_steps(matrix_labels, weights, outputs, head)
+            steps += all_heads_steps(matrix_labels, weights, outputs, head)
         update = attention.finish(mixed)
         update_matrix = labelled_matrix("M", mixed[0], labels)
         output = cast("nn.Linear | None", getattr(attention, "output", None))
         if output is not None:
-            self.steps.append(output_projection_step(matrix_labels, mixed[0], output.weight.T, output.bias, update[0]))
-            update_matrix = self.steps[-1].result
-        return self._add(
+            steps.append(output_projection_step(matrix_labels, mixed[0], output.weight.T, output.bias, update[0]))
+            update_matrix = steps[-1].result
+        residual = steps.add(
             "residual",
             _("Add it to what was there"),
             _("The residual connection: attention adds to a token's vector and does not replace it."),
-            start,
-            "+",
-            update_matrix,
-            "=",
-            self._tokens("Z", hidden + update),
-        ), mixed
+            (start, "+", update_matrix, "=", self._tokens("Z", hidden + update)),
+        )
+        return residual, mixed
 
     def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
         """Add the steps from the first residual sum to the block's output, and return the output: (1, T, W).
@@ -158,59 +136,48 @@ class BlockSteps:
             summed: first residual sum, from `add_attention`.
             layer: index of the block.
         """
-        block = self.block
+        block, steps = self.block, self.steps
         norm = _("norm")
-        half = block.add_attention(hidden, mixed)
+        ff_input = half = block.add_attention(hidden, mixed)
         if block.is_pre_norm:
             ff_input = block.feed_forward_norm(half)
-            ff_input_matrix = self._add(
+            ff_input_matrix = steps.add(
                 "second_norm",
                 _("Normalise each row again"),
                 _("Every token's numbers are brought to one scale before the feed-forward network reads them."),
-                summed,
-                norm,
-                "=",
-                self._tokens("N", ff_input),
+                (summed, norm, "=", self._tokens("N", ff_input)),
             )
         else:
-            ff_input = half
-            ff_input_matrix = summed = self._add(
+            ff_input_matrix = summed = steps.add(
                 "first_norm",
                 _("Normalise each row"),
                 _("Every token's numbers are brought to one scale after the sum."),
-                summed,
-                norm,
-                "=",
-                self._tokens("N", half),
+                (summed, norm, "=", self._tokens("N", half)),
             )
         inside = block.feed_forward.inside(ff_input)
         ff_output = block.feed_forward(ff_input)
-        parts = (ff_input_matrix, _("widen, activate"), "=", self._tokens("F", inside), _("narrow"), "=")
         text = _(
             "Each token alone is widened to {inside} numbers, of which an activation lets some pass, and narrowed "
             "again to {features}."
         ).format(inside=inside.shape[-1], features=ff_output.shape[-1])
-        ff_output_matrix = self._add(
-            "feed_forward", _("The feed-forward network"), text, *parts, self._tokens("G", ff_output)
-        )
+        widened = (ff_input_matrix, _("widen, activate"), "=", self._tokens("F", inside))
+        narrowed = (_("narrow"), "=", self._tokens("G", ff_output))
+        ff_output_matrix = steps.add("feed_forward", _("The feed-forward network"), text, (*widened, *narrowed))
         output_states = block.complete(hidden, mixed)
-        layer_output = self._tokens("X′", output_states)
-        sum_title, sum_text = (
+        output = self._tokens("X′", output_states)
+        second_sum = steps.add(
+            "second_residual",
             _("Add it again: the output of layer {layer}").format(layer=layer),
             _("The second residual connection ends the block."),
+            (summed, "+", ff_output_matrix, "=", output if block.is_pre_norm else self._tokens("Z′", half + ff_output)),
         )
-        if block.is_pre_norm:
-            self._add("second_residual", sum_title, sum_text, summed, "+", ff_output_matrix, "=", layer_output)
-        else:
-            second_sum = self._tokens("Z′", half + ff_output)
-            second_sum = self._add(
-                "second_residual", sum_title, sum_text, summed, "+", ff_output_matrix, "=", second_sum
-            )
-            title, text = (
+        if not block.is_pre_norm:
+            steps.add(
+                "last_norm",
                 _("Normalise: the output of layer {layer}").format(layer=layer),
                 _("The block ends with a normalisation after its second sum."),
+                (second_sum, norm, "=", output),
             )
-            self._add("last_norm", title, text, second_sum, norm, "=", layer_output)
         return output_states
 
 

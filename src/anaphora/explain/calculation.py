@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -19,9 +21,8 @@ from anaphora.explain.steps import (
     labelled_matrix,
     output_projection_step,
     projection_step,
-    scale_of,
 )
-from anaphora.explain.walk import Step, Walkthrough
+from anaphora.explain.walk import Steps, Walkthrough
 from anaphora.model.attention import attend, masked_softmax, merge_heads, split_heads
 
 
@@ -40,16 +41,16 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
         raise UserError(f"head ({head}) must be below heads ({calculation.heads})")
     labels = MatrixLabels(calculation.queries, calculation.tokens, calculation.value_features)
     steps, query, key, value = (
-        _given_steps(calculation) if calculation.x is None else _projection_steps(calculation, head)
+        _given_steps(calculation) if calculation.x is None else _projection_steps(calculation, calculation.x, head)
     )
     if calculation.x is not None and "W_V" not in calculation.projections and not labels.values:
         labels = replace(labels, values=calculation.features)
     size = value.shape[-1]
     labels_of_head = replace(labels, values=labels.values[head * size : (head + 1) * size])
-    steps += attention_steps(labels_of_head, query, key, value, None, head, calculation.scaled)
-    heads = attend(query, key, value, None, scale=scale_of(calculation.scaled))
+    steps += attention_steps(labels_of_head, query, key, value, None, head, calculation.scale)
+    heads = attend(query, key, value, None, scale=calculation.scale)
     if calculation.heads > 1:
-        weights = masked_softmax(head_scores(query, key, None, calculation.scaled))
+        weights = masked_softmax(head_scores(query, key, None, calculation.scale))
         steps += all_heads_steps(labels, weights, heads, head)
     if calculation.final is not None:
         final = torch.from_numpy(calculation.final)
@@ -71,50 +72,46 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
     )
 
 
-def _given_steps(calculation: Calculation) -> tuple[list[Step], Tensor, Tensor, Tensor]:
+def _given_steps(calculation: Calculation) -> tuple[Steps, Tensor, Tensor, Tensor]:
     query, key, value = (torch.from_numpy(calculation.given[name]) for name in ("Q", "K", "V"))
-    parts = (
-        labelled_matrix("Q", query, calculation.queries),
-        labelled_matrix("K", key, calculation.tokens, followed=False),
-        labelled_matrix("V", value, calculation.tokens, calculation.value_features, followed=False),
-    )
-    step = Step(
+    steps = Steps()
+    steps.add(
         "given",
         _("Q, K and V are given"),
         _(
             "This calculation begins after the projections: a query asks, each key says what its token offers, and "
             "each value holds what is handed over."
         ),
-        parts,
+        (
+            labelled_matrix("Q", query, calculation.queries),
+            labelled_matrix("K", key, calculation.tokens, followed=False),
+            labelled_matrix("V", value, calculation.tokens, calculation.value_features, followed=False),
+        ),
     )
     query, key, value = (split_heads(vectors.unsqueeze(0), calculation.heads) for vectors in (query, key, value))
-    return [step], query, key, value
+    return steps, query, key, value
 
 
-def _projection_steps(calculation: Calculation, head: int) -> tuple[list[Step], Tensor, Tensor, Tensor]:
-    assert calculation.x is not None
-    x = torch.from_numpy(calculation.x)
-    reading = labelled_matrix("X", x, calculation.queries, calculation.features)
+def _projection_steps(
+    calculation: Calculation, inputs: NDArray[np.float64], head: int
+) -> tuple[Steps, Tensor, Tensor, Tensor]:
+    x = source_vectors = torch.from_numpy(inputs)
     text = _(
         "One row for each token. A row is the token's vector: {features} numbers that stand for what is known about it."
     ).format(features=x.shape[1])
-    steps = [Step("inputs", _("The input X"), text, (reading,))]
-    source, source_vectors = reading, x
+    steps = Steps()
+    reading = labelled_matrix("X", x, calculation.queries, calculation.features)
+    source = steps.add("inputs", _("The input X"), text, (reading,))
     if calculation.second is not None:
-        source = labelled_matrix(
-            "C", torch.from_numpy(calculation.second), calculation.tokens, calculation.features, followed=False
-        )
         source_vectors = torch.from_numpy(calculation.second)
-        steps.append(
-            Step(
-                "second",
-                _("The sequence that is read"),
-                _(
-                    "Another sequence C, one row for each of its tokens. Queries are made of X, keys and values of C: "
-                    "X asks, C answers."
-                ),
-                (source,),
-            )
+        source = steps.add(
+            "second",
+            _("The sequence that is read"),
+            _(
+                "Another sequence C, one row for each of its tokens. Queries are made of X, keys and values of C: "
+                "X asks, C answers."
+            ),
+            (labelled_matrix("C", source_vectors, calculation.tokens, calculation.features, followed=False),),
         )
     projected: list[Tensor] = []
     for letter in ("Q", "K", "V"):

@@ -20,12 +20,12 @@ from anaphora.base.translation import _, spoken_language
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import find_span, last_pronoun
-from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
+from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import unknown_words
 from anaphora.explain.block import BlockSteps, token_matrix
 from anaphora.explain.matrices import MAX_TOKENS, row_index
 from anaphora.explain.steps import labelled_matrix
-from anaphora.explain.walk import Matrix, Step, Walkthrough
+from anaphora.explain.walk import Matrix, Step, Steps, Walkthrough
 from anaphora.model.attention import masked_softmax
 from anaphora.model.encoder import Encoder
 from anaphora.model.layers import Block, LayerPass
@@ -80,7 +80,10 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
             raise UserError(f"{name} ({value}) must be from 0 to {count - 1} in run {run.name}")
     with torch.inference_mode():
         inputs, batch, tokens = _encode(run, model, query)
-        labels = token_labels(query.text, tokens, run.tokenizer)
+        labels = tuple(  # special tokens keep the tokenizer's spelling
+            query.text[start:end] if start < end else run.tokenizer.token(token)
+            for token, (start, end) in zip(tokens.ids, tokens.spans, strict=True)
+        )
         position = _followed_position(row, query, tokens, labels)
         unknown = unknown_words(query.text, run.tokenizer.encode(query.text), query.example)
         is_answered = unknown.is_readable and _has_answers(run, query.example)
@@ -92,28 +95,39 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     ).format(run=run.name, layers=len(blocks), heads=heads, width=run.config.model.width)
     if answer is not None:
         about = joined_sentences([about, _("The model answers: {answer}.").format(answer=answer)])
-    notes = tuple(filter(None, [unknown_note(unknown)]))
+    notes = [unknown_note(unknown)]
     if query.example is not None:
-        names_choice = query.is_detected and row is None
-        notes += _question_notes(run, query.example, names_choice, unknown.is_readable)
+        if query.is_detected and row is None:
+            notes.append(pronoun_note(query.example.text, query.example.pronoun))
+        can_answer = unknown.is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
+        if can_answer and not _has_answers(run, query.example):
+            notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
         chosen = chosen_head(run, language_of(query.text))
         if answer is not None and chosen is not None and (chosen.layer, chosen.head) == (layer, head):
             is_supervised = run.config.supervises(layer, head)
-            notes += (_chosen_head_note(steps, tokens, query.example, (layer, head), answer, is_supervised),)
+            notes.append(_chosen_head_note(steps, tokens, query.example, (layer, head), answer, is_supervised))
     if isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary):
-        notes += _split_word_notes(tokens, labels)
+        notes.append(_split_word_note(tokens, labels))
         if query.example is not None:
-            notes += _character_notes(tokens, labels, query.example)
+            notes.append(_character_note(tokens, labels, query.example))
     if reads_candidates(run.config.task.prediction):
-        notes += (
+        notes.append(
             _(
                 "The prediction head compares the candidates' own states with the pronoun's: its answer needs no "
                 "attention between them."
-            ),
+            )
         )
-    title = _("Layer {layer}, head {head}: {text}").format(layer=layer, head=head, text=query.text)
-    units = _units(query, tokens, labels)
-    return Walkthrough("sentence", title, about, spoken_language(), labels, position, tuple(steps), notes, units)
+    return Walkthrough(
+        "sentence",
+        _("Layer {layer}, head {head}: {text}").format(layer=layer, head=head, text=query.text),
+        about,
+        spoken_language(),
+        labels,
+        position,
+        tuple(steps),
+        tuple(filter(None, notes)),
+        _units(query, tokens, labels),
+    )
 
 
 def _units(
@@ -147,15 +161,6 @@ def _has_answers(run: Run, example: Example | None) -> bool:
     return len(example.candidates) + prediction.none_of_them > 1
 
 
-def _question_notes(run: Run, example: Example, names_choice: bool, is_readable: bool) -> tuple[str, ...]:
-    """Return notes on an automatically chosen pronoun and on missing candidates."""
-    notes = [pronoun_note(example.text, example.pronoun)] if names_choice else []
-    can_answer = is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
-    if can_answer and not _has_answers(run, example):
-        notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
-    return tuple(note for note in notes if note)
-
-
 def _chosen_head_note(
     steps: Sequence[Step],
     tokens: TokenizedText,
@@ -172,19 +177,19 @@ def _chosen_head_note(
     return head_note(*head, names, sums, names.index(answer) if answer in names else None, is_supervised)
 
 
-def _split_word_notes(tokens: TokenizedText, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a note on words that a whole-word vocabulary splits into subwords; empty if there are none."""
+def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | None:
+    """Return a note on words that a whole-word vocabulary splits into subwords; None if there are none."""
     subwords: dict[int, list[str]] = {}
     for number, label in zip(tokens.words, labels, strict=True):
         if number >= 0:
             subwords.setdefault(number, []).append(label)
     split = ["·".join(parts) for parts in subwords.values() if len(parts) > 1]
     note = _("Split into subwords that the model knows: {words}. What it does there means little.")
-    return (note.format(words=", ".join(dict.fromkeys(split))),) if split else ()
+    return note.format(words=", ".join(dict.fromkeys(split))) if split else None
 
 
-def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> tuple[str, ...]:
-    """Return a note on candidates outside a vocabulary with names, split into characters; empty if there are none.
+def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> str | None:
+    """Return a note on candidates outside a vocabulary with names, split into characters; None if there are none.
 
     Every Chinese token counts as a word, so in a text without spaces only the candidates show which characters form a
     word.
@@ -192,24 +197,11 @@ def _character_notes(tokens: TokenizedText, labels: tuple[str, ...], example: Ex
     mentions = [mention for candidate in example.candidates for mention in candidate]
     names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]
     split = ["·".join(parts) for parts in names if len(parts) > 1 and all(len(part) == 1 for part in parts)]
-    return (
-        (
-            _(
-                "Candidates that are no words of the vocabulary, read one character at a time: {words}. What the model "
-                "does there means little."
-            ).format(words=", ".join(dict.fromkeys(split))),
-        )
-        if split
-        else ()
+    note = _(
+        "Candidates that are no words of the vocabulary, read one character at a time: {words}. What the model does "
+        "there means little."
     )
-
-
-def token_labels(text: str, tokens: TokenizedText, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Return the text of every token as spelled in the sentence; special tokens keep the tokenizer's spelling."""
-    return tuple(
-        text[start:end] if start < end else tokenizer.token(token)
-        for token, (start, end) in zip(tokens.ids, tokens.spans, strict=True)
-    )
+    return note.format(words=", ".join(dict.fromkeys(split))) if split else None
 
 
 def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> tuple[EncoderInput, Batch | None, TokenizedText]:
@@ -251,7 +243,7 @@ def _steps(
     layer: int,
     head: int,
     temperature: float | None,
-) -> tuple[list[Step], str | None]:
+) -> tuple[Steps, str | None]:
     """Return all steps and the model's answer; without `temperature`, the answer is None and has no step."""
     encoder = model.encoder
     context = encoder.make_context(inputs)
@@ -260,61 +252,48 @@ def _steps(
     for lower in blocks[:layer]:
         hidden = LayerPass(lower, context, hidden).output()
     if layer:
-        parts = (steps[-1].result, _("layers"), "=", token_matrix("X", hidden, labels))
-        steps.append(
-            Step(
-                "before",
-                _("Through the layers before"),
-                _(
-                    "Layers are counted from 0. Before layer {layer} the vectors have passed {layer} of them, each of "
-                    "which did what the next steps show."
-                ).format(layer=layer),
-                parts,
-            )
+        steps.add(
+            "before",
+            _("Through the layers before"),
+            _(
+                "Layers are counted from 0. Before layer {layer} the vectors have passed {layer} of them, each of "
+                "which did what the next steps show."
+            ).format(layer=layer),
+            (steps[-1].result, _("layers"), "=", token_matrix("X", hidden, labels)),
         )
     of_block = BlockSteps(blocks[layer], labels)
     summed, mixed = of_block.add_attention(hidden, context, head)
     hidden = of_block.add_feed_forward(hidden, mixed, summed, layer)
     steps += of_block.steps
-    current = steps[-1].result
     for upper in blocks[layer + 1 :]:
         hidden = LayerPass(upper, context, hidden).output()
-    final = encoder.norm(hidden)
     layers_left = len(blocks) - layer - 1
-    normed = not isinstance(encoder.norm, nn.Identity)
-    text = _("The vectors pass the layers that are left ({layers} here).").format(layers=layers_left)
-    if layers_left or normed:
-        if normed:
-            text = joined_sentences(
-                [text, _("A last normalisation ends the encoder.")]
-                if layers_left
-                else [_("A last normalisation ends the encoder.")]
-            )
-        signs = [_("layers")] * bool(layers_left) + [_("norm")] * normed
-        steps.append(
-            Step("after", _("The encoder's output"), text, (current, *signs, "=", token_matrix("H", final, labels)))
-        )
+    texts, signs = [], []
+    if layers_left:
+        texts.append(_("The vectors pass the layers that are left ({layers} here).").format(layers=layers_left))
+        signs.append(_("layers"))
+    if not isinstance(encoder.norm, nn.Identity):
+        texts.append(_("A last normalisation ends the encoder."))
+        signs.append(_("norm"))
+    if texts:
+        final = token_matrix("H", encoder.norm(hidden), labels)
+        steps.add("after", _("The encoder's output"), joined_sentences(texts), (steps[-1].result, *signs, "=", final))
     if temperature is None:
         return steps, None
     assert batch is not None
     assert query.example is not None
-    step = _answer(model, batch, query.example, temperature)
-    best = int(step.result.values[0].argmax())
-    return [*steps, step], step.result.columns[best]
+    steps.append(_answer(model, batch, query.example, temperature))
+    shares = steps[-1].result
+    return steps, shares.columns[int(shares.values[0].argmax())]
 
 
-def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...]) -> list[Step]:
+def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...]) -> Steps:
     """Return the steps from tokens to the first block's input, `embedded`, (1, T, W), including any normalisation."""
-    texts, vectors = (
-        [_("Each token has a trained vector of {features} numbers.").format(features=embedded.shape[-1])],
-        encoder.token_embeddings(tokens.ids),
-    )
+    texts = [_("Each token has a trained vector of {features} numbers.").format(features=embedded.shape[-1])]
+    vectors = encoder.token_embeddings(tokens.ids)
     if encoder.position.scale != 1:
-        texts.append(
-            _("It is multiplied by the square root of the width, {scale}.").format(
-                scale=f"{encoder.position.scale:.4g}"
-            )
-        )
+        scale = f"{encoder.position.scale:.4g}"
+        texts.append(_("It is multiplied by the square root of the width, {scale}.").format(scale=scale))
     if tokens.marks is not None:
         texts.append(_("Candidates carry a mark of their number besides."))
         vectors = vectors + tokens.marks
@@ -325,16 +304,14 @@ def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, l
         positions = token_matrix("P", summed - vectors, labels)
         texts.append(_("A vector of its position is added, so that the order of the words is not lost."))
         parts = (token_matrix("E", vectors, labels), "+", positions, "=", *parts)
-    steps = [Step("embedding", _("From words to vectors"), joined_sentences(texts), parts)]
+    steps = Steps()
+    result = steps.add("embedding", _("From words to vectors"), joined_sentences(texts), parts)
     if normed:
-        parts = (steps[0].result, _("norm"), "=", token_matrix("X", embedded, labels))
-        steps.append(
-            Step(
-                "embedding_norm",
-                _("Normalise the embeddings"),
-                _("Every token's numbers are brought to one scale before the first layer reads them."),
-                parts,
-            )
+        steps.add(
+            "embedding_norm",
+            _("Normalise the embeddings"),
+            _("Every token's numbers are brought to one scale before the first layer reads them."),
+            (result, _("norm"), "=", token_matrix("X", embedded, labels)),
         )
     return steps
 
@@ -353,8 +330,9 @@ def _answer(model: PronounModel, batch: Batch, example: Example, temperature: fl
         "The prediction head reads the pronoun's vector and gives each candidate a score; the softmax of the scores is "
         "the share of each."
     )
-    if temperature == 1:
-        return Step("answer", _("The model's answer"), text, (row, "softmax", "=", share))
-    calibrated = _("Before it, the temperature {temperature} divides them, with which the shares are calibrated.")
-    text = joined_sentences([text, calibrated.format(temperature=f"{temperature:.3f}")])
-    return Step("answer", _("The model's answer"), text, (row, f"÷ {temperature:.4g}", "softmax", "=", share))
+    divided = []
+    if temperature != 1:
+        calibrated = _("Before it, the temperature {temperature} divides them, with which the shares are calibrated.")
+        text = joined_sentences([text, calibrated.format(temperature=f"{temperature:.3f}")])
+        divided = [f"÷ {temperature:.4g}"]
+    return Step("answer", _("The model's answer"), text, (row, *divided, "softmax", "=", share))

@@ -50,7 +50,7 @@ class Calculation:
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         heads: number of heads.
-        scaled: whether scores are divided by the square root of d_k.
+        scale: factor of the scores; None to divide them by the square root of d_k.
         row: index of the row that the steps follow.
         notes: further remarks.
         slips: errata of the published calculation, by step.
@@ -71,7 +71,7 @@ class Calculation:
     features: tuple[str, ...]
     value_features: tuple[str, ...]
     heads: int
-    scaled: bool
+    scale: float | None
     row: int
     notes: tuple[str, ...] = ()
     slips: Mapping[str, tuple[Erratum, ...]] = field(default_factory=dict)
@@ -170,7 +170,7 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
         features=_labels("features", plain, features),
         value_features=_labels("value_features", plain, value.shape[1]),
         heads=heads,
-        scaled=scale,
+        scale=None if scale else 1.0,
         row=row_index(plain.get("row", 0), queries),
         notes=_notes(plain.get("notes")),
         slips=_errata(plain.get("slips") or []),

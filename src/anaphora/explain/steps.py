@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anaphora.base.translation import _
-from anaphora.explain.walk import Matrix, Step
+from anaphora.explain.walk import Matrix, Step, Steps
 from anaphora.model.attention import attend, attention_scores, dot_products, masked_softmax, merge_heads, score_divisor
 from anaphora.report.wording import joined_sentences
 
@@ -114,19 +114,14 @@ def projection_step(
     return Step(name, title, text, (*parts, "=", result))
 
 
-def head_scores(query: Tensor, key: Tensor, bias: Tensor | None, scaled: bool) -> Tensor:
+def head_scores(query: Tensor, key: Tensor, bias: Tensor | None, scale: float | None) -> Tensor:
     """Return the attention scores before the softmax: (1, H, Q, T)."""
-    return attention_scores(query, key, query.new_zeros(()) if bias is None else bias, scale_of(scaled))
-
-
-def scale_of(scaled: bool) -> float | None:
-    """Return the `scale` of `attend`: None to divide scores by the square root of D, 1 to leave them unscaled."""
-    return None if scaled else 1.0
+    return attention_scores(query, key, query.new_zeros(()) if bias is None else bias, scale)
 
 
 def attention_steps(
-    labels: MatrixLabels, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, head: int, scaled: bool = True
-) -> list[Step]:
+    labels: MatrixLabels, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, head: int, scale: float | None
+) -> Steps:
     """Return the steps from queries, keys and values to the output of one head.
 
     Args:
@@ -135,7 +130,7 @@ def attention_steps(
         key, value: (1, H, T, D) keys and values.
         bias: bias of the scores, broadcastable to (1, H, Q, T), or None.
         head: index of the head whose steps are shown.
-        scaled: whether scores are divided by the square root of D.
+        scale: factor of the dot products; None to divide them by the square root of D.
     """
     across = ("tokens", "tokens")
 
@@ -145,122 +140,96 @@ def attention_steps(
     def column(name: str, values: Tensor) -> Matrix:
         return labelled_matrix(name, values, labels.queries, ("",), ("tokens", "one"))
 
-    size, root = query.shape[-1], score_divisor(query)
+    steps = Steps()
+    size = query.shape[-1]
     queries = labelled_matrix("Q", query[0, head], labels.queries)
     transposed = labelled_matrix(
         "K^T", key[0, head].T, numbered_labels(size), labels.tokens, ("features", "tokens"), followed=False
     )
-    current = cells("S", dot_products(query, key))
-    steps = [
-        Step(
-            "products",
-            _("Compare every query with every key"),
-            _(
-                "Q times K turned on its side: each cell is the inner product of one query and one key, large where "
-                "they point the same way. A row belongs to the token that attends, a column to the token attended to."
-            ),
-            (queries, "×", transposed, "=", current),
-        )
-    ]
-    if scaled:
-        divisor = f"{root:.4f}".rstrip("0").rstrip(".")
-        whole = head_scores(query, key, None, scaled)
+    current = steps.add(
+        "products",
+        _("Compare every query with every key"),
+        _(
+            "Q times K turned on its side: each cell is the inner product of one query and one key, large where "
+            "they point the same way. A row belongs to the token that attends, a column to the token attended to."
+        ),
+        (queries, "×", transposed, "=", cells("S", dot_products(query, key))),
+    )
+    if scale is None:
+        divisor = f"{score_divisor(query):.4f}".rstrip("0").rstrip(".")
         text = _(
             "With d_k = {size} numbers in a key, products are divided by √{size} = {root}. Otherwise they would grow "
             "with d_k, and the softmax would put nearly all weight on one token."
         ).format(size=size, root=divisor)
-        steps.append(
-            Step(
-                "scale", _("Divide by the square root of d_k"), text, (current, f"÷ {divisor}", "=", cells("S′", whole))
-            )
-        )
-        current = steps[-1].result
-    scores = head_scores(query, key, bias, scaled)
+        parts = (current, f"÷ {divisor}", "=", cells("S′", head_scores(query, key, None, scale)))
+        current = steps.add("scale", _("Divide by the square root of d_k"), text, parts)
+    scores = head_scores(query, key, bias, scale)
     if bias is not None and bool(bias.expand_as(scores)[0, head].any()):
-        parts = (current, "+", cells("B", bias.expand_as(scores)), "=", cells("S″", scores))
-        steps.append(
-            Step(
-                "bias",
-                _("Add what the distance is worth"),
-                _(
-                    "The position encoding adds a number to each score that depends only on how far apart the two "
-                    "tokens stand."
-                ),
-                parts,
-            )
+        current = steps.add(
+            "bias",
+            _("Add what the distance is worth"),
+            _(
+                "The position encoding adds a number to each score that depends only on how far apart the two "
+                "tokens stand."
+            ),
+            (current, "+", cells("B", bias.expand_as(scores)), "=", cells("S″", scores)),
         )
-        current = steps[-1].result
     largest = scores.amax(dim=-1, keepdim=True)
-    shifted = scores - largest
     top = float(largest[0, head].max())
     text = _(
         "The largest score of each row is subtracted. The weights stay the same, since a common factor cancels out, "
         "and no exponential is too large to be computed."
     )
     if top >= _LARGE_SCORE:
-        text = joined_sentences(
-            [
-                text,
-                _(
-                    "Here the largest score is {top}: e to that power has {figures} figures before the point, and for "
-                    "scores above 709 it no longer fits a 64-bit number at all."
-                ).format(top=f"{top:.2f}", figures=int(top / math.log(10)) + 1),
-            ]
-        )
-    subtraction = (current, "−", column("max", largest[0, head]), "=", cells("D", shifted))
-    steps.append(Step("shift", _("Softmax, first: shift each row"), text, subtraction))
-    exponentials = shifted.exp()
+        large = _(
+            "Here the largest score is {top}: e to that power has {figures} figures before the point, and for scores "
+            "above 709 it no longer fits a 64-bit number at all."
+        ).format(top=f"{top:.2f}", figures=int(top / math.log(10)) + 1)
+        text = joined_sentences([text, large])
+    differences = cells("D", scores - largest)
+    subtraction = (current, "−", column("max", largest[0, head]), "=", differences)
+    steps.add("shift", _("Softmax, first: shift each row"), text, subtraction)
+    exponentials = (scores - largest).exp()
+    shares = cells("E", exponentials)
     total = column("z", exponentials[0, head].sum(dim=-1, keepdim=True))
-    summed = ("exp", cells("D", shifted), "=", cells("E", exponentials), _("sum"), total)
-    steps.append(
-        Step(
-            "exponential",
-            _("Softmax, second: exponentials and their sum"),
-            _("e to the power of each shifted score is positive, and 1 for the largest. z is the sum of the row."),
-            summed,
-        )
+    steps.add(
+        "exponential",
+        _("Softmax, second: exponentials and their sum"),
+        _("e to the power of each shifted score is positive, and 1 for the largest. z is the sum of the row."),
+        ("exp", differences, "=", shares, _("sum"), total),
     )
     weights = masked_softmax(scores)
-    head_map = cells("A", weights, weights=True)
-    steps.append(
-        Step(
-            "weights",
-            _("Softmax, third: weights that sum to 1"),
-            _(
-                "Each exponential divided by its row's sum. This is the attention map: how much each token takes from "
-                "every token, itself included."
-            ),
-            (cells("E", exponentials), "÷", total, "=", head_map),
-        )
+    head_map = steps.add(
+        "weights",
+        _("Softmax, third: weights that sum to 1"),
+        _(
+            "Each exponential divided by its row's sum. This is the attention map: how much each token takes from "
+            "every token, itself included."
+        ),
+        (shares, "÷", total, "=", cells("A", weights, weights=True)),
     )
     values = labelled_matrix("V", value[0, head], labels.tokens, labels.values, followed=False)
     share = weights[0, head].unsqueeze(-1)  # (Q, T, 1)
-    weighted_values = share * value[0, head]  # (Q, T, D)
     row = labelled_matrix("a", share, labels.tokens, ("",), ("tokens", "one"), followed=False, weights=True)
-    weighted = labelled_matrix("a · V", weighted_values, labels.tokens, values.columns, followed=False)
-    steps.append(
-        Step(
-            "weighted",
-            _("Weigh the values of the current row"),
-            _(
-                "Each token's value times the weight that the current row gives it. Tokens with little weight nearly "
-                "vanish."
-            ),
-            (row, "·", values, "=", weighted),
-        )
+    weighted = labelled_matrix("a · V", share * value[0, head], labels.tokens, values.columns, followed=False)
+    steps.add(
+        "weighted",
+        _("Weigh the values of the current row"),
+        _(
+            "Each token's value times the weight that the current row gives it. Tokens with little weight nearly "
+            "vanish."
+        ),
+        (row, "·", values, "=", weighted),
     )
-    mixed = attend(query, key, value, bias, scale=scale_of(scaled))
-    output = labelled_matrix("O", mixed[0, head], labels.queries, values.columns)
-    steps.append(
-        Step(
-            "output",
-            _("Add them up: the output"),
-            _(
-                "The weighted values of a row added up, which is the product of A and V: each token's new vector is a "
-                "mixture of all values."
-            ),
-            (head_map, "×", values, "=", output),
-        )
+    mixed = attend(query, key, value, bias, scale=scale)
+    steps.add(
+        "output",
+        _("Add them up: the output"),
+        _(
+            "The weighted values of a row added up, which is the product of A and V: each token's new vector is a "
+            "mixture of all values."
+        ),
+        (head_map, "×", values, "=", labelled_matrix("O", mixed[0, head], labels.queries, values.columns)),
     )
     return steps
 
@@ -268,9 +237,8 @@ def attention_steps(
 def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: int) -> list[Step]:
     """Return two steps: the maps of all heads, (1, H, Q, T), and the concatenation of their outputs, (1, H, Q, D)."""
     count = weights.shape[1]
-    across = ("tokens", "tokens")
     maps = [
-        labelled_matrix(f"A_{number}", head_map, labels.queries, labels.tokens, across, weights=True)
+        labelled_matrix(f"A_{number}", head_map, labels.queries, labels.tokens, ("tokens", "tokens"), weights=True)
         for number, head_map in enumerate(weights[0])
     ]
     text = _(
@@ -284,14 +252,10 @@ def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: 
     together_text = _(
         "What the {heads} heads took is put side by side, so that each token again has one row of {features} numbers."
     ).format(heads=count, features=together.shape[-1])
+    parts = (*outputs[:-1], "=", labelled_matrix("M", together, labels.queries))
     return [
         Step("heads", _("The heads side by side"), text, tuple(maps)),
-        Step(
-            "together",
-            _("Put the heads' outputs side by side"),
-            together_text,
-            (*outputs[:-1], "=", labelled_matrix("M", together, labels.queries)),
-        ),
+        Step("together", _("Put the heads' outputs side by side"), together_text, parts),
     ]
 
 

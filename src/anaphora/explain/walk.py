@@ -5,7 +5,7 @@ Q rows of the attention map. Nothing is computed here; the values come from the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,15 @@ class Step:
         }
 
 
+class Steps(list[Step]):
+    """Steps in order."""
+
+    def add(self, name: str, title: str, text: str, parts: tuple[Matrix | str, ...]) -> Matrix:
+        """Add a step, and return its result."""
+        self.append(Step(name, title, text, parts))
+        return self[-1].result
+
+
 @dataclass(frozen=True)
 class Walkthrough:
     """Walk-through of an attention computation, step by step.
@@ -133,8 +142,8 @@ class Walkthrough:
     queries: tuple[str, ...]
     row: int
     steps: tuple[Step, ...]
-    notes: tuple[str, ...] = field(default=())
-    units: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    units: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def step(self, name: str) -> Step:
         """Return the step with the given name.
