@@ -20,9 +20,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from anaphora.base.translation import _, spoken_in
+from anaphora.base.translation import N_, _, spoken_in
 from anaphora.explain.walk import Erratum, Matrix, Step, Walkthrough
 from anaphora.report.page.offline import diverging_colours, read_asset, script_json, weight_colours, write_page
+from anaphora.report.wording import translated
 
 _FOLLOWED_STYLE = "bold cyan"
 _MUTED_STYLE = "dim"
@@ -228,31 +229,29 @@ def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
     )  # fmt: skip
 
 
-def _page_words() -> dict[str, str]:
-    """Return the phrases of the page and its script by name."""
-    return {
-        "colon": _(": "),
-        "comma": _(", "),
-        "back": _("Back"),
-        "next": _("Next"),
-        "steps": _("Steps"),
-        "followed": _("Current row"),
-        "keys": _(
-            "Arrow keys: left and right go through the steps, up and down choose the current row. Click or touch a "
-            "cell to see how it is computed, or go to a matrix with Tab and move in it with the arrow keys; Enter "
-            "makes its row the current one."
-        ),
-        "slip": _("A slip in the published calculation"),
-        "published": _("Published"),
-        "right": _("Right"),
-        "script": _("The steps need JavaScript, which is off in this browser."),
-        "highest": _("Largest of the current row"),
-        "negative": _("below zero"),
-        "positive": _("above zero"),
-        "scaled": _("to the largest number, below the matrix's name"),
-        "scaled_each": _("each matrix to its own largest number, below its name"),
-        "share": _("share of the row"),
-    }
+_page_words = translated(
+    colon=N_(": "),
+    comma=N_(", "),
+    back=N_("Back"),
+    next=N_("Next"),
+    steps=N_("Steps"),
+    followed=N_("Current row"),
+    keys=N_(
+        "Arrow keys: left and right go through the steps, up and down choose the current row. Click or touch a "
+        "cell to see how it is computed, or go to a matrix with Tab and move in it with the arrow keys; Enter "
+        "makes its row the current one."
+    ),
+    slip=N_("A slip in the published calculation"),
+    published=N_("Published"),
+    right=N_("Right"),
+    script=N_("The steps need JavaScript, which is off in this browser."),
+    highest=N_("Largest of the current row"),
+    negative=N_("below zero"),
+    positive=N_("above zero"),
+    scaled=N_("to the largest number, below the matrix's name"),
+    scaled_each=N_("each matrix to its own largest number, below its name"),
+    share=N_("share of the row"),
+)
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:

@@ -6,13 +6,13 @@ Every function translates when it is called, since one process may write pages i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from anaphora.analysis.evidence.evidence import claim_groups, every_group
 from anaphora.analysis.results.scores import Groups
-from anaphora.base.translation import _, pgettext, spoken_language
+from anaphora.base.translation import N_, _, pgettext, spoken_language
 
 T = TypeVar("T")
 
@@ -104,268 +104,200 @@ def clauses(parts: Sequence[str]) -> str:
     return _("; ").join(parts)
 
 
-def kind_names() -> dict[str, str]:
-    """Return the names of kinds of cue, by key."""
-    return {"all": _("all cues"), "set": _("set cues"), "role": _("role cues")}
+def translated(**messages: str) -> Callable[[], dict[str, str]]:
+    """Return a function that translates messages marked by `N_`, and returns them by key."""
+    return lambda: {key: _(message) for key, message in messages.items()}
 
 
-def short_measure_names() -> dict[str, str]:
-    """Return short names of measures, by key."""
-    return {
-        "task_accuracy": _("task accuracy"),
-        "candidate_accuracy": _("candidate accuracy"),
-        "quad_accuracy": _("quads right"),
-        "antecedent_mass": _("weight on the antecedent"),
-        "random_init": _("untrained models"),
-        "chance": _("chance"),
-    }
-
-
-def measure_names() -> dict[str, str]:
-    """Return the names of measures, by key."""
-    return {
-        "task_accuracy": _("task accuracy"),
-        "candidate_accuracy": _("candidate accuracy"),
-        "quad_accuracy": _("quad accuracy"),
-        "minimal_pair_accuracy": _("minimal-pair accuracy"),
-        "antecedent_mass": _("weight on the antecedent"),
-        "lift": _("lift"),
-        "chance": _("chance"),
-    }
-
-
-def baseline_names() -> dict[str, str]:
-    """Return the names of baselines, by key."""
-    return {
-        "chance": _("chance among the cue’s candidates"),
-        "random_init": _("untrained models, mean"),
-        "random_init_95": _("untrained models, 95th percentile"),
-        "nearest": _("nearest"),
-        "first": _("first"),
-        "subject": _("subject"),
-        "longest": _("longest"),
-        "most_mentioned": _("most mentioned"),
-        "best_offset": _("best offset"),
-        "odd_one_out": _("odd one out"),
-        "most_frequent": _("most frequent"),
-        "entity_cue": _("entity cue"),
-        "bag_of_words": _("bag of words"),
-        "bag_with_interactions": _("bag with interactions"),
-        "bag_by_place": _("bag by place"),
-        "words": _("words"),
-        "words_and_pairs": _("words and pairs"),
-    }
-
-
-def map_names() -> dict[str, str]:
-    """Return the names of kinds of map, by key."""
-    return {
-        "raw": _("raw weight"),
-        "norm": _("norm of weighted value"),
-        "rollout": _("rollout"),
-        "flow": _("flow"),
-        "value_zeroing": _("value zeroing"),
-        "integrated_gradients": _("integrated gradients"),
-    }
-
-
-def effect_names() -> dict[str, str]:
-    """Return the names of the effects on attention, by key."""
-    return {"meaning": _("meaning"), "position": _("position"), "entity": _("entity")}
-
-
-def control_names() -> dict[str, str]:
-    """Return the names of trained controls, by key."""
-    return {
-        "uniform": _("uniform attention"),
-        "frozen_query_key": _("query and key frozen"),
-        "shuffled_labels": _("shuffled labels"),
-        "no_positions": _("no positions"),
-        "masked_tokens": _("masked tokens alone"),
-        "pairwise": _("pairwise scorer"),
-        "nearest": _("nearest candidate as label"),
-    }
-
-
-def scope_names() -> dict[str, str]:
-    """Return the names of knockout scopes, by key."""
-    return {
-        "head": _("in the chosen head"),
-        "layer": _("in its layer"),
-        "window": _("in its layer ± 1"),
-        "all_layers": _("in every head"),
-    }
-
-
-def edge_names() -> dict[str, str]:
-    """Return the names of knocked-out edges, by key."""
-    return {
-        "gold": _("antecedent"),
-        "value_zeroing": _("antecedent, value only"),
-        "value_zeroing_others": _("all others, value only"),
-        "distractor": _("other candidate"),
-        "cue": _("cue"),
-        "matched_query": _("matched: another word’s edge"),
-        "matched_heads": _("matched: other heads"),
-        "matched_distance": _("matched: same distance"),
-        "gold_minus_matched": _("antecedent − worst matched"),
-    }
-
-
-def split_names() -> dict[str, str]:
-    """Return the names of splits, by key."""
-    return {"train": _("train"), "dev": _("dev"), "test": _("test")}
-
-
-def head_choice_names() -> dict[str, str]:
-    """Return descriptions of how the head was chosen, by key."""
-    return {"dev": _("chosen on the development split"), "named": _("named, not chosen on the development split")}
-
-
-def factor_names() -> dict[str, str]:
-    """Return the names of factors, by key."""
-    return {
-        "stratum": _("stratum"),
-        "type": _("type"),
-        "gender": _("gender"),
-        "number": _("number"),
-        "distance": _("distance (words)"),
-        "candidates": _("candidates"),
-        "distractor": _("distractor"),
-        "template": _("template"),
-    }
-
-
-def factor_value_names() -> dict[str, str]:
-    """Return the names of factor values, by key."""
-    return {
-        "set": _("set"),
-        "role": _("role"),
-        "winograd": _("Winograd pairs"),
-        "binding": _("reflexives (binding)"),
-        "third": _("third person"),
-        "before": _("before the event"),
-        "inside": _("inside the event"),
-        "between": _("between event and reason"),
-        "after": _("at the end"),
-        "L0": _("compositions: seen in both voices"),
-        "L1": _("compositions: seen in the other voice only"),
-        "L2": _("compositions: never seen together"),
-        "short_text": _("short text"),
-        "cataphora": _("pronoun first"),
-        "distractor_only": _("names only ever distractors in training"),
-        "invented": _("invented names"),
-        "selection": _("selection"),
-        "gender": _("gender"),
-        "number": _("number"),
-        "animacy": _("animacy"),
-        "causality": _("causality"),
-        "voice": _("voice"),
-        "reflexive": _("reflexive"),
-        "ba_bei": _("ba bei"),
-        "composition": _("composition"),
-        "none": _("none"),
-        "main": _("main"),
-        "male": _("male"),
-        "female": _("female"),
-        "masculine": _("masculine"),
-        "feminine": _("feminine"),
-        "neuter": _("neuter"),
-        "singular": _("singular"),
-        "plural": _("plural"),
-        "yes": _("yes"),
-        "no": _("no"),
-        "12 or more": _("12 or more"),
-        "9 or more": _("9 or more"),
-    }
-
-
-def language_names() -> dict[str, str]:
-    """Return the names of languages, by key."""
-    return {"en": _("English"), "zh": _("Chinese")}
-
-
-def level_names() -> dict[str, str]:
-    """Return the names of composition levels, by key; a level says how much of a composition occurs in training."""
-    return {
-        "set": _("set cues"),
-        "L0": _("seen in both voices"),
-        "L1": _("seen in the other voice only"),
-        "L2": _("never seen together"),
-        "unseen_names": _("names never seen"),
-        "short_text_L0": _("short texts: seen in both voices"),
-        "short_text_L1": _("short texts: seen in the other voice only"),
-        "short_text_L2": _("short texts: never seen together"),
-    }
-
-
-def shortcut_names() -> dict[str, str]:
-    """Return the names of the shortcut baselines of compositions, by key."""
-    return {
-        "table_of_wordings": _("table of wordings"),
-        "words_with_places": _("words with places"),
-        "pairs_with_places": _("pairs with places"),
-        "triples_with_places": _("triples with places"),
-        "boosted_trees": _("boosted trees"),
-        "rule_model": _("model of the rule"),
-        "words": _("words"),
-        "pairs": _("pairs"),
-        "triples": _("triples"),
-    }
-
-
-def mention_type_names() -> dict[str, str]:
-    """Return the names of mention types, by key."""
-    return {
-        "all": _("all mentions"),
-        "pronoun": _("pronouns"),
-        "proper": _("names"),
-        "nominal": _("other nouns"),
-        "unknown": _("part of speech unknown"),
-    }
-
-
-def selector_names() -> dict[str, str]:
-    """Return the names of rules and heads that select antecedents, by key."""
-    return {
-        "nearest": _("nearest mention"),
-        "head_match": _("same head word, else nearest"),
-        "sieve": _("sieve of rules"),
-        "words": _("best head, any word of the text"),
-        "mentions": _("best head, a mention before it"),
-        "preceding": _("best head, a word before it"),
-        "one_words": _("one head, any word of the text"),
-        "one_preceding": _("one head, a word before it"),
-        "one_mentions": _("one head, a mention before it"),
-        "untrained_words": _("untrained, any word"),
-        "untrained_mentions": _("untrained, a mention before it"),
-        "untrained_preceding": _("untrained, a word before it"),
-        "paper_head": _("one head of BERT-base"),
-    }
-
-
-def name_policy_names() -> dict[str, str]:
-    """Return the display names of the policies that decide which name a pronoun refers to, by key.
-
-    Policies are rules, heads, the model's answers, and a probe.
-    """
-    return {
-        "random": _("guessing"),
-        "nearest": _("nearer name"),
-        "first": _("first name"),
-        "parallel_roles": _("name in the pronoun’s role"),
-        "head": _("chosen head"),
-        "head_with_threshold": _("chosen head, or neither"),
-        "untrained": _("untrained models"),
-        "answers": _("the model’s answers"),
-        "best_head": _("best head"),
-        "best_head_with_threshold": _("best head, with threshold"),
-        "best_head_either_direction": _("best head, either direction"),
-        "best_head_either_direction_with_threshold": _("best head, either direction, with threshold"),
-        "probe_over_heads": _("probe over heads"),
-    }
-
-
-def head_role_names() -> dict[str, str]:
-    """Return the names of head roles, by key."""
-    return {"positional": _("positional"), "special": _("special"), "cue": _("cue"), "antecedent": _("antecedent")}
+kind_names = translated(all=N_("all cues"), set=N_("set cues"), role=N_("role cues"))
+short_measure_names = translated(
+    task_accuracy=N_("task accuracy"),
+    candidate_accuracy=N_("candidate accuracy"),
+    quad_accuracy=N_("quads right"),
+    antecedent_mass=N_("weight on the antecedent"),
+    random_init=N_("untrained models"),
+    chance=N_("chance"),
+)
+measure_names = translated(
+    task_accuracy=N_("task accuracy"),
+    candidate_accuracy=N_("candidate accuracy"),
+    quad_accuracy=N_("quad accuracy"),
+    minimal_pair_accuracy=N_("minimal-pair accuracy"),
+    antecedent_mass=N_("weight on the antecedent"),
+    lift=N_("lift"),
+    chance=N_("chance"),
+)
+baseline_names = translated(
+    chance=N_("chance among the cue’s candidates"),
+    random_init=N_("untrained models, mean"),
+    random_init_95=N_("untrained models, 95th percentile"),
+    nearest=N_("nearest"),
+    first=N_("first"),
+    subject=N_("subject"),
+    longest=N_("longest"),
+    most_mentioned=N_("most mentioned"),
+    best_offset=N_("best offset"),
+    odd_one_out=N_("odd one out"),
+    most_frequent=N_("most frequent"),
+    entity_cue=N_("entity cue"),
+    bag_of_words=N_("bag of words"),
+    bag_with_interactions=N_("bag with interactions"),
+    bag_by_place=N_("bag by place"),
+    words=N_("words"),
+    words_and_pairs=N_("words and pairs"),
+)
+map_names = translated(
+    raw=N_("raw weight"),
+    norm=N_("norm of weighted value"),
+    rollout=N_("rollout"),
+    flow=N_("flow"),
+    value_zeroing=N_("value zeroing"),
+    integrated_gradients=N_("integrated gradients"),
+)
+effect_names = translated(meaning=N_("meaning"), position=N_("position"), entity=N_("entity"))
+control_names = translated(
+    uniform=N_("uniform attention"),
+    frozen_query_key=N_("query and key frozen"),
+    shuffled_labels=N_("shuffled labels"),
+    no_positions=N_("no positions"),
+    masked_tokens=N_("masked tokens alone"),
+    pairwise=N_("pairwise scorer"),
+    nearest=N_("nearest candidate as label"),
+)
+scope_names = translated(
+    head=N_("in the chosen head"),
+    layer=N_("in its layer"),
+    window=N_("in its layer ± 1"),
+    all_layers=N_("in every head"),
+)
+edge_names = translated(
+    gold=N_("antecedent"),
+    value_zeroing=N_("antecedent, value only"),
+    value_zeroing_others=N_("all others, value only"),
+    distractor=N_("other candidate"),
+    cue=N_("cue"),
+    matched_query=N_("matched: another word’s edge"),
+    matched_heads=N_("matched: other heads"),
+    matched_distance=N_("matched: same distance"),
+    gold_minus_matched=N_("antecedent − worst matched"),
+)
+split_names = translated(train=N_("train"), dev=N_("dev"), test=N_("test"))
+head_choice_names = translated(
+    dev=N_("chosen on the development split"), named=N_("named, not chosen on the development split")
+)
+"""How the head was chosen."""
+factor_names = translated(
+    stratum=N_("stratum"),
+    type=N_("type"),
+    gender=N_("gender"),
+    number=N_("number"),
+    distance=N_("distance (words)"),
+    candidates=N_("candidates"),
+    distractor=N_("distractor"),
+    template=N_("template"),
+)
+factor_value_names = translated(
+    set=N_("set"),
+    role=N_("role"),
+    winograd=N_("Winograd pairs"),
+    binding=N_("reflexives (binding)"),
+    third=N_("third person"),
+    before=N_("before the event"),
+    inside=N_("inside the event"),
+    between=N_("between event and reason"),
+    after=N_("at the end"),
+    L0=N_("compositions: seen in both voices"),
+    L1=N_("compositions: seen in the other voice only"),
+    L2=N_("compositions: never seen together"),
+    short_text=N_("short text"),
+    cataphora=N_("pronoun first"),
+    distractor_only=N_("names only ever distractors in training"),
+    invented=N_("invented names"),
+    selection=N_("selection"),
+    gender=N_("gender"),
+    number=N_("number"),
+    animacy=N_("animacy"),
+    causality=N_("causality"),
+    voice=N_("voice"),
+    reflexive=N_("reflexive"),
+    ba_bei=N_("ba bei"),
+    composition=N_("composition"),
+    none=N_("none"),
+    main=N_("main"),
+    male=N_("male"),
+    female=N_("female"),
+    masculine=N_("masculine"),
+    feminine=N_("feminine"),
+    neuter=N_("neuter"),
+    singular=N_("singular"),
+    plural=N_("plural"),
+    yes=N_("yes"),
+    no=N_("no"),
+    **{"12 or more": N_("12 or more"), "9 or more": N_("9 or more")},
+)
+language_names = translated(en=N_("English"), zh=N_("Chinese"))
+level_names = translated(
+    set=N_("set cues"),
+    L0=N_("seen in both voices"),
+    L1=N_("seen in the other voice only"),
+    L2=N_("never seen together"),
+    unseen_names=N_("names never seen"),
+    short_text_L0=N_("short texts: seen in both voices"),
+    short_text_L1=N_("short texts: seen in the other voice only"),
+    short_text_L2=N_("short texts: never seen together"),
+)
+"""Composition levels; a level says how much of a composition occurs in training."""
+shortcut_names = translated(
+    table_of_wordings=N_("table of wordings"),
+    words_with_places=N_("words with places"),
+    pairs_with_places=N_("pairs with places"),
+    triples_with_places=N_("triples with places"),
+    boosted_trees=N_("boosted trees"),
+    rule_model=N_("model of the rule"),
+    words=N_("words"),
+    pairs=N_("pairs"),
+    triples=N_("triples"),
+)
+"""Shortcut baselines of compositions."""
+mention_type_names = translated(
+    all=N_("all mentions"),
+    pronoun=N_("pronouns"),
+    proper=N_("names"),
+    nominal=N_("other nouns"),
+    unknown=N_("part of speech unknown"),
+)
+selector_names = translated(
+    nearest=N_("nearest mention"),
+    head_match=N_("same head word, else nearest"),
+    sieve=N_("sieve of rules"),
+    words=N_("best head, any word of the text"),
+    mentions=N_("best head, a mention before it"),
+    preceding=N_("best head, a word before it"),
+    one_words=N_("one head, any word of the text"),
+    one_preceding=N_("one head, a word before it"),
+    one_mentions=N_("one head, a mention before it"),
+    untrained_words=N_("untrained, any word"),
+    untrained_mentions=N_("untrained, a mention before it"),
+    untrained_preceding=N_("untrained, a word before it"),
+    paper_head=N_("one head of BERT-base"),
+)
+"""Rules and heads that select antecedents."""
+name_policy_names = translated(
+    random=N_("guessing"),
+    nearest=N_("nearer name"),
+    first=N_("first name"),
+    parallel_roles=N_("name in the pronoun’s role"),
+    head=N_("chosen head"),
+    head_with_threshold=N_("chosen head, or neither"),
+    untrained=N_("untrained models"),
+    answers=N_("the model’s answers"),
+    best_head=N_("best head"),
+    best_head_with_threshold=N_("best head, with threshold"),
+    best_head_either_direction=N_("best head, either direction"),
+    best_head_either_direction_with_threshold=N_("best head, either direction, with threshold"),
+    probe_over_heads=N_("probe over heads"),
+)
+"""Policies that decide which name a pronoun refers to: rules, heads, the model's answers, and a probe."""
+head_role_names = translated(
+    positional=N_("positional"), special=N_("special"), cue=N_("cue"), antecedent=N_("antecedent")
+)

@@ -7,34 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anaphora.base.translation import _
+from anaphora.base.translation import N_, _
 from anaphora.data.example import Span
 from anaphora.data.own_sentence import occurrences_in_any_case, third_person_pronouns
 from anaphora.data.tokens.words import UnknownWords
+from anaphora.report.wording import translated
 
 LEAST_WEIGHT = 0.1
 """Minimum attention weight (0 to 1) on a candidate for a head to count as pointing at it."""
 
 
-def answer_phrases() -> dict[str, str]:
-    """Return the phrases of the notes by name, with placeholders in braces."""
-    return {
-        "comma": _(", "),
-        "none": _("none of them"),
-        "unknown": _("Do not trust this answer: the run does not know {words}."),
-        "unreadable": _(
-            "Do not trust this run here: it does not know {words}, so no answer is shown: use other words."
-        ),
-        "too_few": _("Click at least two words that {pronoun} may mean; then the model answers."),
-        "agree": _("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
-        "differ": _(
-            "Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."
-        ),
-        "nowhere": _("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
-        "supervised": _(
-            " The labels trained this head to point, so this does not show that heads point by themselves."
-        ),
-    }
+answer_phrases = translated(
+    comma=N_(", "),
+    none=N_("none of them"),
+    unknown=N_("Do not trust this answer: the run does not know {words}."),
+    unreadable=N_("Do not trust this run here: it does not know {words}, so no answer is shown: use other words."),
+    too_few=N_("Click at least two words that {pronoun} may mean; then the model answers."),
+    agree=N_("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
+    differ=N_("Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."),
+    nowhere=N_("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
+    supervised=N_(" The labels trained this head to point, so this does not show that heads point by themselves."),
+)
+"""Phrases of the notes, with placeholders in braces."""
 
 
 def unknown_note(unknown: UnknownWords) -> str | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, in_group
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.base.translation import _, pgettext
+from anaphora.base.translation import N_, _, pgettext
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.antecedents import RULES, Rows, row_of
 from anaphora.report.numbers import format_count, format_number, format_percent, format_points
@@ -23,6 +23,7 @@ from anaphora.report.wording import (
     mention_type_names,
     name_policy_names,
     selector_names,
+    translated,
 )
 
 RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
@@ -80,29 +81,27 @@ def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
     return None if tested is None else tested.task_accuracy
 
 
-def corpus_names() -> dict[str, str]:
-    """Return the names of corpora, by key."""
-    return {
-        "controlled": _("Built-in sentences"),
-        "jsonl": _("Own items"),
-        "gap": _("GAP"),
-        "dpr": _("DPR"),
-        "winogrande": _("WinoGrande"),
-        "cluewsc": _("CLUEWSC2020"),
-        "mandarinograd": _("Mandarinograd"),
-        "xwino": _("XWINO"),
-        "wsc273": _("WSC273"),
-        "pdp60": _("PDP-60"),
-        "winobias": _("WinoBias"),
-        "winogender": _("Winogender"),
-        "knowref": _("KnowRef"),
-        "litbank": _("LitBank"),
-        "ontogum": _("OntoGUM"),
-        "conll2012": _("CoNLL-2012"),
-        "corefud": _("CorefUD"),
-        "clusters": _("JSON lines with clusters"),
-        "silver": _("Silver-standard items"),
-    }
+corpus_names = translated(
+    controlled=N_("Built-in sentences"),
+    jsonl=N_("Own items"),
+    gap=N_("GAP"),
+    dpr=N_("DPR"),
+    winogrande=N_("WinoGrande"),
+    cluewsc=N_("CLUEWSC2020"),
+    mandarinograd=N_("Mandarinograd"),
+    xwino=N_("XWINO"),
+    wsc273=N_("WSC273"),
+    pdp60=N_("PDP-60"),
+    winobias=N_("WinoBias"),
+    winogender=N_("Winogender"),
+    knowref=N_("KnowRef"),
+    litbank=N_("LitBank"),
+    ontogum=N_("OntoGUM"),
+    conll2012=N_("CoNLL-2012"),
+    corefud=N_("CorefUD"),
+    clusters=N_("JSON lines with clusters"),
+    silver=N_("Silver-standard items"),
+)
 
 
 def mention_type(rows: Rows) -> str:
