@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure
+from rich import box
+from rich.table import Table
 
 from anaphora.base.translation import _
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.numbers import NOT_MEASURED, format_percent
 from anaphora.report.wording import head_name, label, mention_type_names, selector_names, split_names
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from rich.table import Table
-
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table in a result file."""
@@ -43,9 +42,6 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     Args:
         metrics: content of `antecedents.json`; the table of its subset "all" ends with results of Clark et al. 2019.
     """
-    from rich import box
-    from rich.table import Table
-
     rows: Rows = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
         subset_rows = [row for row in rows if row["subset"] == subset]
@@ -63,28 +59,22 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
             heading = _("{mentions}\n{items} items").format(mentions=mentions, items=counted["items"])
             table.add_column(heading, justify="right", no_wrap=True)
         for name in RULES:
-            cells = [
-                _share_and_head(row_of(subset_rows, selector=name, field="mentions", column=column))
-                for column in columns
-            ]
-            table.add_row(_selector_name(name), *cells)
+            found = [row_of(subset_rows, selector=name, field="mentions", column=column) for column in columns]
+            table.add_row(label(selector_names(), name), *map(share_and_head, found))
         for field in CHOICE_SETS:
             table.add_section()
             for selector in ("best head", "one head", "untrained"):
                 found = [row_of(subset_rows, selector=selector, field=field, column=column) for column in columns]
                 if any(found):
-                    table.add_row(
-                        label(selector_names(), _HEADS[selector].format(field)),
-                        *map(_share_and_head, found),
-                        style="dim" if selector == "untrained" else "",
-                    )
+                    name = label(selector_names(), _HEADS[selector].format(field))
+                    style = "dim" if selector == "untrained" else ""
+                    table.add_row(name, *map(share_and_head, found), style=style)
         if subset == "all":
             table.add_section()
             for name, printed in PAPER_ACCURACIES.items():
                 numbers = dict(zip(FORM_COLUMNS, map(str, printed), strict=False))
-                table.add_row(
-                    f"{_selector_name(name)}*", *(numbers.get(one, NOT_MEASURED) for one in columns), style="dim"
-                )
+                cells = [numbers.get(column, NOT_MEASURED) for column in columns]
+                table.add_row(f"{label(selector_names(), name)}*", *cells, style="dim")
             table.caption = _("* Clark et al. 2019, table 2, on OntoNotes: other texts, mentions and rules")
             table.caption_justify = "left"
         yield table
@@ -95,20 +85,13 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     """Compare the best head for pronouns with the nearest-mention rule, in one sentence.
 
-    Args:
-        metrics: content of `antecedents.json`.
-        field: candidate set of the head, one of `CHOICE_SETS`.
-
-    Returns:
-        A sentence on pronouns, or on all mentions if there are no rows for pronouns. It compares 95 % intervals, or
-        states that a head or an interval is missing.
+    The sentence is on all mentions if there are no rows for pronouns. It compares 95 % intervals, or states that a head
+    or an interval is missing. `field` is one of `CHOICE_SETS`.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"
-    nearest, head = (
-        row_of(subset_rows, selector="nearest", field="mentions", column=column),
-        row_of(subset_rows, selector="best head", field=field, column=column),
-    )
+    nearest = row_of(subset_rows, selector="nearest", field="mentions", column=column)
+    head = row_of(subset_rows, selector="best head", field=field, column=column)
     selector = label(selector_names(), field)
     if nearest is None or head is None:
         return _("{selector}: there is no head to compare, for the development split holds no such mention.").format(
@@ -138,16 +121,13 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
         selector=selector,
         mentions=label(mention_type_names(), column),
         head=head_name(head["layer"], head["head"]),
-        share=_share(head),
-        nearest=_share(nearest),
+        share=format_percent(head["accuracy"], interval_of(head)),
+        nearest=format_percent(nearest["accuracy"], interval_of(nearest)),
     )
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
     """Draw the accuracy of the best head by mention type and candidate set, with rules and untrained heads as ticks.
-
-    Args:
-        metrics: content of `antecedents.json`.
 
     Raises:
         UserError: no best head for any mention type.
@@ -162,7 +142,7 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
             head = row_of(subset_rows, selector="best head", field=field, column=column)
             if head is None:
                 continue
-            ticks = {_selector_name(name): float(row["accuracy"]) for name, row in rules.items()}
+            ticks = {label(selector_names(), name): float(row["accuracy"]) for name, row in rules.items()}
             chance = row_of(subset_rows, selector="untrained", field=field, column=column)
             if chance is not None:
                 ticks[_("best untrained head")] = float(chance["accuracy"])
@@ -176,16 +156,11 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
                     measure=label(selector_names(), field),
                 )
             )
+    title = _("{run}: does the mention's head word attend to an antecedent?").format(run=metrics["run"])
     axis = _("antecedents picked correctly (%), {split} split, 95 % intervals over documents").format(
         split=label(split_names(), metrics["split"])
     )
-    return share_points_figure(
-        points, _("{run}: does the mention's head word attend to an antecedent?").format(run=metrics["run"]), axis
-    )
-
-
-def _selector_name(name: str) -> str:
-    return label(selector_names(), name.replace(" ", "_"))
+    return share_points_figure(points, title, axis)
 
 
 def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
@@ -199,12 +174,9 @@ def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float]
     return None if low is None or high is None else (low, high)
 
 
-def _share_and_head(row: Mapping[str, Any] | None) -> str:
-    """Return an accuracy in % with its interval and, for a head, "layer-head"; a dash for None."""
-    if row is None or row["layer"] is None:
-        return _share(row)
-    return f"{_share(row)} {row['layer']}-{row['head']}"
-
-
-def _share(row: Mapping[str, Any] | None) -> str:
-    return NOT_MEASURED if row is None else format_percent(row["accuracy"], interval_of(row))
+def share_and_head(row: Mapping[str, Any] | None, named: str = "{layer}-{head}") -> str:
+    """Return an accuracy in % with its interval and, for a head, its layer and number; a dash for None."""
+    if row is None:
+        return NOT_MEASURED
+    share = format_percent(row["accuracy"], interval_of(row))
+    return share if row["layer"] is None else f"{share} {named.format(layer=row['layer'], head=row['head'])}"

@@ -6,15 +6,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from rich.table import Table
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.wording import kind_groups
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
 
 CARD = "README.md"
 """File name of a card."""
@@ -125,8 +122,9 @@ def _front_matter(fields: Mapping[str, object]) -> str:
 def _usage(answers: bool) -> str:
     answer = '\nrun.answer("Anna helped Emma because she was weak.", "she", ["Anna", "Emma"])' if answers else ""
     return (
-        "`FOLDER` is this folder on your disk.\n\n```python\nimport anaphora.hf  # in a checkout of Anaphora: pip "
-        "install '.[transformers]'\nfrom transformers import AutoModel, AutoTokenizer\n\n"
+        "`FOLDER` is this folder on your disk.\n\n```python\n"
+        "import anaphora.hf  # in a checkout of Anaphora: pip install '.[transformers]'\n"
+        "from transformers import AutoModel, AutoTokenizer\n\n"
         'model, tokenizer = AutoModel.from_pretrained("FOLDER"), AutoTokenizer.from_pretrained("FOLDER")\n'
         'inputs = tokenizer("Anna helped Emma because she was weak.", return_tensors="pt")\n'
         "maps = model(**inputs, output_attentions=True).attentions\n\n"

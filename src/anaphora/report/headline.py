@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len, set_cell_size
+from rich.table import Table
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import UNTRAINED, Cell
@@ -23,18 +27,12 @@ from anaphora.report.wording import (
     split_names,
 )
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 _LONGEST_NAME = 14
 """Maximum width of a baseline's name in terminal columns; a Chinese character takes two."""
 
 
 def headline_table(evidence: Evidence) -> Table:
     """Return the scores by language and kind of cue, in a table at most 100 characters wide without wrapped cells."""
-    from rich import box
-    from rich.table import Table
-
     table = Table(
         title=_("{split} split, {head} ({choice}), shares in %").format(
             split=label(split_names(), evidence.split),
@@ -300,7 +298,5 @@ def share_text(share: float | None) -> str:
 
 
 def _shortened(name: str) -> str:
-    from rich.cells import cell_len, set_cell_size
-
     words = label(baseline_names(), name)
     return words if cell_len(words) <= _LONGEST_NAME else set_cell_size(words, _LONGEST_NAME - 1).rstrip() + "…"

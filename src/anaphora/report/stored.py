@@ -28,7 +28,7 @@ def stored_sentence(text: str) -> str:
     A sentence that the catalogue lacks stays in English.
     """
     if best := _BEST.fullmatch(text):
-        baseline = label(baseline_names(), best["baseline"].replace(" ", "_"))
+        baseline = label(baseline_names(), best["baseline"])
         share = f"{100 * float(best['share']):.1f}"
         return _("above every baseline (best: {baseline}, {share} %)").format(baseline=baseline, share=share)
     text = _CHANCE.sub(lambda chance: f"({100 * float(chance[1]):.1f} %)", text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from anaphora.analysis.evidence.comparison import RowDivergence
 from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, every_group
-from anaphora.analysis.results.causal import CausalCell, Knockout
+from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Groups
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.measures.levels import Level
@@ -35,36 +35,32 @@ def causal_table(evidence: Evidence) -> TableElement:
     The columns are the number of items, task accuracy, its losses from knockout in the chosen head and its layer and
     from value-zeroing in the layer, and the share of answers flipped by patching the layer.
     """
-    columns = [
-        _("language, cue"),
-        _("items"),
-        _("answers right"),
-        _("lost: edge to the antecedent cut, chosen head"),
-        _("lost: the same in its layer"),
-        _("lost: nothing taken along it, layer"),
-        _("flipped by the other sentence's row, layer"),
-    ]
     rows = []
     for code, kind, cell in every_group(evidence.causal_cells):
-        layer = cell.knockout[VERDICT_SCOPE]
-        flipped = cell.pattern_patching.used.layer
+        layer, flipped = cell.knockout[VERDICT_SCOPE].edges, cell.pattern_patching.used.layer
+        lost = (cell.knockout["head"].edges.get("gold"), layer.get("gold"), layer.get("value_zeroing"))
         rows.append(
             [
                 group_label(code, kind),
                 format_count(cell.items),
                 format_percent(cell.task_accuracy),
-                _lost(cell.knockout["head"], "gold"),
-                _lost(layer, "gold"),
-                _lost(layer, "value_zeroing"),
+                *(NOT_MEASURED if loss is None else format_percent(loss.drop, loss.interval) for loss in lost),
                 format_percent(flipped.flipped, flipped.interval),
             ]
         )
-    return TableElement(title=_("Causal tests: answers right and lost, in %"), columns=columns, rows=rows)
-
-
-def _lost(knockout: Knockout, edge: str) -> str:
-    loss = knockout.edges.get(edge)
-    return NOT_MEASURED if loss is None else format_percent(loss.drop, loss.interval)
+    return TableElement(
+        title=_("Causal tests: answers right and lost, in %"),
+        columns=[
+            _("language, cue"),
+            _("items"),
+            _("answers right"),
+            _("lost: edge to the antecedent cut, chosen head"),
+            _("lost: the same in its layer"),
+            _("lost: nothing taken along it, layer"),
+            _("flipped by the other sentence’s row, layer"),
+        ],
+        rows=rows,
+    )
 
 
 def one_head_table(evidence: Evidence) -> TableElement:

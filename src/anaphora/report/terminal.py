@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich import box
+from rich.table import Table
 
 from anaphora.analysis.evidence.comparison import GroupSpread
 from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
@@ -25,9 +28,6 @@ from anaphora.report.wording import (
     short_measure_names,
     split_names,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 _HEADING_WIDTH = 16
 """Maximum number of characters per line of a column heading."""
@@ -134,9 +134,6 @@ def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> Non
 
 
 def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Table:
-    from rich import box
-    from rich.table import Table
-
     title = _("{run}: trained controls, {split} split, shares in %").format(run=run, split=label(split_names(), split))
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for heading in (_("control"), _("language"), _("kind")):
@@ -193,9 +190,6 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
     """Return a table of the median (lowest to highest) of each measure over runs, in %, at most 100 characters wide."""
-    from rich import box
-    from rich.table import Table
-
     title = _("median (lowest to highest) over {runs} runs, shares in %").format(runs=max(row.runs for row in rows))
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     table.add_column("", no_wrap=True)
@@ -218,9 +212,6 @@ def _spread_text(row: GroupSpread, measure: str) -> str:
 
 def print_text_table(table: TableElement) -> None:
     """Print a table with text left-aligned and numbers right-aligned; print nothing if it has no rows."""
-    from rich import box
-    from rich.table import Table
-
     if not table.rows:
         return
     printed = Table(

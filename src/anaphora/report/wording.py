@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of a key; a key missing from `names` is shown with spaces for underscores."""
-    return names.get(name, name.replace("_", " "))
+    """Return the label of a key, written with underscores or spaces; a key that `names` lacks is shown with spaces."""
+    return names.get(name) or names.get(name.replace(" ", "_")) or name.replace("_", " ")
 
 
 def language_name(code: str) -> str:
@@ -45,7 +45,6 @@ class Group(Generic[T]):
 
     @property
     def label(self) -> str:
-        """Return the label of the group: "English, role cues"."""
         return group_label(self.language, self.kind)
 
 

@@ -7,16 +7,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write
 from anaphora.base.translation import spoken_in
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from anaphora.report.figures.fonts import embeddable_fonts
+from anaphora.report.figures.style import figure_style
 
 _NO_METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -66,9 +65,6 @@ def save_in_languages(
 
 
 def _render(figure: Figure, name: str) -> bytes:
-    from anaphora.report.figures.fonts import embeddable_fonts
-    from anaphora.report.figures.style import figure_style
-
     buffer = io.BytesIO()
     with figure_style(), embeddable_fonts(figure) if name == "pdf" else nullcontext():
         figure.savefig(buffer, format=name, metadata=_NO_METADATA[name])

@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 from anaphora.analysis.evidence.comparison import GroupSpread, RowDivergence
 from anaphora.analysis.results.scores import Head
@@ -16,6 +20,8 @@ from anaphora.analysis.results.typed_json import to_json
 from anaphora.base.errors import UserError
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.translation import spoken_language
+from anaphora.report.figures.sheet import TITLE_LINE, NotebookFigure
+from anaphora.report.figures.style import figure_style
 from anaphora.report.page.answer_notes import unread_note
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry, compress_map, explorer_phrases, explorer_words
@@ -32,10 +38,6 @@ from anaphora.report.page.opening import (
 )
 from anaphora.report.page.sections import run_sections
 from anaphora.report.wording import kind_names
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-    from matplotlib.figure import Figure
 
 _PIXELS_PER_POINT = 1.7
 """CSS pixels per point of a figure, so that 8-point text is as large as the text of the page."""
@@ -187,11 +189,6 @@ class InlineFigure:
 
 def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     """Render a figure without its title as SVG with text in the page's font; `prefix` makes its ids unique."""
-    from matplotlib import rc_context
-
-    from anaphora.report.figures.sheet import TITLE_LINE, NotebookFigure
-    from anaphora.report.figures.style import figure_style
-
     title, lines = (figure.title, figure.title_lines) if isinstance(figure, NotebookFigure) else ("", ())
     buffer = io.StringIO()
     with figure_style(), rc_context({"svg.fonttype": "none"}):

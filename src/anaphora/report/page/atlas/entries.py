@@ -263,7 +263,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
         mentions=format_percent(mention["accuracy"]),
         mentions_head=head_name(mention["layer"], mention["head"]),
         nearest=format_percent(rules["nearest"]),
-        rule=label(selector_names(), best.replace(" ", "_")),
+        rule=label(selector_names(), best),
         best=format_percent(rules[best]),
     )
 
@@ -287,6 +287,6 @@ def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
         low=format_percent(row["low"]),
         high=format_percent(row["high"]),
         bias=format_number(row["bias"], 2),
-        rule=label(name_policy_names(), best.replace(" ", "_")),
+        rule=label(name_policy_names(), best),
         best=format_percent(rules[best]),
     )

@@ -8,12 +8,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from anaphora.base.translation import _
-from anaphora.report.antecedents import FORM_COLUMNS, RULES, interval_of, row_of
+from anaphora.report.antecedents import FORM_COLUMNS, RULES, interval_of, row_of, share_and_head
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
-from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
-from anaphora.report.page.atlas.entries import RULE_POLICIES, AtlasEntry, numbered_head
+from anaphora.report.numbers import format_count, format_number, format_percent
+from anaphora.report.page.atlas.entries import RULE_POLICIES, AtlasEntry
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement
 from anaphora.report.wording import label, mention_type_names, name_policy_names, selector_names
 
@@ -32,14 +32,13 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
 
     Without a model that selects antecedents, there is no figure and no table. A note names the models that cannot.
     """
-    selected = [entry for entry in entries if entry.antecedents]
     elements: list[PageElement] = []
-    if selected:
+    if selected := [entry for entry in entries if entry.antecedents]:
         first = selected[0].antecedents or ()
         types = [name for name in FORM_COLUMNS if row_of(first, subset="all", column=name)]
         rows = [
-            [_("rule"), label(selector_names(), name.replace(" ", "_"))]
-            + [_picked(row_of(first, subset="all", selector=name, column=column)) for column in types]
+            [_("rule"), label(selector_names(), name)]
+            + [_share(row_of(first, subset="all", selector=name, column=column)) for column in types]
             for name in RULES
         ]
         for entry in selected:
@@ -49,39 +48,31 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
                     for column in types
                 ]
                 if any(cells):
-                    rows.append([entry.model, label(selector_names(), name), *map(_picked, cells)])
-        counts = [row_of(first, subset="all", column=column) for column in types]
+                    rows.append([entry.model, label(selector_names(), name), *map(_share, cells)])
         columns = [
             f"{label(mention_type_names(), name)} ({format_count(count['items'])})"
-            for name, count in zip(types, counts, strict=True)
-            if count is not None
+            for name in types
+            if (count := row_of(first, subset="all", column=name))
         ]
-        names = [_("model"), _("what picks")]
         title = _("Antecedents picked rightly, in % [95 % over documents] (layer.head that picks)")
-        figure = antecedents_figure(selected, types)
+        figure = _antecedents_figure(selected, types)
         alt = "; ".join(" ".join(row) for row in rows)
         elements = [
             FigureElement(name=f"antecedents-{selected[0].corpus}", figure=figure, alt=alt),
-            TableElement(title=title, columns=[*names, *columns], rows=rows, texts=2),
+            TableElement(title=title, columns=[_("model"), _("what picks"), *columns], rows=rows, texts=2),
         ]
-    unselected = [entry.model for entry in entries if entry.unselected]
-    if unselected:
-        elements.append(
-            NoteElement(
-                text=_("Not asked here, for they read one pronoun of a text apart from the rest: {models}.").format(
-                    models=", ".join(unselected)
-                )
-            )
-        )
+    if unselected := [entry.model for entry in entries if entry.unselected]:
+        text = _("Not asked here, for they read one pronoun of a text apart from the rest: {models}.")
+        elements.append(NoteElement(text=text.format(models=", ".join(unselected))))
     return elements
 
 
-@figure_style()
-def antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> Figure:
-    """Draw the accuracy of the best heads, one row per model, one panel per mention type.
+def _share(row: Mapping[str, Any] | None) -> str:
+    return share_and_head(row, "({layer}.{head})")
 
-    Ticks mark the nearest-mention rule, the sieve of rules and untrained models.
-    """
+
+@figure_style()
+def _antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> Figure:
     marks: Marks = {}
     forms = {"words": (style.ANTECEDENT, "D"), "mentions": (style.PRONOUN, "o")}
     ticks = {
@@ -141,14 +132,14 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     ]
     rows = [
         [
-            *(model, label(name_policy_names(), row["policy"].replace(" ", "_")), format_count(row["items"])),
+            *(model, label(name_policy_names(), row["policy"]), format_count(row["items"])),
             format_percent(row["f1"], interval_of(row)),
             *(format_percent(row[name]) for name in ("precision", "recall", "masculine", "feminine")),
             *(format_number(row[name], 2, interval_of(row, f"{name}_")) for name in ("bias", "weighted_bias")),
         ]
         for model, row in lines
     ]
-    figure = names_figure(lines)
+    figure = _names_figure(lines)
     alt = "; ".join(f"{row[0]} {row[1]}: {row[3]}" for row in rows)
     return [
         FigureElement(name=f"names-{decided[0].corpus}", figure=figure, alt=alt),
@@ -167,14 +158,13 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
 
 
 @figure_style()
-def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
-    """Draw F1 over all items and by gender, one row per rule and per policy of a model."""
+def _names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
     marks: Marks = {}
     rows: list[tuple[str, bool]] = []
     for model, row in lines:
         if (model, True) not in rows:
             rows.append((model, True))
-        name = row_below(model, label(name_policy_names(), row["policy"].replace(" ", "_")))
+        name = row_below(model, label(name_policy_names(), row["policy"]))
         rows.append((name, False))
         marks[name, ""] = [
             Mark(row["masculine"], None, style.DISTRACTOR, "tick"),
@@ -195,11 +185,3 @@ def names_figure(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
             (_("feminine pronouns"), style.PRONOUN, "dashed tick"),
         ),
     )
-
-
-def _picked(row: Mapping[str, Any] | None) -> str:
-    """Return an accuracy in % with its interval and, for a head, "(layer.head)"; a dash for None."""
-    if row is None:
-        return NOT_MEASURED
-    share = format_percent(row["accuracy"], interval_of(row))
-    return share if row["layer"] is None else f"{share} ({numbered_head(row['layer'], row['head'])})"
