@@ -29,15 +29,7 @@ def token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
 
 
 class BlockSteps:
-    """Steps of one block in order: its attention, then its feed-forward network.
-
-    Args:
-        block: the block.
-        labels: labels of the T tokens.
-
-    Attributes:
-        steps: the steps added so far.
-    """
+    """Steps of one block in order: its attention, then its feed-forward network; `labels` are those of the T tokens."""
 
     def __init__(self, block: Block, labels: tuple[str, ...]) -> None:
         self.block, self.labels = block, labels
@@ -47,12 +39,7 @@ class BlockSteps:
         return token_matrix(name, values, self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """Add the steps from the block's input to its first residual sum.
-
-        Args:
-            hidden: (1, T, W) input of the block.
-            context: mask, positions and embeddings of the sentence.
-            head: index of the head whose steps are shown.
+        """Add the steps from the block's input, (1, T, W), to its first residual sum; `head` is shown.
 
         Returns:
             The residual sum, and the concatenated outputs of the heads, (1, T, W).
@@ -132,8 +119,7 @@ class BlockSteps:
 
         Args:
             hidden: (1, T, W) input of the block.
-            mixed: concatenated outputs of the heads, from `add_attention`.
-            summed: first residual sum, from `add_attention`.
+            mixed, summed: concatenated outputs of the heads, and residual sum, from `add_attention`.
             layer: index of the block.
         """
         block, steps = self.block, self.steps

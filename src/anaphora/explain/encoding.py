@@ -41,13 +41,7 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """Text with its pronoun and candidates.
-
-    Attributes:
-        text: the text.
-        example: the text with its pronoun and candidates; None if it has no pronoun.
-        is_detected: whether the pronoun was detected automatically.
-    """
+    """Text, as an example if it has a pronoun, and whether the pronoun was detected automatically."""
 
     text: str
     example: Example | None = None
@@ -60,8 +54,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     Args:
         run: the trained run.
         query: text with its pronoun and candidates.
-        layer: index of the layer, from 0.
-        head: index of the head, from 0.
+        layer, head: indices from 0.
         row: row that the steps follow, given as a token, as a word, which stands for its first token, or as the index
             of a token from 0; None for the pronoun.
 

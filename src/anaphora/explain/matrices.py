@@ -40,7 +40,6 @@ class Calculation:
 
     Attributes:
         name: name of the file, without suffix.
-        title, about: heading and introduction.
         x: (Q, W) input; None if Q, K and V are given.
         second: (T, W) second sequence, from which keys and values are computed; None for self-attention, where Q = T,
             and if Q, K and V are given.
@@ -49,10 +48,8 @@ class Calculation:
         final: output projection, with one row for each feature of the values of all heads; None for no projection.
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
-        heads: number of heads.
         scale: factor of the scores; None to divide them by the square root of d_k.
         row: index of the row that the steps follow.
-        notes: further remarks.
         slips: errata of the published calculation, by step.
         sentence: sentence of a built-in example for a trained run: its text, with pronoun and candidates or with the
             `word` whose row the steps follow; empty without a sentence.
@@ -122,10 +119,8 @@ def _in_language(value: Any, language: str) -> Any:
 
 def _checked(name: str, plain: dict[str, Any]) -> Calculation:
     matrices = {key: _matrix(key, plain[key]) for key in _MATRICES if plain.get(key) is not None}
-    given: dict[str, NDArray[np.float64]] = {key: matrices[key] for key in ("Q", "K", "V") if key in matrices}
-    projections: dict[str, NDArray[np.float64]] = {
-        key: matrices[key] for key in ("W_Q", "W_K", "W_V") if key in matrices
-    }
+    given = {key: matrix for key, matrix in matrices.items() if key in ("Q", "K", "V")}
+    projections = {key: matrix for key, matrix in matrices.items() if key in ("W_Q", "W_K", "W_V")}
     x = matrices.get("X")
     if (x is None) == (not given):
         raise UserError("give either X (W_Q, W_K and W_V are optional) or all of Q, K and V")

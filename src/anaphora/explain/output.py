@@ -128,12 +128,13 @@ def _step_lines(step: Step, row: int, digits: int, width: int) -> list[Renderabl
     cells: list[RenderableType] = []
     filled = 0
     items: list[tuple[RenderableType, int]] = []
+    wide = Console(width=10 * width, file=io.StringIO())
     for number, part in enumerate(step.parts):
         if isinstance(part, str):
             items.append((Text(f"\n{part}", style=_MUTED_STYLE), len(part) + 3))
         else:
-            table = _matrix_table(part, row, digits, min(width - 2, 100), number == 0 or number == len(step.parts) - 1)
-            items.append((table, _table_width(table, width) + 3))
+            table = _matrix_table(part, row, digits, min(width - 2, 100), number in (0, len(step.parts) - 1))
+            items.append((table, wide.measure(table).maximum + 3))
     for item, item_width in items:
         if cells and filled + item_width > width:
             lines.append(_side_by_side(cells))
@@ -141,10 +142,6 @@ def _step_lines(step: Step, row: int, digits: int, width: int) -> list[Renderabl
         cells.append(item)
         filled += item_width
     return [*lines, _side_by_side(cells)]
-
-
-def _table_width(table: RenderableType, width: int) -> int:
-    return Console(width=10 * width, file=io.StringIO()).measure(table).maximum
 
 
 def _side_by_side(cells: Sequence[RenderableType]) -> Table:
@@ -191,25 +188,13 @@ def _visible_indices(count: int, most: int) -> list[int | None]:
 
 
 def _erratum_panel(slip: Erratum) -> Panel:
-    colon = _(": ")
+    colon, title = _(": "), _("A slip in the published calculation")
     correction = Text(f"{_('Published')}{colon}{slip.published}\n{_('Right')}{colon}{slip.right}")
-    return Panel(
-        correction,
-        title=_("A slip in the published calculation"),
-        title_align="left",
-        border_style="yellow",
-        expand=False,
-    )
+    return Panel(correction, title=title, title_align="left", border_style="yellow", expand=False)
 
 
 def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
-    """Write a walk-through as a self-contained HTML file.
-
-    Args:
-        path: path of the file.
-        walk: the walk-through.
-        digits: number of decimals shown.
-    """
+    """Write a walk-through as a self-contained HTML file, which shows numbers with `digits` decimals."""
     with spoken_in(walk.language):
         words = _page_words()
     plain = walk.plain()

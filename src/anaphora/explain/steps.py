@@ -21,13 +21,7 @@ _LARGE_SCORE = 100.0
 
 @dataclass(frozen=True)
 class MatrixLabels:
-    """Labels of the rows and columns of the matrices.
-
-    Attributes:
-        queries: labels of the rows that attend.
-        tokens: labels of the rows attended to.
-        values: labels of the value features; empty if they are numbered.
-    """
+    """Labels of the rows that attend, of the rows attended to, and of the value features, which may be numbered."""
 
     queries: tuple[str, ...]
     tokens: tuple[str, ...]
@@ -125,11 +119,9 @@ def attention_steps(
     """Return the steps from queries, keys and values to the output of one head.
 
     Args:
-        labels: labels of rows and columns.
         query: (1, H, Q, D) queries.
         key, value: (1, H, T, D) keys and values.
         bias: bias of the scores, broadcastable to (1, H, Q, T), or None.
-        head: index of the head whose steps are shown.
         scale: factor of the dot products; None to divide them by the square root of D.
     """
     across = ("tokens", "tokens")

@@ -68,8 +68,6 @@ class Step:
 
     Attributes:
         name: name of the step, the same in every language.
-        title: heading of the step.
-        text: explanation of the step.
         parts: matrices and operators in reading order; "×" is the matrix product and "|" concatenation, other signs are
             elementwise, and words such as "softmax" name functions.
         slips: errata of the published calculation.
@@ -102,13 +100,8 @@ class Step:
 
     def plain(self) -> dict[str, Any]:
         """Return the step as a dictionary of JSON types."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "text": self.text,
-            "parts": [part if isinstance(part, str) else part.plain() for part in self.parts],
-            "slips": [vars(slip) for slip in self.slips],
-        }
+        parts = [part if isinstance(part, str) else part.plain() for part in self.parts]
+        return {**vars(self), "parts": parts, "slips": [vars(slip) for slip in self.slips]}
 
 
 class Steps(list[Step]):
@@ -127,11 +120,8 @@ class Walkthrough:
     Attributes:
         name: name for files.
         title, about: heading and introduction.
-        language: language of the explanation.
         queries: labels of the rows that attend, each of which can be the current row.
         row: index of the current row, which the steps follow.
-        steps: the steps in order.
-        notes: further remarks for the reader.
         units: label and attention-map columns of each word or candidate; empty if every column is its own unit.
     """
 
