@@ -82,30 +82,19 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
             spreads = [(step.k, step.random) for step in steps if step.random]
             if spreads:
                 compared = True
-                lines.append(
-                    Curve(
-                        [k for k, _ in spreads],
-                        [spread.median for _, spread in spreads],
-                        style.MUTED,
-                        "broken",
-                        [spread.lowest for _, spread in spreads],
-                        [spread.highest for _, spread in spreads],
-                    )
-                )
+                counts, medians = [k for k, _ in spreads], [spread.median for _, spread in spreads]
+                ends = [spread.lowest for _, spread in spreads], [spread.highest for _, spread in spreads]
+                lines.append(Curve(counts, medians, style.MUTED, "broken", *ends))
             panels.append((group.label, lines))
     if not panels:
         return None
+    key = [(_("antecedent heads, best first"), style.ANTECEDENT, "line")]
+    if compared:
+        key.append((_("random heads of the same layers: median, lowest to highest"), style.MUTED, "broken"))
     return curve_figure(
         _("How much worse does the model answer when heads are ablated?"),
         panels,
-        [
-            (_("antecedent heads, best first"), style.ANTECEDENT, "line"),
-            *(
-                [(_("random heads of the same layers: median, lowest to highest"), style.MUTED, "broken")]
-                if compared
-                else []
-            ),
-        ],
+        key,
         _("heads ablated"),
         _("task accuracy lost (points)"),
     )
@@ -136,16 +125,9 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
     key = [(_("heads patched, best first (point: the chosen head)"), style.ANTECEDENT, "line")]
     key += [(_("all heads of its layer"), style.INK, "broken")] if with_layer else []
     key += [(_("half: what the verdict requires of the layer"), style.MUTED, "dotted")]
+    title = _("How often does the answer flip when only the pattern is taken from the minimal pair’s other sentence?")
     across, axis = _("heads patched"), _("answers flipped (%)")
-    return curve_figure(
-        _("How often does the answer flip when only the pattern is taken from the minimal pair’s other sentence?"),
-        panels,
-        key,
-        across,
-        axis,
-        top=1.0,
-        reference=0.5,
-    )
+    return curve_figure(title, panels, key, across, axis, top=1.0, reference=0.5)
 
 
 @figure_style()
@@ -200,7 +182,7 @@ def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
     return panel_figure(
         _("Does a larger score mean a larger loss when the edge is knocked out?"),
         [(row, False) for row in dict.fromkeys(rows) if any(row == name for name, _ in marks)],
-        list(dict.fromkeys(panel for _, panel in marks)),
+        (),
         marks,
         _("Spearman’s rho of score and loss of logit"),
         (min(-0.25, axis_limits(marks, 0, 0)[0]), 1.0),

@@ -5,7 +5,7 @@ Each function returns None if nothing was measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
@@ -16,15 +16,7 @@ from anaphora.analysis.scores.measures.factors import FactorValue, value_order
 from anaphora.analysis.scores.measures.maps import MapScores
 from anaphora.base.translation import _
 from anaphora.report.figures import style
-from anaphora.report.figures.panels import (
-    Mark,
-    Marks,
-    accuracy_legend,
-    accuracy_marks,
-    axis_limits,
-    panel_figure,
-    row_below,
-)
+from anaphora.report.figures.panels import Mark, Marks, axis_limits, measured_marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import (
     control_names,
@@ -81,7 +73,7 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
         return None
     return panel_figure(
         _("The same question asked of other kinds of map"),
-        [(row, False) for row in dict.fromkeys(row for row, _ in marks)],
+        (),
         list(panels),
         marks,
         _("share (%)"),
@@ -104,12 +96,10 @@ def controls_figure(evidence: Evidence) -> Figure | None:
     for row, languages in by_row.items():
         for group in kind_groups({language: dict(kinds) for language, kinds in languages.items()}):
             panels[group.label] = None
-            cell_marks = accuracy_marks(group.cell)
-            if cell_marks:
+            if cell_marks := _accuracy_marks(group.cell):
                 marks[row, group.label] = cell_marks
-    return _accuracy_figure(
-        _("The run beside models of the same data, steps and stopping, with one change each"), marks, panels=panels
-    )
+    title = _("The run beside models of the same data, steps and stopping, with one change each")
+    return _accuracy_figure(title, marks, panels=list(panels))
 
 
 @figure_style()
@@ -118,8 +108,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
     marks: Marks = {}
     for language, cells in part.items():
         for name, cell in cells.items():
-            cell_marks = accuracy_marks(cell)
-            if cell_marks:
+            if cell_marks := _accuracy_marks(cell):
                 marks[value_label(name), language_name(language)] = cell_marks
     return _accuracy_figure(_("Items that stand apart from the headline"), marks)
 
@@ -135,35 +124,40 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
         values: set[str] = set()
         for language, cells in languages.items():
             for cell in cells:
-                cell_marks = accuracy_marks(cell)
-                if cell_marks:
+                if cell_marks := _accuracy_marks(cell):
                     values.add(cell.value)
                     marks[row_below(factor, value_label(cell.value)), language_name(language)] = cell_marks
         if values:
             ordered = sorted(values, key=value_order)  # over all languages, since a language may lack values
-            rows += [
-                (label(factor_names(), factor), True),
-                *((row_below(factor, value_label(value)), False) for value in ordered),
-            ]
+            rows.append((label(factor_names(), factor), True))
+            rows += [(row_below(factor, value_label(value)), False) for value in ordered]
     return _accuracy_figure(_("Where it works and where it does not"), marks, rows)
 
 
-def _accuracy_figure(
-    title: str, marks: Marks, rows: Sequence[tuple[str, bool]] = (), panels: Iterable[str] = ()
-) -> Figure | None:
-    """Draw accuracies and chance on an axis from 0 to 100 %; return None without marks.
+def _accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
+    """Return the accuracies of a cell as marks; empty if only chance is known."""
+    ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
+    marks = [
+        Mark(value, interval, colour, form)
+        for value, interval, colour, form in (
+            (cell.chance, None, style.MUTED, "tick"),
+            (cell.task_accuracy, None, style.INK, "o"),
+            (cell.candidate_accuracy, ends, style.ANTECEDENT, "D"),
+        )
+        if value is not None
+    ]
+    return marks if measured_marks(marks) else []
 
-    Rows and panels are those of the marks unless given.
-    """
+
+def _accuracy_figure(
+    title: str, marks: Marks, rows: Sequence[tuple[str, bool]] = (), panels: Sequence[str] = ()
+) -> Figure | None:
+    """Draw accuracies and chance on an axis from 0 to 100 %; return None without marks."""
     if not marks:
         return None
-    return panel_figure(
-        title,
-        rows or [(row, False) for row in dict.fromkeys(row for row, _ in marks)],
-        list(panels or dict.fromkeys(panel for _, panel in marks)),
-        marks,
-        _("accuracy (%)"),
-        (0.0, 1.0),
-        points=True,
-        key=accuracy_legend(),
+    key = (
+        (_("task accuracy of the model"), style.INK, "o"),
+        (_("candidate accuracy of the head"), style.ANTECEDENT, "D"),
+        (_("chance"), style.MUTED, "tick"),
     )
+    return panel_figure(title, rows, panels, marks, _("accuracy (%)"), (0.0, 1.0), points=True, key=key)

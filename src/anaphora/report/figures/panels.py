@@ -15,9 +15,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from anaphora.analysis.results.scores import AccuracyCell, Cell
 from anaphora.base.errors import UserError
-from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.sheet import Heading, Sheet, legend_lines, text_width, tick_style
@@ -31,7 +29,6 @@ class Mark:
     Attributes:
         value: the value; its horizontal position.
         ends: (low, high) of the interval; None for no interval.
-        colour: colour in hexadecimal.
         form: "bar", "hollow bar", a tick of `_TICKS`, a matplotlib marker, or "not measured", which is drawn as a dash
             to differ from a bar of length 0.
     """
@@ -48,7 +45,6 @@ class Curve:
 
     Attributes:
         counts, values: horizontal and vertical positions of the points.
-        colour: colour in hexadecimal.
         form: "line" with points, "broken" for a dashed line, "dot" for a single point, or "level" for a horizontal line
             without counts.
         low, high: ends of the interval at each point, None where unknown, drawn as a band or, for a "dot", as a line;
@@ -79,28 +75,6 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 """Width of the widest legend symbol with its gaps, and height of a legend line, in inches."""
 
 
-def accuracy_legend() -> _Legend:
-    """Return the legend of the marks of `accuracy_marks`."""
-    return (
-        (_("task accuracy of the model"), style.INK, "o"),
-        (_("candidate accuracy of the head"), style.ANTECEDENT, "D"),
-        (_("chance"), style.MUTED, "tick"),
-    )
-
-
-def accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
-    """Return the accuracies of a cell as marks; empty if only chance is known."""
-    ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
-    marks = []
-    if cell.chance is not None:
-        marks.append(Mark(cell.chance, None, style.MUTED, "tick"))
-    if cell.task_accuracy is not None:
-        marks.append(Mark(cell.task_accuracy, None, style.INK, "o"))
-    if cell.candidate_accuracy is not None:
-        marks.append(Mark(cell.candidate_accuracy, ends, style.ANTECEDENT, "D"))
-    return marks if _measured(marks) else []
-
-
 def row_below(heading: str, text: str) -> str:
     """Return a row name for `panel_figure`, which prints only `text`; `heading` makes the name unique."""
     return f"{heading}{_BELOW}{text}"
@@ -127,30 +101,27 @@ def panel_figure(
     """Draw panels side by side with shared rows.
 
     Args:
-        title: title above the panels.
-        rows: (name, whether it is a heading) from top to bottom.
-        panels: names of the panels.
+        title, note: texts above the panels.
+        rows: (name, whether it is a heading) from top to bottom; if empty, those of the marks.
+        panels: names of the panels; if empty, those of the marks.
         marks: marks by (row, panel).
-        label: label of the horizontal axes.
-        limits: lower and upper limit of the horizontal axes.
+        label, limits: label of the horizontal axes, with their lower and upper limit.
         references: horizontal positions of vertical lines.
         points: whether axes are in percent or percentage points instead of shares.
         key: legend entries, (text, colour, form).
-        note: text below the title.
 
     Raises:
         UserError: no rows or no panels.
     """
+    rows = rows or [(row, False) for row in dict.fromkeys(row for row, _ in marks)]
+    panels = panels or list(dict.fromkeys(panel for _, panel in marks))
     if not rows or not panels:
         raise UserError("a figure of panels needs at least one row and one panel")
     texts = [drawable_text(name if heading else name.rpartition(_BELOW)[2]) for name, heading in rows]
-    left = (
-        0.15 + max(text_width(text, style.TEXT, bold=head) for text, (_, head) in zip(texts, rows, strict=True)) + 0.12
-    )
-    gap = 0.24
+    widths = [text_width(text, style.TEXT, bold=heading) for text, (_, heading) in zip(texts, rows, strict=True)]
+    left, gap = 0.15 + max(widths) + 0.12, 0.24
     widest = max(text_width(drawable_text(panel), style.TEXT, bold=True) for panel in panels)
-    each = max((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), widest, 1.0)
-    each = min(each, 3.2)
+    each = min(max((style.DOUBLE_COLUMN - left - 0.2 - gap * (len(panels) - 1)) / len(panels), widest, 1.0), 3.2)
     heading = Heading(title, None, note)
     width = max(left + each * len(panels) + gap * (len(panels) - 1) + 0.2, heading.width + 0.3)
     entries = {name: (name, colour, form) for name, colour, form in key}
@@ -158,7 +129,9 @@ def panel_figure(
     legend = [[entries[name] for name in names] for names in lines_of_names]
     width = max(width, *(_legend_width(legend_line) + 0.3 for legend_line in legend))
     head = heading.height + (0.24 + _LEGEND_LINE * (len(legend) - 1) if key else 0.0) + 0.2
-    line = _ROW_HEIGHT * _TALL_ROW.get(min(4, max((len(_measured(row)) for row in marks.values()), default=0)), 1.0)
+    line = _ROW_HEIGHT * _TALL_ROW.get(
+        min(4, max((len(measured_marks(row)) for row in marks.values()), default=0)), 1.0
+    )
     tall = line * len(rows) + 0.08
     sheet = Sheet(width, head + tall + 0.5, heading)
     for number, legend_line in enumerate(legend):
@@ -193,14 +166,14 @@ def panel_figure(
     return sheet.figure
 
 
-def _measured(marks: Sequence[Mark]) -> list[Mark]:
+def measured_marks(marks: Sequence[Mark]) -> list[Mark]:
     """Return the marks that need vertical offsets: all except ticks, which span the row."""
     return [mark for mark in marks if mark.form not in _TICKS]
 
 
 def _draw_row(axes: Axes, marks: Sequence[Mark], height: float) -> None:
     """Draw the marks of a row with small vertical offsets, so that they do not overlap."""
-    measured = _measured(marks)
+    measured = measured_marks(marks)
     apart = min(0.38, 0.62 / max(1, len(measured) - 1))
     for mark in marks:
         aside = 0.0 if mark.form in _TICKS else apart * (measured.index(mark) - (len(measured) - 1) / 2)
@@ -214,9 +187,8 @@ def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
         axes.plot([mark.value] * 2, [height - 0.34, height + 0.34], clip_on=False, **pattern)
         return
     if mark.form == "not measured":
-        axes.annotate(
-            NOT_MEASURED, (mark.value, height), (3, 0), textcoords="offset points", va="center", color=mark.colour
-        )
+        place, aside = (mark.value, height), (3, 0)
+        axes.annotate(NOT_MEASURED, place, aside, textcoords="offset points", va="center", color=mark.colour)
         return
     if mark.form.endswith("bar"):
         hollow = mark.form == "hollow bar"
@@ -270,8 +242,7 @@ def curve_figure(
         title: title above the panels.
         panels: name and curves of each panel.
         key: legend entries, (text, colour, form).
-        across_label: label of the horizontal axes.
-        label: label of the vertical axes.
+        across_label, label: labels of the horizontal and of the vertical axes.
         top: minimum upper limit of the vertical axes, as a share.
         reference: share marked by a horizontal line; None for no line.
     """

@@ -80,12 +80,7 @@ def head_note(
 def pronoun_note(text: str, pronoun: Span) -> str | None:
     """Return a note that the last of several third-person pronouns is queried, and how to choose another.
 
-    Args:
-        text: sentence with the pronouns.
-        pronoun: (start, end) character span of the queried pronoun.
-
-    Returns:
-        The note; None if the sentence has no other third-person pronoun.
+    `pronoun` is the character span of the queried one. Without another third-person pronoun, the note is None.
     """
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:

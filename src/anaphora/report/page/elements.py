@@ -27,7 +27,6 @@ class ReportRun:
     """Content of the report on one run.
 
     Attributes:
-        name: name of the run.
         evidence: measurements of the run; parts that were not measured are None.
         argument: value of `run=` in commands; empty for a model without a run directory.
         recipe: settings as text, without those that may differ between runs of one recipe; None if unknown.
@@ -70,9 +69,6 @@ class TableElement:
     """Table of formatted cells.
 
     Attributes:
-        title: title above the table.
-        columns: column headings.
-        rows: cells by row.
         texts: number of leading columns with words; the others hold numbers.
         folded: whether the page shows the table only after a click on its title.
     """
@@ -98,14 +94,12 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """Verdict on one language and kind of cue.
+    """Verdict on one language and kind of cue, or on all if `label` is empty.
 
     Attributes:
-        label: name of the group; empty for a verdict on all.
         verdict: verdict in words.
         sign: "yes", "no" or "open", for the colour of the traffic light.
         numbers: cells next to the verdict.
-        rules: results of the verdict's rules.
     """
 
     label: str
@@ -121,11 +115,8 @@ class VerdictElement:
 
     Attributes:
         columns: headings of the rows' numbers.
-        rows: one verdict per group.
-        title: title above the verdicts; may be empty.
         note: explanation of the columns, below the title; may be empty.
         counted: noun for the rules of a row, "rules" or "conditions".
-        rule_columns: column headings of the table of rules.
     """
 
     kind: ClassVar[str] = "verdict"
@@ -139,7 +130,6 @@ class VerdictElement:
     )
 
     def count_of(self, row: GroupVerdict) -> str:
-        """Return a phrase with the number of a row's rules that hold and, if not 0, the number not checked."""
         results = [rule.passed for rule in row.rules]
         text = {
             ("rules", False): _("{count} of {all} rules hold"),
@@ -150,12 +140,8 @@ class VerdictElement:
         return text.format(count=results.count(True), all=len(results), unchecked=results.count(None))
 
 
-_OPENING, _CLOSING = ("Ps", "Pi"), ("Pe", "Pf", "Po")
+_OPENING, _CLOSING = {"Ps", "Pi"}, {"Pe", "Pf", "Po"}
 """Unicode categories of punctuation attached to the next word, and to the previous one."""
-
-
-def _is_punctuation(text: str, categories: Sequence[str]) -> bool:
-    return all(unicodedata.category(character) in categories for character in text)
 
 
 @dataclass(frozen=True)
@@ -163,7 +149,6 @@ class ShadedWord:
     """Word of a sentence, shaded by its share of the pronoun's attention.
 
     Attributes:
-        text: the word.
         paint: background colour, in hexadecimal.
         ink: text colour on that background, in hexadecimal.
         role: "pronoun", "antecedent", or "other" for another candidate; empty for other words.
@@ -182,9 +167,7 @@ class ShadedSentence:
     """Sentence shaded by the pronoun's row of the chosen head.
 
     Attributes:
-        language: language code.
         identity: id of the sentence in the page's explorer; None if it is not shown there.
-        words: shaded words.
         factors: kind and type of the cue; empty if unknown.
         answer: text of the model's answer; a dash if the model gives none.
     """
@@ -200,11 +183,12 @@ class ShadedSentence:
         groups: list[list[ShadedWord]] = []
         opened = False
         for word in self.words:
-            if groups and (opened or _is_punctuation(word.text, _CLOSING)):
+            categories = set(map(unicodedata.category, word.text))
+            if groups and (opened or categories <= _CLOSING):
                 groups[-1].append(word)
             else:
                 groups.append([word])
-            opened = _is_punctuation(word.text, _OPENING)
+            opened = categories <= _OPENING
         return groups
 
 
@@ -248,9 +232,7 @@ class Section:
 
     Attributes:
         name: id of the section on the page.
-        title: the question.
-        explanation: one or more sentences on the numbers.
-        elements: figures, tables and texts; empty if nothing was measured.
+        elements: empty if nothing was measured.
         missing: text shown if there are no elements.
         address: URL of a page with more detail, linked from the title; empty for no link.
     """
@@ -279,23 +261,14 @@ def figure_with_numbers(
     texts: int = 1,
     title: str = "",
 ) -> list[PageElement]:
-    """Return a figure followed by a folded table of its numbers; empty if nothing was measured.
+    """Return a figure followed by a folded table of its numbers; empty if the figure is None.
 
-    Args:
-        name: name of the figure.
-        figure: the figure; None if nothing was measured.
-        summary: clauses of the figure's alternative text.
-        columns: column headings of the table.
-        rows: cells of the table by row.
-        texts: number of leading columns with words.
-        title: title of the table, by default "The numbers".
+    `summary` has the clauses of the figure's alternative text; the other arguments are those of the table.
     """
     if figure is None:
         return []
-    return [
-        FigureElement(name=name, figure=figure, alt=clauses(summary)),
-        TableElement(title=title or _("The numbers"), columns=columns, rows=rows, texts=texts, folded=True),
-    ]
+    numbers = TableElement(title=title or _("The numbers"), columns=columns, rows=rows, texts=texts, folded=True)
+    return [FigureElement(name=name, figure=figure, alt=clauses(summary)), numbers]
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:

@@ -114,7 +114,6 @@ def _special_words(spans: Sequence[Span]) -> list[int]:
 
 
 def _answer_text(example: Example, answer: int | None) -> str | None:
-    """Return the candidate that the model chose; "" for none of them, None without an answer."""
     if answer is None:
         return None
     if answer == NO_CANDIDATE:

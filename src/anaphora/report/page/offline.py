@@ -26,7 +26,6 @@ from anaphora.report.wording import head_role_names
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
-    from matplotlib.colors import Colormap
 
 TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 FONT_MARK = "/*the faces of the characters in use*/"
@@ -94,14 +93,7 @@ def script_json(content: Any) -> Markup:
 
 
 def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **content: Any) -> None:
-    """Render a template and write it as one self-contained file with its style and fonts.
-
-    Args:
-        path: output file.
-        template: file name of the template.
-        folder: folder of the template.
-        **content: variables of the template.
-    """
+    """Render a template with the variables `content`, and write it as one self-contained file with style and fonts."""
     filled = template_environment(folder).get_template(template)
     html = filled.render(**content, style=read_asset("report.css"), font_mark=trusted_markup(FONT_MARK))
     write_text(path, with_fonts(html, html, (400, 700)))
@@ -113,14 +105,9 @@ def with_units(text: str) -> str:
 
 
 def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
-    """Return a page with font faces for the characters of `text`, and no-break spaces before units.
+    """Return a page with font faces for the characters of `text` at `FONT_MARK`, and no-break spaces before units.
 
-    Letters without a glyph are reported on the console.
-
-    Args:
-        html: page with `FONT_MARK` in its style.
-        text: characters that the font faces must contain.
-        weights: font weights, 400 or 700.
+    Font weights are 400 or 700. Letters without a glyph are reported on the console.
     """
     parts = _SCRIPT_OR_STYLE.split(html)  # odd parts are scripts and styles, which stay unchanged
     html = "".join(part if index % 2 else with_units(part) for index, part in enumerate(parts))
@@ -129,24 +116,20 @@ def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
 
 def weight_colours() -> dict[str, Any]:
     """Return 64 colours of attention weights from 0 to 1 ("ramp"), and whether each needs white text ("light")."""
-    from anaphora.report.figures import style
-
-    return _colour_steps(style.WEIGHTS)
+    return _colour_steps("WEIGHTS")
 
 
 def diverging_colours() -> dict[str, Any]:
     """Return 64 colours of signed values, white in the middle ("ramp"), and whether each needs white text ("light")."""
-    from anaphora.report.figures import style
-
-    return _colour_steps(style.DIVERGING)
+    return _colour_steps("DIVERGING")
 
 
-def _colour_steps(colours: Colormap) -> dict[str, Any]:
+def _colour_steps(name: str) -> dict[str, Any]:
     from matplotlib.colors import to_hex
 
     from anaphora.report.figures import style
 
-    steps = [colours(step / 63) for step in range(64)]
+    steps = [getattr(style, name)(step / 63) for step in range(64)]
     return {
         "ramp": [to_hex(colour) for colour in steps],
         "light": [style.text_colour_on(colour) == style.PAPER for colour in steps],
@@ -154,7 +137,6 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
 
 
 def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
-    """Return CSS font faces with the characters of `text`."""
     from fontTools.ttLib import TTFont
 
     from anaphora.report.figures.fonts import FAMILY, font_files, write_subset
@@ -198,11 +180,7 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return the file name suffix of each page by language: ".zh" for Chinese if there are both, otherwise empty.
-
-    Args:
-        interface_language: language of the pages, "en" or "zh", or "both".
-    """
+    """Return the file name suffix of each page by language: ".zh" for Chinese if there are "both", otherwise empty."""
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 

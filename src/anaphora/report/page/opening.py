@@ -66,7 +66,8 @@ def comparison_section(
             columns=[_("runs"), _("language"), _("bits")],
             rows=[
                 [
-                    *(f"{row.run} – {row.other}", language_name(row.language)),
+                    f"{row.run} – {row.other}",
+                    language_name(row.language),
                     format_number(row.divergence, 2, row.interval),
                 ]
                 for row in divergences
@@ -110,7 +111,21 @@ def verdict_sentence(evidence: Evidence) -> str:
     if len(scopes) == 1 and len(scopes[0][1]) == 1:
         scope, by_verdict = scopes[0]
         ((result, groups),) = by_verdict.items()
-        return _uniform_verdict(result).format(groups=listed(groups), scope=scope)
+        text = {
+            SUPPORTED: _(
+                "Supported in {groups}, {scope}: pronouns attend to their antecedents, and the model’s answer depends "
+                "on it."
+            ),
+            NOT_SUPPORTED: _(
+                "Not supported in {groups}, {scope}: the claim that pronouns attend to their antecedents and that the "
+                "model’s answer depends on it does not meet every rule."
+            ),
+            NOT_CONTROLLED: _(
+                "Not yet controlled in {groups}, {scope}: the claim that pronouns attend to their antecedents and that "
+                "the model’s answer depends on it has not been compared with control models yet."
+            ),
+        }[result]
+        return text.format(groups=listed(groups), scope=scope)
     texts = {
         SUPPORTED: _("supported in {groups}"),
         NOT_SUPPORTED: _("not supported in {groups}"),
@@ -131,24 +146,6 @@ def verdict_sentence(evidence: Evidence) -> str:
         "{verdicts}: the claim that pronouns attend to their antecedents and that the model’s answer depends on it."
     ).format(verdicts=clauses(verdicts))
     return sentence[0].upper() + sentence[1:]
-
-
-def _uniform_verdict(result: str) -> str:
-    """Return the sentence for groups that all have the same verdict."""
-    return {
-        SUPPORTED: _(
-            "Supported in {groups}, {scope}: pronouns attend to their antecedents, and the model’s answer depends on "
-            "it."
-        ),
-        NOT_SUPPORTED: _(
-            "Not supported in {groups}, {scope}: the claim that pronouns attend to their antecedents and that the "
-            "model’s answer depends on it does not meet every rule."
-        ),
-        NOT_CONTROLLED: _(
-            "Not yet controlled in {groups}, {scope}: the claim that pronouns attend to their antecedents and that the "
-            "model’s answer depends on it has not been compared with control models yet."
-        ),
-    }[result]
 
 
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
@@ -192,8 +189,8 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
 
-    The sentence is the first in the page's language, or else the first of all. Without sentences, or
-    without a map of raw weights for that sentence, the list is empty.
+    The sentence is the first in the page's language, or else the first of all. Without it or its map of raw weights,
+    the list is empty.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:
@@ -216,13 +213,18 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
     """Return facts about the run as (name, value), without facts that are unknown."""
     evidence = run.evidence
     items = sum(whole.items for whole in evidence.languages.values())
+    left_out = [
+        _("{items} ({reason})").format(items=f"{count:,}", reason=_(reason))
+        for reason, count in evidence.dropped.items()
+        if count
+    ]
     seconds = evidence.train_seconds
     facts = {
         _("run"): run.name,
         _("seed"): evidence.seed,
         _("split"): label(split_names(), evidence.split),
         _("items"): f"{items:,}" if items else None,
-        pgettext("fact", "left out"): _left_out(evidence),
+        pgettext("fact", "left out"): pgettext("list", ", ").join(left_out) or None,
         _("not in the vocabulary"): _("{items} of {all} items have a pronoun or candidate with {words}").format(
             items=f"{run.unread.items:,}", all=f"{run.unread.of:,}", words=run.unread.listed
         )
@@ -243,13 +245,3 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
         else None,
     }
     return [(name, str(value)) for name, value in facts.items() if value is not None]
-
-
-def _left_out(evidence: Evidence) -> str | None:
-    """Return the numbers of items excluded from the scores, by reason, as text; None if no item is excluded."""
-    counts = [
-        _("{items} ({reason})").format(items=f"{count:,}", reason=_(reason))
-        for reason, count in evidence.dropped.items()
-        if count
-    ]
-    return pgettext("list", ", ").join(counts) or None

@@ -88,8 +88,7 @@ def write_report(
         for name, figure in of_run.items()
     }
     shown = opening_pictures(first)
-    for picture in shown:
-        pictures[0, picture.name] = inline_figure(picture.figure, f"{picture.name}-")
+    pictures |= {(0, one.name): inline_figure(one.figure, f"{one.name}-") for one in shown}
     # The explorer starts with a sentence in the language of the page.
     explored = sorted(first.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     write_page(
@@ -204,8 +203,7 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     used = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', svg))
     kept = {name for pair in used for name in pair if name}
     svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{prefix}{match[1]}"' if match[1] in kept else "", svg)
-    svg = re.sub(r"url\(#", f"url(#{prefix}", svg)
-    svg = re.sub(r'xlink:href="#', f'href="#{prefix}', svg)
+    svg = svg.replace("url(#", f"url(#{prefix}").replace('xlink:href="#', f'href="#{prefix}')
     svg = re.sub(r"<g>\s*</g>|\s*\n\s*", lambda match: "" if "g" in match[0] else "\n", svg)
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', svg)[:2])
     above = 72 * TITLE_LINE * len(lines)
@@ -215,5 +213,4 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     svg = opening + 'aria-hidden="true" focusable="false">' + svg[svg.index(">") + 1 :]
     # Undo the line breaks: no space between Chinese characters, a space elsewhere.
     words = _BREAK_IN_CHINESE.sub("", title).replace("\n", " ")
-    words = _NUMBERED.sub("\\1\u00a0\\2", words)
-    return InlineFigure(words, trusted_markup(svg))
+    return InlineFigure(_NUMBERED.sub("\\1\u00a0\\2", words), trusted_markup(svg))

@@ -240,7 +240,7 @@ def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
     return panel_figure(
         _("How often the antecedent is the strongest candidate"),
         [(entry.model, False) for entry in entries],
-        list(dict.fromkeys(panel for _, panel in marks)),
+        (),
         marks,
         _("% of the items, with 95 % intervals over templates or texts"),
         (0.0, 1.0),

@@ -24,8 +24,7 @@ from anaphora.report.tables import dose_table, freed_table, one_head_table, spec
 from anaphora.report.wording import clauses, control_names, edge_names, kind_groups, label, map_names, scope_names
 
 
-def knockout_section(run: ReportRun) -> Section:
-    """Return the section on attention knockout."""
+def _knockout_section(run: ReportRun) -> Section:
     cells = run.evidence.causal_cells
     summary: list[str] = []
     rows: list[list[str]] = []
@@ -150,8 +149,7 @@ def ablation_section(run: ReportRun) -> Section:
     )
 
 
-def patching_section(run: ReportRun) -> Section:
-    """Return the section on attention-pattern patching."""
+def _patching_section(run: ReportRun) -> Section:
     cells = run.evidence.causal_cells
     rows = []
     for group in kind_groups(cells):
@@ -184,8 +182,7 @@ def patching_section(run: ReportRun) -> Section:
     )
 
 
-def dose_response_section(run: ReportRun) -> Section:
-    """Return the section on the correlation between an edge's score and the loss from its knockout."""
+def _dose_response_section(run: ReportRun) -> Section:
     cells = run.evidence.causal_cells
     rows = [
         [group.label, label(map_names(), name), format_number(correlation.rho, 2, correlation.interval)]
@@ -205,8 +202,7 @@ def dose_response_section(run: ReportRun) -> Section:
     )
 
 
-def controls_section(run: ReportRun) -> Section:
-    """Return the section on trained control models, with those not run yet, and on perturbed inputs."""
+def _controls_section(run: ReportRun) -> Section:
     evidence = run.evidence
     controls = evidence.controls or {}
     results = {True: _("as expected"), False: _("not as expected"), None: NOT_MEASURED}
@@ -273,8 +269,7 @@ def _perturbation_table(evidence: Evidence) -> TableElement:
     return TableElement(title=title, columns=columns, rows=rows, texts=2)
 
 
-def one_head_section(run: ReportRun) -> Section:
-    """Return the section on the chosen head alone: causal tests, specificity, equal doses and redistributed weight."""
+def _one_head_section(run: ReportRun) -> Section:
     evidence = run.evidence
     doses = dose_table(evidence)
     figure = causal.equal_doses_figure(evidence.causal_cells)
@@ -311,11 +306,11 @@ def one_head_section(run: ReportRun) -> Section:
 
 
 SECTIONS: PlacedSections = {
-    70: knockout_section,
-    80: one_head_section,
+    70: _knockout_section,
+    80: _one_head_section,
     90: ablation_section,
-    100: patching_section,
-    110: dose_response_section,
-    120: controls_section,
+    100: _patching_section,
+    110: _dose_response_section,
+    120: _controls_section,
 }
 FIGURES = ("knockout", "equal_doses", "ablation", "pattern_patching", "dose_response", "controls")

@@ -173,8 +173,7 @@ def alignment_section(run: ReportRun) -> Section:
     )
 
 
-def roles_section(run: ReportRun) -> Section:
-    """Return the section on the roles of heads."""
+def _roles_section(run: ReportRun) -> Section:
     evidence = run.evidence
     by_head = {(roles.layer, roles.head): roles for roles in evidence.head_roles or ()}
     elements: list[PageElement] = []
@@ -222,7 +221,7 @@ def _role_numbers(roles: HeadRoles) -> str:
     return " · ".join(parts)
 
 
-def examples_section(run: ReportRun) -> Section:
+def _examples_section(run: ReportRun) -> Section:
     """Return the section of example sentences, at most `_MOST` per outcome and language.
 
     Sentences link to the explorer if it shows them.
@@ -281,8 +280,8 @@ SECTIONS: PlacedSections = {
     40: heads_section,
     50: quads_section,
     140: alignment_section,
-    150: roles_section,
-    180: examples_section,
+    150: _roles_section,
+    180: _examples_section,
 }
 FIGURES = (
     *(f"heads_{language}" for language in LANGUAGES),

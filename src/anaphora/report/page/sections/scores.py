@@ -124,8 +124,7 @@ def _further_row(evidence: Evidence, language: str, kind: str) -> list[str]:
     return [*measured, format_p_value(significance.p_holm if significance else None)]
 
 
-def effects_section(run: ReportRun) -> Section:
-    """Return the section on the effects of meaning, position and entity."""
+def _effects_section(run: ReportRun) -> Section:
     part = run.evidence.effects
     names = effect_names()
     summary = [
@@ -158,8 +157,7 @@ def effects_section(run: ReportRun) -> Section:
     )
 
 
-def baselines_section(run: ReportRun) -> Section:
-    """Return the section on chance and shortcut baselines."""
+def _baselines_section(run: ReportRun) -> Section:
     evidence = run.evidence
     elements: list[PageElement] = []
     groups = list(all_groups(evidence.scores))
@@ -186,8 +184,7 @@ def baselines_section(run: ReportRun) -> Section:
     )
 
 
-def maps_section(run: ReportRun) -> Section:
-    """Return the section on the kinds of attention map."""
+def _maps_section(run: ReportRun) -> Section:
     maps = run.evidence.maps or {}
     rows = [
         [
@@ -218,8 +215,7 @@ def maps_section(run: ReportRun) -> Section:
     )
 
 
-def factors_section(run: ReportRun) -> Section:
-    """Return the section on accuracy by stratum, factor and template."""
+def _factors_section(run: ReportRun) -> Section:
     evidence = run.evidence
     columns = [
         _("factor"),
@@ -312,7 +308,7 @@ def _worst_templates(evidence: Evidence, language: str) -> list[list[str]]:
     ]
 
 
-def levels_section(run: ReportRun) -> Section | None:
+def _levels_section(run: ReportRun) -> Section | None:
     """Return the section on composition levels; None if the corpus has no compositions."""
     evidence = run.evidence
     if not evidence.levels:
@@ -359,10 +355,10 @@ def levels_section(run: ReportRun) -> Section | None:
 
 SECTIONS: PlacedSections = {
     20: scoreboard_section,
-    30: levels_section,
-    60: effects_section,
-    130: baselines_section,
-    160: maps_section,
-    170: factors_section,
+    30: _levels_section,
+    60: _effects_section,
+    130: _baselines_section,
+    160: _maps_section,
+    170: _factors_section,
 }
 FIGURES = ("scoreboard", "effects", "maps", "strata", "factors")

@@ -26,8 +26,7 @@ from anaphora.report.wording import kind_groups, label, map_names, measure_names
 _SIGNS = {"supported": "yes", "not supported": "no", "not yet controlled": "open"}
 
 
-def verdict_section(run: ReportRun) -> Section:
-    """Return the section on the verdicts for the chosen head's layer and for the head alone."""
+def _verdict_section(run: ReportRun) -> Section:
     evidence = run.evidence
     columns = [_("candidate accuracy, %"), _("chance, %")]
     of_layer = [*columns, _("lost without the edge to the antecedent, points"), _("answers flipped, %")]
@@ -132,4 +131,4 @@ def _head_numbers(cell: CausalCell | None) -> tuple[str, str]:
     )
 
 
-SECTIONS: PlacedSections = {10: verdict_section}
+SECTIONS: PlacedSections = {10: _verdict_section}
