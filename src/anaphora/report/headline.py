@@ -60,10 +60,9 @@ def headline_table(evidence: Evidence) -> Table:
     ):
         table.add_column(heading, justify="right", no_wrap=True)
     for group in all_groups(evidence.scores):
-        if group.kind == "all":
-            table.add_row(language_name(group.language), *_row_cells(group.cell), style="bold")
-        else:
-            table.add_row(f" {kind_names()[group.kind]}", *_row_cells(group.cell))
+        is_whole = group.kind == "all"
+        name = language_name(group.language) if is_whole else f" {kind_names()[group.kind]}"
+        table.add_row(name, *_row_cells(group.cell), style="bold" if is_whole else "")
     return table
 
 
@@ -125,9 +124,8 @@ def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
         "unsolved": task not solved.
         A kind of cue is listed only if its case differs from that of its language.
     """
-    cases: dict[str, list[Group[Cell]]] = {
-        name: [] for name in ("points", "unmeasured", "open", "ordinary", "unsolved")
-    }
+    names = ("points", "unmeasured", "open", "ordinary", "unsolved")
+    cases: dict[str, list[Group[Cell]]] = {name: [] for name in names}
     of_language = {language: _case(whole) for language, whole in evidence.languages.items()}
     for group in all_groups(evidence.scores):
         case = _case(group.cell)
@@ -209,7 +207,6 @@ def bar_text(name: str, value: float) -> str:
 
 
 def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:
-    """Return a sentence on the head's candidate accuracy in some groups and on what it shows."""
     shares = [share_text(group.cell.candidate_accuracy) for group in groups]
     if len(groups) > 1:
         shares = [
@@ -264,24 +261,20 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
             "where its heads point should not be read as alignment."
         ).format(**values)
     answers_most = cell.task_accuracy >= _least_accuracy(cell.chance or 0.0)
-    is_no_better = answers_most and cell.task_accuracy <= best.accuracy
-    text = (
-        _(
+    text = _(
+        "In {group} the model answers {share} of {items} rightly (chance {chance}, best baseline {rule} {best}): the "
+        "task is not solved, so where its heads point should not be read as alignment."
+    )
+    if answers_most and cell.task_accuracy <= best.accuracy:
+        text = _(
             "In {group} the model answers {share} of {items} rightly, no more than a rule that looks at no attention "
             "({rule}: {best}; chance: {chance}): the task counts as not solved, so where its heads point should not be "
             "read as alignment."
         )
-        if is_no_better
-        else _(
-            "In {group} the model answers {share} of {items} rightly (chance {chance}, best baseline {rule} {best}): "
-            "the task is not solved, so where its heads point should not be read as alignment."
-        )
-    )
     return text.format(**values, rule=_bar_name(best.name), best=share_text(best.accuracy))
 
 
 def _bar_name(name: str) -> str:
-    """Return the display name of a threshold, for use in a sentence."""
     bars = {
         "all_candidates": _("chance"),
         "random_init": _("the mean of untrained models"),
@@ -292,9 +285,7 @@ def _bar_name(name: str) -> str:
 
 def share_text(share: float | None) -> str:
     """Return a share (0 to 1) in percent as in `format_short_percent`, for use in a sentence."""
-    if share is None:
-        return _("an unknown share")
-    return f"{format_short_percent(share)} %"
+    return _("an unknown share") if share is None else f"{format_short_percent(share)} %"
 
 
 def _shortened(name: str) -> str:

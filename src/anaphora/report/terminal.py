@@ -86,10 +86,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 
 @in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
-    """Print the headline table and sentence, the worst template of each language, and the number of excluded items.
-
-    The tables of composition levels, of the single head and of specificity follow the headline table if measured.
-    """
+    """Print the headline tables and sentence, the worst template of each language, and the number of excluded items."""
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)

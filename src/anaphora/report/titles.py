@@ -30,10 +30,7 @@ _WIDEST_MENTION = 1.6
 def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) -> str:
     """Return a title with the final candidate accuracies of the chosen head and the best other head.
 
-    Args:
-        accuracies: (L, H) candidate accuracies at the last validation.
-        head: the chosen head.
-        chance: accuracy of a random choice, 0 to 1.
+    `accuracies`, (L, H), are those at the last validation, `chance` that of a random choice.
     """
     chosen = accuracies[head.layer, head.head]
     values = {"accuracy": format_short_percent(chosen), "chance": format_short_percent(chance)}
@@ -58,18 +55,28 @@ def scoreboard_title(evidence: Evidence) -> str:
     """
     cases = groups_by_case(evidence)
     lines = []
-    if above := [*cases["points"], *cases["unmeasured"]]:
-        text = _(
-            "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
-            "{split} items; chance {chance}"
-        )
-        lines.append(_groups_line(text, above, evidence))
-    if cases["open"]:
-        text = _(
-            "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
-            "{split} items, of too few templates or groups for an interval"
-        )
-        lines.append(_groups_line(text, cases["open"], evidence))
+
+    def add(text: str, groups: Sequence[Group[Cell]], **values: str) -> None:
+        if groups:
+            of_cells = {
+                "groups": listed([group_name(group) for group in groups]),
+                "head": head_name(evidence.head.layer, evidence.head.head),
+                "shares": _listed_shares([group.cell.candidate_accuracy for group in groups]),
+                "chance": _listed_shares([group.cell.chance for group in groups]),
+                "split": label(split_names(), evidence.split),
+            }
+            lines.append(text.format(**(of_cells | values)))
+
+    above = _(
+        "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of {split} items; "
+        "chance {chance}"
+    )
+    add(above, [*cases["points"], *cases["unmeasured"]])
+    without_interval = _(
+        "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of {split} items, "
+        "of too few templates or groups for an interval"
+    )
+    add(without_interval, cases["open"])
     for group in cases["ordinary"]:
         bars = bars_not_beaten(group.cell)
         highest = max(bars, key=bars.__getitem__)
@@ -77,20 +84,17 @@ def scoreboard_title(evidence: Evidence) -> str:
             "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
             "{split} items, not clearly above {bar}"
         )
-        lines.append(_groups_line(text, [group], evidence, bar=bar_text(highest, bars[highest])))
+        add(text, [group], bar=bar_text(highest, bars[highest]))
+    unsolved = _(
+        "In {groups}, the model answers {shares} of {split} items correctly (chance {chance}): the task is not solved"
+    )
     if answered := [group for group in cases["unsolved"] if group.cell.task_accuracy is not None]:
-        text = _(
-            "In {groups}, the model answers {shares} of {split} items correctly (chance {chance}): the task is "
-            "not solved"
-        )
-        shares = _listed_shares([group.cell.task_accuracy for group in answered])
-        lines.append(_groups_line(text, answered, evidence, shares=shares))
-    if unanswered := [group for group in cases["unsolved"] if group.cell.task_accuracy is None]:
-        text = _(
-            "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
-            "{split} items (chance {chance}); the model’s answers are not measured"
-        )
-        lines.append(_groups_line(text, unanswered, evidence))
+        add(unsolved, answered, shares=_listed_shares([group.cell.task_accuracy for group in answered]))
+    unanswered = _(
+        "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of {split} items "
+        "(chance {chance}); the model’s answers are not measured"
+    )
+    add(unanswered, [group for group in cases["unsolved"] if group.cell.task_accuracy is None])
     return "\n".join(lines)
 
 
@@ -105,7 +109,6 @@ def heads_title(
         scores: (L, H) candidate accuracies; NaN in layers without attention.
         chance: chance accuracy on these items.
         untrained: 95th percentile over untrained models; None if not measured.
-        language: language code of the items.
         evidence: measurements with the chosen head and its p-value on the development split.
     """
     layer, head = evidence.head.layer, evidence.head.head
@@ -179,9 +182,7 @@ def attention_title(
         words: W words.
         weights: (W,) attention weights.
         attending: indices of the attending words.
-        antecedents: word indices of each correct candidate.
-        distractors: word indices of each other candidate.
-        head: head that the weights belong to.
+        antecedents, distractors: word indices of each correct and of each other candidate.
     """
     roles = WordRoles(len(words), attending, antecedents, distractors)
     units = list(_attended_units(words, weights, roles, attending))
@@ -263,18 +264,6 @@ def _mention(words: Sequence[str], indices: Sequence[int]) -> str:
 
 def _is_too_wide(text: str) -> bool:
     return text_width(drawable_text(text), style.TEXT + 1, bold=True) > _WIDEST_MENTION
-
-
-def _groups_line(text: str, groups: Sequence[Group[Cell]], evidence: Evidence, **values: str) -> str:
-    """Fill a title template with the scores of some groups; `values` extend or replace the default placeholders."""
-    of_cells = {
-        "groups": listed([group_name(group) for group in groups]),
-        "head": head_name(evidence.head.layer, evidence.head.head),
-        "shares": _listed_shares([group.cell.candidate_accuracy for group in groups]),
-        "chance": _listed_shares([group.cell.chance for group in groups]),
-        "split": label(split_names(), evidence.split),
-    }
-    return text.format(**(of_cells | values))
 
 
 def _listed_shares(shares: Sequence[float | None]) -> str:

@@ -45,11 +45,6 @@ class SharePoint:
 def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str = "accuracy (%)") -> Figure:
     """Draw shares with intervals on an axis from 0 to 100 %, one row per label, with baselines as ticks.
 
-    Args:
-        rows: points from top to bottom; points of the same label share a row.
-        title: title above the rows, wrapped as needed.
-        label: label of the axis, in percent.
-
     Raises:
         UserError: no rows, or a value, interval or baseline outside [0, 1].
     """

@@ -55,7 +55,6 @@ def head_grid_figure(
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
         chance: score drawn in white; equal distances above and below it have equal depth of colour.
         chosen: (layer, head) of the framed head.
-        title: title above the grid, wrapped as needed.
         threshold: 95th percentile of candidate accuracy over untrained models, each at its own chosen head; None for no
             outline.
         chosen_on: how the head was chosen, as in `ChosenHead`.
@@ -75,10 +74,8 @@ def head_grid_figure(
     cell_width, cell_height = 0.46, 0.32  # inches
     measure = _("candidate accuracy (%)")
     at_chance = f"{_('chance')} {format_short_percent(chance)}"
-    framed = _("framed: {head}, {choice}").format(
-        head=head_name(layer, head), choice=label(head_choice_names(), chosen_on)
-    )
-    captions = [framed]
+    choice = label(head_choice_names(), chosen_on)
+    captions = [_("framed: {head}, {choice}").format(head=head_name(layer, head), choice=choice)]
     if threshold is not None:
         text = (
             _("broken line: above the 95th percentile of untrained models ({threshold} %)")
@@ -137,7 +134,6 @@ def _draw_grid(
 
 
 def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int]) -> None:
-    """Print each score in its cell in percent, that of the chosen head in bold."""
     for row, column in np.argwhere(~np.isnan(scores)):
         score = scores[row, column]
         colour = style.text_colour_on(style.DIVERGING(norm(float(score))))
@@ -172,7 +168,6 @@ def _checked_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def _blank_note(grids: Sequence[NDArray[np.float64]]) -> str:
-    """Return a note that explains hatched layers; empty if no layer is hatched."""
     return _("hatched: layers without attention") if any(np.isnan(grid).any() for grid in grids) else ""
 
 
@@ -182,13 +177,9 @@ _WIDEST = 9.4
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Scores of all heads of one model.
+    """Scores of all heads of one model, (L, H), with the position of the framed head, below a heading and a note.
 
-    Attributes:
-        name: heading of the grid.
-        note: line below the heading.
-        scores: (L, H); NaN in layers without attention, which are hatched.
-        chosen: (layer, head) of the framed head.
+    Scores are NaN in layers without attention, which are hatched.
     """
 
     name: str
@@ -206,7 +197,6 @@ def head_grids_figure(
     Args:
         grids: one grid per model with scores in [0, 1]; grids beyond the width of a page go to the next line.
         chance: score drawn in white.
-        title: title above the grids.
         label: label of the colour scale.
         axes_names: names of the vertical and horizontal axis, layer and head.
 
@@ -278,7 +268,6 @@ def alignment_figure(
         chance: chance accuracy, drawn as a dotted line.
         chosen: (layer, head) of the chosen head.
         task_accuracy: (S,) accuracy of the model's answers, drawn as a dashed line; None for no line.
-        title: title above the lines.
 
     Raises:
         UserError: mismatched shapes, values that are not finite, steps that do not increase, or a chosen head outside
@@ -337,13 +326,7 @@ def alignment_figure(
 
 
 def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
-    """Write names at the right ends of lines.
-
-    Args:
-        axes: axes with the lines.
-        ends: (value, name, colour, font weight) at the end of each line.
-        tall: height of the axes in inches.
-    """
+    """Write (value, name, colour, font weight) at the right end of each line; the axes are `tall` inches high."""
     low, high = axes.get_ylim()
     gap = 0.135 / tall * (high - low)
     for height, (_value, text, colour, weight) in zip(

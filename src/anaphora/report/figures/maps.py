@@ -74,10 +74,8 @@ def heat_map_figure(
     Args:
         words: W words, Chinese or English.
         weights: (W, W), finite and at least 0; the colour scale ends at 1, or at the largest weight if that is higher.
-        title: title above the map.
         pronoun: index of the word whose row is framed, or indices of all its words; None frames no row.
-        antecedents: word indices of each correct candidate.
-        distractors: word indices of each other candidate.
+        antecedents, distractors: word indices of each correct and of each other candidate.
         attending: role of the framed word, one of `FRAMED_ROLES`.
 
     Raises:
@@ -150,9 +148,7 @@ def pronoun_row_figure(
         words: W words, Chinese or English.
         weights: (W,), finite and at least 0.
         pronoun: index of the pronoun, or indices of all its words.
-        antecedents: word indices of each correct candidate.
-        distractors: word indices of each other candidate.
-        title: title above the sentence.
+        antecedents, distractors: word indices of each correct and of each other candidate.
         attending: role of the word that the row belongs to, one of `FRAMED_ROLES`.
         room: maximum width of the figure in inches, beyond which the sentence wraps.
 
@@ -201,11 +197,8 @@ def pronoun_row_figure(
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     """Draw the m x m sentences of a quad on one colour scale: rows are cues, columns are orders.
 
-    A sentence has a check mark if an antecedent gets more weight than every other candidate, otherwise a cross.
-
-    Args:
-        cells: m * m cells, row by row.
-        title: title above the sentences.
+    A sentence has a check mark if an antecedent gets more weight than every other candidate, otherwise a cross. Cells
+    are in order row by row.
 
     Raises:
         UserError: a number of cells that is not a square, or a cell that is invalid in `pronoun_row_figure`.
