@@ -45,19 +45,12 @@ _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Splits of a corpus as Arrow datasets, memory-mapped from the cache.
+    """Splits of a corpus as Arrow datasets, memory-mapped from the cache."""
 
-    Attributes:
-        splits: datasets by split; empty splits included.
-        words: words that a tokenizer should not split; in this package, only the controlled corpus has such words.
-        report: number of rows read, and the dropped rows with reasons.
-        fingerprint: hash of the settings, code and local files that determine the items; ends the cache folder's name.
-    """
-
-    splits: Mapping[str, datasets.Dataset]
-    words: tuple[str, ...]
+    splits: Mapping[str, datasets.Dataset]  # empty splits included
+    words: tuple[str, ...]  # that a tokenizer should not split; in this package, only the controlled corpus has any
     report: ReadingReport
-    fingerprint: str
+    fingerprint: str  # hash of settings, code and local files that determine the items; ends the cache folder's name
 
     def examples(self, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
         """Return the examples of a split ("train", "dev", "test"), or only those with the given indices.

@@ -16,22 +16,15 @@ UNKNOWN_WORD = "\ufffd"
 class Text:
     """A text, with a label if it has one.
 
-    Attributes:
-        text: the text, one paragraph per line.
-        language: "en" or "zh".
-        label: label for classification; None for an unlabelled text.
-        group: key shared by texts that must stay in one split; "" for a text without such a group.
-        title: title of the page or book; "" if unknown.
-
     Raises:
         UserError: the text is blank or contains a NUL character, the language is unknown, or the label is "".
     """
 
-    text: str
-    language: str
-    label: str | None = None
-    group: str = ""
-    title: str = ""
+    text: str  # one paragraph per line
+    language: str  # "en" or "zh"
+    label: str | None = None  # for classification
+    group: str = ""  # shared by texts that must stay in one split; "" for a text on its own
+    title: str = ""  # of the page or book; "" if unknown
 
     def __post_init__(self) -> None:
         if not self.text.strip():

@@ -186,19 +186,12 @@ def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[in
 
 @dataclass(frozen=True)
 class QueriedChunk:
-    """Chunk of a text with its query words.
+    """Chunk of a text with its Q query words."""
 
-    Attributes:
-        text: index of the text.
-        tokens: tokens of the chunk, with special tokens at its ends; spans are characters of the whole text.
-        queries: character spans of the Q query words.
-        query_tokens: indices of the tokens of each query word in the chunk.
-    """
-
-    text: int
-    tokens: TokenizedText
-    queries: tuple[Span, ...]
-    query_tokens: tuple[tuple[int, ...], ...]
+    text: int  # index of the text
+    tokens: TokenizedText  # with special tokens at the ends; spans are characters of the whole text
+    queries: tuple[Span, ...]  # characters of the query words
+    query_tokens: tuple[tuple[int, ...], ...]  # indices of the tokens of each query word in the chunk
 
     @property
     def weights(self) -> int:
@@ -262,16 +255,15 @@ def queried_chunks(
 def _chunks(tokens: TokenizedText, tokenizer: Tokenizer, longest: int) -> Iterator[TokenizedText]:
     """Split the tokens of a text into chunks, and surround each with special tokens."""
     opening, closing = tokenizer.surrounding_tokens()
-    special = len(opening) + len(closing)
-    inner = range(len(opening), len(tokens.ids) - len(closing))
-    words = np.array([tokens.words[token] for token in inner], dtype=np.int64)
+    before, after = len(opening), len(closing)
+    words = np.array(tokens.words[before : len(tokens.words) - after], dtype=np.int64)
     starts = np.flatnonzero(np.diff(words, prepend=-2))
-    for first, last in chunk_bounds(starts, len(inner), longest - special):
-        kept = inner[first:last]
+    for first, last in chunk_bounds(starts, len(words), longest - before - after):
+        kept = slice(before + first, before + last)
         yield TokenizedText(
-            (*opening, *(tokens.ids[token] for token in kept), *closing),
-            (*[(0, 0)] * len(opening), *(tokens.spans[token] for token in kept), *[(0, 0)] * len(closing)),
-            (*[-1] * len(opening), *(tokens.words[token] for token in kept), *[-1] * len(closing)),
+            (*opening, *tokens.ids[kept], *closing),
+            ((0, 0),) * before + tokens.spans[kept] + ((0, 0),) * after,
+            (-1,) * before + tokens.words[kept] + (-1,) * after,
         )
 
 

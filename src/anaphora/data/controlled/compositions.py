@@ -58,15 +58,12 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """State of a person that is the reason for an event: in "because he was tired", who is meant depends on the event.
-
-    Attributes:
-        text: the state in words.
-        kinds: for agent and patient, the classes of predicates after which the state is that participant's.
-    """
+    """State of a person that is the reason for an event: who was tired in "because he was tired" depends on it."""
 
     text: str
-    kinds: Mapping[str, frozenset[str]]
+    kinds: Mapping[
+        str, frozenset[str]
+    ]  # participant -> classes of predicates after which the state is that participant's
 
 
 @dataclass(frozen=True)

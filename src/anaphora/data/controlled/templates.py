@@ -57,19 +57,12 @@ class Template:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Words of one situation for the named slots of templates: alternatives by slot.
+    """Words of one situation for the named slots of templates: alternatives by slot."""
 
-    Attributes:
-        name: index in the file, from 0.
-        shared: slots with the same words for both antecedents.
-        first: slots whose words make {A} the antecedent.
-        second: the same slots, with words that make {B} the antecedent.
-    """
-
-    name: str
-    shared: Mapping[str, tuple[str, ...]]
-    first: Mapping[str, tuple[str, ...]]
-    second: Mapping[str, tuple[str, ...]]
+    name: str  # index in the file, from 0
+    shared: Mapping[str, tuple[str, ...]]  # slots with the same words for both antecedents
+    first: Mapping[str, tuple[str, ...]]  # slots whose words make {A} the antecedent
+    second: Mapping[str, tuple[str, ...]]  # the same slots, with words that make {B} the antecedent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,10 +50,6 @@ def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     In a folder, or on the hub, the development part is the test split; a single file is divided by the shares. Repeated
     rows, rows without a label or with placeholders, and candidates that overlap the pronoun or another candidate are
     dropped.
-
-    Raises:
-        UserError: a file is missing, or a row is invalid (the message names file, line, field, value and what is
-            allowed).
     """
     reading = RowReader()
     train, test = train_and_test_rows(

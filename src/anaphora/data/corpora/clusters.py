@@ -42,29 +42,17 @@ NAME_FIELDS = ("doc_key", "document_id", "doc_id")
 
 @dataclass(frozen=True)
 class ClusterDocument:
-    """Document, or part of a document, from one line of a file.
+    """Document, or part of a document, from one line of a file."""
 
-    Attributes:
-        where: file and line, for error messages.
-        name: name of the document, followed by its part if the line gives one.
-        group: name of the document.
-        sentences: words of each sentence.
-        clusters: mentions of each cluster as spans of word indices in the document, from 0, end exclusive.
-        row: JSON object of the line.
-        field: name of the field of the clusters.
-        ends: "inclusive" if the end of a span in this field is its last word, "exclusive" if it is the word after.
-        tags: part of speech of each word; () if unknown.
-    """
-
-    where: str
-    name: str
-    group: str
-    sentences: tuple[tuple[str, ...], ...]
-    clusters: tuple[tuple[tuple[int, int], ...], ...]
-    row: Mapping[str, Any]
-    field: str
-    ends: str
-    tags: tuple[str, ...] = ()
+    where: str  # file and line, for error messages
+    name: str  # of the document, followed by its part if the line gives one
+    group: str  # name of the document
+    sentences: tuple[tuple[str, ...], ...]  # words of each sentence
+    clusters: tuple[tuple[tuple[int, int], ...], ...]  # word indices in the document of each mention, ends exclusive
+    row: Mapping[str, Any]  # JSON object of the line
+    field: str  # name of the field of the clusters
+    ends: str  # "inclusive" if the end of a span in this field is its last word, "exclusive" if it is the word after
+    tags: tuple[str, ...] = ()  # part of speech of each word; () if unknown
 
     @property
     def words(self) -> list[str]:

@@ -51,11 +51,7 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report, with a row per mention; parts of a document stay in one split.
 
     In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
-    file, or a folder without official splits, is divided by the shares.
-
-    Raises:
-        UserError: no file is found, a line is invalid (the message names file and line), or a document is not in
-            `data.language`.
+    file, or a folder without official splits, is divided by the shares. A document must be in `data.language`.
     """
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()

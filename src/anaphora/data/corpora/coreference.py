@@ -33,22 +33,14 @@ NO_SPLIT = N_("its document is in a file of none of the splits, as test2 is")
 
 
 class Mention(NamedTuple):
-    """Span of a document that refers to an entity.
+    """Span of a document that refers to an entity."""
 
-    Attributes:
-        first, end: span of word indices in the document, from 0, end exclusive.
-        head: index of the head word, which represents the mention.
-        form: one of `word_classes.FORMS`.
-        entity: key shared by the mentions of one entity.
-        has_plural_antecedent: whether the mention refers to several earlier entities together (a split antecedent).
-    """
-
-    first: int
-    end: int
-    head: int
-    form: str
-    entity: str
-    has_plural_antecedent: bool = False
+    first: int  # index of its first word in the document, from 0
+    end: int  # exclusive
+    head: int  # index of the head word, which represents the mention
+    form: str  # one of `word_classes.FORMS`
+    entity: str  # key shared by the mentions of one entity
+    has_plural_antecedent: bool = False  # whether it refers to several earlier entities together (a split antecedent)
 
 
 def unparsed_mention(
@@ -61,29 +53,17 @@ def unparsed_mention(
 
 @dataclass(frozen=True)
 class Document:
-    """Words, sentences and mentions of a text.
-
-    Attributes:
-        name: name of the document.
-        words: the W words.
-        blank: whether a space follows each word: (W,).
-        sentences: index of the first word of each sentence, from 0.
-        mentions: the mentions, in any order.
-        factors: factors of all its examples, such as corpus and genre.
-        language: language of the words, "en" or "zh".
-        group: key shared by documents that must stay in one split; "" for a document on its own.
-        placeholders: indices of words that are placeholders for removed words.
-    """
+    """Words, sentences and mentions of a text."""
 
     name: str
-    words: Sequence[str]
-    blank: Sequence[bool]
-    sentences: Sequence[int]
-    mentions: Sequence[Mention]
-    factors: Mapping[str, str] = field(default_factory=dict)
-    language: str = "en"
-    group: str = ""
-    placeholders: frozenset[int] = frozenset()
+    words: Sequence[str]  # (W,)
+    blank: Sequence[bool]  # (W,) whether a space follows each word
+    sentences: Sequence[int]  # index of the first word of each sentence, from 0
+    mentions: Sequence[Mention]  # in any order
+    factors: Mapping[str, str] = field(default_factory=dict)  # of all its examples, such as corpus and genre
+    language: str = "en"  # "en" or "zh"
+    group: str = ""  # key shared by documents that must stay in one split; "" for a document on its own
+    placeholders: frozenset[int] = frozenset()  # indices of words that are placeholders for removed words
 
 
 def _check_language(document: Document, path: Path) -> None:

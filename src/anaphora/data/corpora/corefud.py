@@ -29,11 +29,8 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
     """Return the examples by split and the report, with a row per mention; a document stays in one split.
 
     In a folder, files whose names end in train, dev or test are the splits, and the mentions of other files are
-    dropped. A folder without such files is divided by the shares, as a single file is.
-
-    Raises:
-        UserError: no file is found, a line is invalid, or a document of CorefUD is not in `data.language`; the message
-            names file, line, field and value.
+    dropped. A folder without such files is divided by the shares, as a single file is. A document of CorefUD must be in
+    `data.language`.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:

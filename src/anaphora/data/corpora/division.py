@@ -32,28 +32,18 @@ Splits: TypeAlias = "Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Tex
 
 @dataclass(frozen=True)
 class Origin:
-    """Files that a reader needs, and their licence.
+    """Files that a reader needs, and their licence."""
 
-    Attributes:
-        files: description of the file or folder that `data.path` may name, for messages.
-        licence: licence that the source of the files states, as worded in docs/corpora.md; "" for a user's own files.
-    """
-
-    files: str
-    licence: str = ""
+    files: str  # description of the file or folder that `data.path` may name, for messages
+    licence: str = ""  # as its source states it, in the words of docs/corpora.md; "" for a user's own files
 
 
 @dataclass(frozen=True)
 class ReadingReport:
-    """Number of rows of a corpus, and the dropped rows.
+    """Number of rows of a corpus, and the dropped rows; a row is an item, mention or paragraph."""
 
-    Attributes:
-        rows: number of rows, including dropped ones; depending on the reader, a row is an item, mention or paragraph.
-        dropped: (location, reason) of each dropped row.
-    """
-
-    rows: int
-    dropped: tuple[tuple[str, str], ...] = ()
+    rows: int  # including dropped ones
+    dropped: tuple[tuple[str, str], ...] = ()  # (location, reason) of each
 
     @property
     def reasons(self) -> dict[str, int]:

@@ -29,21 +29,13 @@ _EXAMPLE = "# global.Entity = eid-etype-head-other"
 
 @dataclass(frozen=True)
 class Bracket:
-    """Bracket of CoNLL-U around a mention.
+    """Bracket of CoNLL-U around a mention."""
 
-    Attributes:
-        where: file and line.
-        row: index of the token's row in the document, from 0, empty nodes included.
-        parts: the hyphen-separated parts of the bracket's content.
-        opens: whether a mention begins with the row.
-        closes: whether a mention ends with the row.
-    """
-
-    where: str
-    row: int
-    parts: tuple[str, ...]
-    opens: bool
-    closes: bool
+    where: str  # file and line
+    row: int  # index of the token's row in the document, from 0, empty nodes included
+    parts: tuple[str, ...]  # the hyphen-separated parts of the bracket's content
+    opens: bool  # whether a mention begins with the row
+    closes: bool  # whether a mention ends with the row
 
     def __str__(self) -> str:
         return f"{'(' * self.opens}{'-'.join(self.parts)}{')' * self.closes}"
@@ -63,17 +55,11 @@ Brackets = Sequence[Bracket | None]
 
 @dataclass(frozen=True)
 class BracketFields:
-    """Declaration `# global.Entity` of the parts of a bracket.
+    """Declaration `# global.Entity` of the parts of a bracket."""
 
-    Attributes:
-        where: file and line of the declaration.
-        names: names of the parts of an opening bracket, in lower case.
-        entity: index of the part that is the entity.
-    """
-
-    where: str
-    names: tuple[str, ...]
-    entity: int
+    where: str  # file and line
+    names: tuple[str, ...]  # of the parts of an opening bracket, in lower case
+    entity: int  # index of the part that is the entity
 
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
         """Return the row number of the head within the mention, from 1, as given in the bracket.

@@ -31,9 +31,6 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
 
     In a folder, gap-validation.tsv, if present, is the test split, and the dev split is taken from gap-development.tsv;
     on the hub these are the splits "validation" and "train". A single file is divided by the shares.
-
-    Raises:
-        UserError: a file or column is missing, or a value is invalid (the message names file, line, field and value).
     """
     development, validation = train_and_test_rows(
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),

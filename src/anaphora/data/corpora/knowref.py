@@ -33,10 +33,6 @@ def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report; items made from the same original sentence share a group.
 
     The factor `names` is "original" or, if the sentence differs from the original one, "exchanged".
-
-    Raises:
-        UserError: the file is missing or not a JSON list, or an item is invalid (the message names file, item, field
-            and value).
     """
     return read_examples(settings, _example, _items(existing_path(settings.path, ORIGIN.files)))
 

@@ -35,10 +35,6 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
 
     The shares divide the books. Mentions without an entity are dropped, and a book without mentions counts as a dropped
     row. If `seen_in` is set, the factor `seen` is "yes" or "no".
-
-    Raises:
-        UserError: a file is missing, or a row is invalid or does not fit the text (the message names file, line, field
-            and value).
     """
     seen = None
     if settings.seen_in is not None:

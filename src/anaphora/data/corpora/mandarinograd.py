@@ -27,11 +27,7 @@ _WHERE, _WHAT = ("哪里", "哪儿"), "什么"
 
 
 def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; both rows of a schema share a group and are a minimal pair.
-
-    Raises:
-        UserError: the file is missing, or `tab_separated` rejects it.
-    """
+    """Return the examples by split and the report; both rows of a schema share a group and are a minimal pair."""
     return read_examples(settings, _example, tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS))
 
 
@@ -64,8 +60,8 @@ def _example(row: Row) -> Example:
         if not mentions_of[index]:
             raise DroppedRowError(N_("a candidate is not in the sentence"))
         taken += mentions_of[index]
-    schema = f"mandarinograd/{row['orig_id']}"
     mentions = (tuple(mentions_of[0]), tuple(mentions_of[1]))
+    schema = f"mandarinograd/{row['orig_id']}"
     right_one = (answers.index(right),)
     return example_of(
         "mandarinograd", text, pronoun, mentions, right_one, language="zh", group=schema, minimal_pair=schema

@@ -47,11 +47,7 @@ def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], R
     """Return the texts by split and the report, with a row per paragraph.
 
     Paragraphs with placeholders for words, or with eight consecutive words of `data.without`, are dropped. Documents
-    without an official split are divided by the shares.
-
-    Raises:
-        UserError: a path does not exist or has no file of a known format, a line is invalid, or no text is left; the
-            message names file, line and value.
+    without an official split are divided by the shares. At least one text must be left.
     """
     splits: dict[str, list[Text]] = {split: [] for split in SPLITS}
     free: list[Text] = []

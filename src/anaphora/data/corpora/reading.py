@@ -1,6 +1,7 @@
 """Functions shared by the corpus readers: reading of rows, and their conversion to Examples.
 
-A row that cannot become an example is dropped with a reason; a row that violates the format of its file is an error.
+A row that cannot become an example is dropped with a reason. A missing file, or a row that violates the format of its
+file, is a `UserError` of the corpus's `read`; the message names file, line, field, value and what is allowed.
 """
 
 from __future__ import annotations

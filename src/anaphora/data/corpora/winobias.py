@@ -40,10 +40,6 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     divided by the shares. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. Lines of type 1
     with the same gender of the pronoun, one from each file, are a minimal pair, which differs only in the ending. Lines
     without exactly one other occupation before the pronoun, or with unpaired brackets, are dropped.
-
-    Raises:
-        UserError: the path is not a folder, a list of occupations is missing, there is no line, or a line is invalid
-            (the message names file, line and value).
     """
     folder = existing_path(settings.path, ORIGIN.files)
     if not folder.is_dir():

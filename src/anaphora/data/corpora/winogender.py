@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
@@ -25,34 +24,25 @@ _OCCUPATION, _PARTICIPANT = "occupation(0)", "other-participant(1)"
 _GENDERS = ("female", "male", "neutral")
 _SLOTS = re.compile(r"(?:\b(?:the|a|an) )?\$(?:OCCUPATION|PARTICIPANT)|\$(?:NOM|POSS|ACC)_PRONOUN", re.IGNORECASE)
 
-Templates = Mapping[tuple[str, str], str]
-
 
 def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
     The sentences of an occupation share a group. The two sentences of its templates with the same gender and
     participant are a minimal pair. A sentence that does not match its template is dropped.
-
-    Raises:
-        UserError: a file or column is missing, or a row or template is invalid (the message names file, line, field and
-            value).
     """
     folder = existing_path(settings.path, ORIGIN.files)
     for name in (SENTENCES, TEMPLATES):
         if not (folder / name).exists():
             raise UserError(f"data.path ({settings.path}) must be {ORIGIN.files}: no {name}")
-    templates = _templates(folder / TEMPLATES)
+    columns = (_OCCUPATION, _PARTICIPANT, "answer", "sentence")
+    listed = tab_separated(folder / TEMPLATES, columns)
+    templates = {(row[_OCCUPATION], row["answer"]): row["sentence"] for _, row in listed}
     rows = tab_separated(folder / SENTENCES, ("sentid", "sentence"))
     return read_examples(settings, lambda row: _example(row, templates), rows)
 
 
-def _templates(path: Path) -> Templates:
-    rows = tab_separated(path, (_OCCUPATION, _PARTICIPANT, "answer", "sentence"))
-    return {(row[_OCCUPATION], row["answer"]): row["sentence"] for _, row in rows}
-
-
-def _example(row: Row, templates: Templates) -> Example:
+def _example(row: Row, templates: Mapping[tuple[str, str], str]) -> Example:
     parts = row["sentid"].removesuffix(".txt").split(".")
     if len(parts) != 4 or parts[2] not in ("0", "1") or parts[3] not in _GENDERS:
         raise UserError(f"sentid: {row['sentid']!r} must be occupation.participant.0 or 1.{' or '.join(_GENDERS)}.txt")
@@ -63,18 +53,16 @@ def _example(row: Row, templates: Templates) -> Example:
     match = _pattern(templates[occupation, answer], occupation, participant).fullmatch(text)
     if match is None:
         raise DroppedRowError(N_("the sentence is not as its template"))
-    spans = [match.span("occupation"), match.span("participant")]
-    who = "someone" if participant == "someone" else "named"
     return example_of(
         "winogender",
         text,
         match.span("pronoun"),
-        ((spans[0],), (spans[1],)),
+        ((match.span("occupation"),), (match.span("participant"),)),
         (int(answer),),
         group=f"winogender/{occupation}",
         minimal_pair=f"winogender/{occupation}/{participant}/{gender}",
         gender=gender,
-        participant=who,
+        participant="someone" if participant == "someone" else "named",
         answer=("occupation", "participant")[int(answer)],
     )
 

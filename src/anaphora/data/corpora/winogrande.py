@@ -37,10 +37,6 @@ def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]
     In a folder, or on the hub, the development part is the test split; a single file is divided by the shares. Groups
     and minimal pairs follow from `qID`; without it, rows with the same options share a group. Rows without an answer
     are dropped, as are those that `find_mentions` rejects.
-
-    Raises:
-        UserError: a file is missing, or a row is invalid (the message names file, line, field, value and what is
-            allowed).
     """
     train, development = train_and_test_rows(
         settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, json_lines

@@ -12,7 +12,6 @@ the pronoun is lost too. Adjacent questions whose first four words are the same 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -51,10 +50,6 @@ def read(settings: Wsc273 | Pdp60) -> tuple[dict[str, list[Example]], ReadingRep
 
     A file whose name ends in .xml is read as WSCollection.xml, any other as four-line blocks. PDP-60 has only blocks
     and no minimal pairs, since two questions about one passage differ in more than a cue.
-
-    Raises:
-        UserError: the file is missing or has another format, or a schema is invalid (the message names file, schema or
-            line, field and value).
     """
     is_pdp = isinstance(settings, Pdp60)
     corpus, make = ("pdp60", lambda row: masked_example(row, "pdp60")) if is_pdp else ("wsc273", _example)
@@ -63,14 +58,12 @@ def read(settings: Wsc273 | Pdp60) -> tuple[dict[str, list[Example]], ReadingRep
     reading = RowReader()
     converted = [each for _, each in reading.convert(rows, lambda row: (row, make(row)))]
     questions: list[tuple[Hashable, Hashable]] = [
-        (tuple(row["text"].split()[:4]), row["answer"])
+        (tuple(row["text"].split()[:4]), None)  # no minimal pairs
         if is_pdp
         else (frozenset(map(str.lower, row["names"])), row["answer"].lower())
         for row, _ in converted
     ]
     examples = in_adjacent_groups(corpus, [example for _, example in converted], questions)
-    if is_pdp:
-        examples = [replace(example, minimal_pair="") for example in examples]
     return split_examples(examples, None, settings), reading.report()
 
 

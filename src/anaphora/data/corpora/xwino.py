@@ -38,9 +38,6 @@ def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
 
     In a folder, all .tsv files are read, in order of their names. Rows in other languages than English and Chinese are
     dropped, as are rows that mark the end of 因为 as the pronoun.
-
-    Raises:
-        UserError: no file is found, or a row is invalid (the message names file, line, field and value).
     """
     path = existing_path(settings.path, ORIGIN.files)
     files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]

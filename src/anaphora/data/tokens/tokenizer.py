@@ -44,22 +44,14 @@ class TokenizedText:
     """Tokens of a text, including the special tokens that a model puts around it, such as [CLS] and [SEP].
 
     All tokens without visible characters count as special, including spaces.
-
-    Attributes:
-        ids: T token ids.
-        spans: T character spans without spaces at their ends, end exclusive; (0, 0) for a special token.
-        words: T word indices; -1 for a special token.
-        special: names that the vocabulary gives the special tokens, in text order; () if unknown.
-        unread: character spans outside the vocabulary, for which the model gets [UNK] or no token.
-        types: T token type ids of a pair of texts; () for a single text, or if the model has none.
     """
 
-    ids: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
-    words: tuple[int, ...]
-    special: tuple[str, ...] = ()
-    unread: tuple[tuple[int, int], ...] = ()
-    types: tuple[int, ...] = ()
+    ids: tuple[int, ...]  # (T,)
+    spans: tuple[Span, ...]  # (T,) characters without spaces at the ends, end exclusive; (0, 0) for a special token
+    words: tuple[int, ...]  # (T,) word indices; -1 for a special token
+    special: tuple[str, ...] = ()  # names of the special tokens in the vocabulary, in text order; () if unknown
+    unread: tuple[Span, ...] = ()  # characters outside the vocabulary, for which the model gets [UNK] or no token
+    types: tuple[int, ...] = ()  # (T,) token type ids of a pair of texts; () for a single text, or if there are none
 
     def covering(self, span: tuple[int, int]) -> list[int]:
         """Return the indices of the tokens that share a character with a span."""

@@ -232,15 +232,10 @@ class DroppingTokenizer(Tokenizer):
 
 @dataclass(frozen=True)
 class ImportedTokenizer:
-    """Converted tokenizer of a published model.
+    """Converted tokenizer of a published model."""
 
-    Attributes:
-        tokenizer: tokenizer whose vocabulary begins with our special tokens; the other tokens keep their order.
-        rows: id of each token in the published vocabulary; None for a special token that is missing there.
-    """
-
-    tokenizer: Tokenizer
-    rows: tuple[int | None, ...]
+    tokenizer: Tokenizer  # its vocabulary begins with our special tokens; the other tokens keep their order
+    rows: tuple[int | None, ...]  # id of each token in the published vocabulary; None for one that is missing there
 
 
 def read_tokenizer(folder: Path) -> ImportedTokenizer:

@@ -112,17 +112,11 @@ def with_own_words(text: str, tokens: TokenizedText, words: str | Sequence[str])
 
 @dataclass(frozen=True)
 class UnreadMentions:
-    """Parts of pronouns and candidates that are outside a vocabulary, over a set of items.
+    """Parts of pronouns and candidates that are outside a vocabulary, over a set of items."""
 
-    Attributes:
-        items: number of items with such a part.
-        of: number of all items.
-        words: distinct parts, as written in the texts.
-    """
-
-    items: int
-    of: int
-    words: tuple[str, ...]
+    items: int  # number of items with such a part
+    of: int  # number of all items
+    words: tuple[str, ...]  # distinct parts, as written in the texts
 
     @property
     def listed(self) -> str:
