@@ -18,10 +18,6 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
     Candidates and antecedents keep their order; spans are adjusted to the lengths of the new names. If the first or
     last word of a name occurs alone ("Lee" of "Anna Lee"), the first or last word of the new name replaces it, unless
     two candidates share the word. A factor that is a candidate's name, or holds places of the text, is adjusted too.
-
-    Args:
-        example: an example whose candidates are names.
-        names: one new name per candidate.
     """
     written = {span: name for spans, name in zip(example.candidates, names, strict=True) for span in spans}
     written |= _name_parts(example, names, [example.pronoun, *written])
@@ -76,11 +72,6 @@ def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> lis
     text, differs from the example's other new names, and consists of one word if the old name does, and otherwise of
     several words. If 20 draws give no such name, the old name is kept. After Liu 2019 (Anonymized BERT), who uses a few
     common names.
-
-    Args:
-        examples: examples whose candidates are names.
-        copies: number of copies per example.
-        seed: random seed of the draws.
     """
     pool: defaultdict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
     for example in examples:

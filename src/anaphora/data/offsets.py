@@ -21,12 +21,8 @@ def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Col
     """Check that spans of a text neither cut a word nor start or end with a space.
 
     Spans in scripts without spaces, such as Chinese, cannot cut a word. The two tokens of "wasn't" or "gonna" count as
-    words.
-
-    Args:
-        text: the text.
-        spans: (name of the field, character span) pairs; all spans must be inside the text.
-        word_parts: starts of spans that may cut a word.
+    words. The spans, each with the name of its field, must be inside the text; those that start at `word_parts` may cut
+    a word.
 
     Raises:
         UserError: a span cuts a word or has a space at an end; the message names the field and any units that fit.
@@ -50,14 +46,9 @@ def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
 
 
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
-    """Return a clause that names the units in which all spans would cover whole words.
+    """Return a clause that names the units in which all spans, which may be outside the text, would cover whole words.
 
-    Args:
-        text: the text.
-        spans: the given offsets, which may be outside the text.
-
-    Returns:
-        The clause; "" if the spans already cover whole words as characters, or do so in no unit.
+    It is "" if the spans already cover whole words as characters, or do so in no unit.
     """
     if _fit(text, spans):
         return ""

@@ -47,10 +47,6 @@ _SEEDS = {"distractor_only": "filler_only"}
 def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict[str, list[Example]]:
     """Generate all examples by split, in a random order that depends on the seed and keeps quads and octads together.
 
-    Args:
-        settings: settings of the corpus.
-        content: folder of the TOML files.
-
     Raises:
         UserError: the content is invalid, or too small for the settings.
     """
@@ -111,11 +107,10 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
     All nouns and names are included, even those that are held out for dev and test, but no invented names.
 
     Args:
-        language: "en" or "zh".
+        language, content: "en" or "zh", and folder of the TOML files.
         types: cue types of the corpus. Binding and short texts are included only if listed. If compositions or short
             texts are listed, both the phrases of compositions and the syllables of invented names are included, and
             other types only if listed.
-        content: folder of the TOML files.
 
     Raises:
         UserError: the content is invalid.
@@ -165,9 +160,8 @@ def generate_language(
     """Yield (split, examples) for each quad and octad of a language.
 
     Args:
-        settings: settings of the corpus.
+        settings, content: settings of the corpus, and folder of the TOML files.
         quads: generator of the quads, which records the words that have been used.
-        content: folder of the TOML files.
         texts: texts that must not be generated; generated texts are added.
 
     Raises:

@@ -292,12 +292,10 @@ def make_example(
     """Build the example of one cell.
 
     Args:
-        written: the rendered sentence or text.
-        place: identity of the quad.
+        written, place, factors: the rendered sentence or text, the identity of the quad, and factors of the example.
         antecedent: slot of the antecedent.
         which: index of the pronoun.
         order: index of the order of the candidates.
-        factors: factors of the example.
         focal: number of slots that the cue may pick; None for all.
         cell: further condition that does not change the cue. Cells with the same order, pronoun and `cell` are a
             minimal pair.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, permutations
 from typing import TypeVar
 
 from anaphora.data.controlled.compositions import PARTICIPANTS, VOICES, CompositionContent, Predicate, State
@@ -127,12 +128,9 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
     """
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
-    known = {name.lower() for names in lexicon.names.values() for name in names}
-    known |= {
-        form.lower() for nouns in lexicon.nouns.values() for noun in nouns for form in (noun.singular, noun.plural)
-    }
-    known |= {cue.lower() for cues in lexicon.predicates.values() for cue in cues}
-    pairs = [(first, second) for first in lexicon.syllables for second in lexicon.syllables if first != second]
+    nouns = chain.from_iterable((noun.singular, noun.plural) for noun in chain(*lexicon.nouns.values()))
+    known = set(map(str.lower, chain(*lexicon.names.values(), *lexicon.predicates.values(), nouns)))
+    pairs = [*permutations(lexicon.syllables, 2)]
     chance.shuffle(pairs)
     names: dict[str, None] = {}
     for first, second in pairs:
@@ -192,14 +190,10 @@ class WithheldPairs:
                         level = "L2" if rank == 0 else "L1" if rank <= max(1, len(states) // 4) else "L0"
                         self._levels[predicate.name, state.text] = level
 
-    def level(self, predicate: Predicate, state: State) -> str:
-        """Return the level of a pair."""
-        return self._levels[predicate.name, state.text]
-
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
         """Return the states that pick a participant of a predicate and form a pair of the given level with it."""
         fitting = self.content.states_of(predicate.kind, participant)
-        return [state for state in fitting if self.level(predicate, state) == level]
+        return [state for state in fitting if self._levels[predicate.name, state.text] == level]
 
     def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
         """Return the voices in which a predicate occurs with states of a level in a split."""

@@ -95,11 +95,8 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
 def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.ends") -> list[ClusterDocument]:
     """Return the documents of a file.
 
-    Args:
-        path: path of the file.
-        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer it
-            from the spans. Fields whose ends are fixed keep theirs.
-        setting: name of the setting of `ends`, for error messages.
+    If `ends` ("inclusive" or "exclusive", the value of `setting`) is None, the spans must show it. Fields whose ends
+    are fixed keep theirs.
 
     Raises:
         UserError: a line is invalid, the file has no document, or the spans do not show whether ends are inclusive.

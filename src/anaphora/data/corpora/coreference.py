@@ -148,16 +148,13 @@ def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
 
 
 def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -> list[Example]:
-    """Return an example for each mention with an antecedent in its passage; append the other mentions to `dropped`.
+    """Return an example for each mention with an antecedent in its passage of at most `most` words.
+
+    The other mentions are appended to `dropped`.
 
     A mention inside the queried mention is not a candidate ("his" in "his wife"). If several mentions have the same
     head word, only the shortest is used: "Anna", not "Anna and Berta" if "Anna" is the head word of both. Passages with
     placeholders give no examples.
-
-    Args:
-        document: the document.
-        most: largest number of words of a passage.
-        dropped: list that receives (location, reason) of each mention without an example.
     """
     examples: list[Example] = []
     for passage, mention, earlier in _mentions_in_passages(document, most, dropped):
@@ -192,11 +189,7 @@ def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, 
     """Yield (mention, earlier mentions, example) for each mention with earlier mentions in its passage.
 
     Each earlier mention is a candidate of its own, and the example has no antecedent, since entities are not used. The
-    mentions are those that `examples_of` uses.
-
-    Args:
-        document: the document.
-        most: largest number of words of a passage.
+    mentions and passages are those that `examples_of` uses.
     """
     for passage, mention, earlier in _mentions_in_passages(document, most, []):
         if earlier:

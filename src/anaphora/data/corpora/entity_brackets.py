@@ -62,14 +62,10 @@ class BracketFields:
     entity: int  # index of the part that is the entity
 
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
-        """Return the row number of the head within the mention, from 1, as given in the bracket.
+        """Return the row number of the head within the mention, from 1, as given in the mention's opening bracket.
 
-        Args:
-            bracket: opening bracket of the mention.
-            names: names of the parts that may give the head; only the first number of a list is used, as in `minspan`.
-
-        Returns:
-            The number; 0 if none of these parts is declared, or all are empty.
+        It is in a part with one of the `names`; of a list, as in `minspan`, it is the first number. The result is 0 if
+        none of these parts is declared, or all are empty.
 
         Raises:
             UserError: a part is not a number from 1.

@@ -21,12 +21,9 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
 
     The data set is downloaded into the cache of `datasets`; if the hub cannot be reached, it is loaded from the cache.
 
-    Args:
-        path: `data.path`, hf://owner/name or hf://owner/name/config.
-        instead: local file or folder that the error message suggests.
-
     Raises:
-        UserError: `path` has another form, or the data set can be neither downloaded nor read from the cache.
+        UserError: `path` is not hf://owner/name or hf://owner/name/config, or the data set can be neither downloaded
+            nor read from the cache.
     """
     from datasets import DatasetDict, load_dataset
 
@@ -88,8 +85,7 @@ def train_and_test_rows(
     On the hub these are the splits "train" and "validation". A single file is the training part.
 
     Args:
-        path: `data.path`: a file, a folder or hf://.
-        files: description of the needed files, for error messages.
+        path, files: `data.path`, and the needed files for error messages.
         train: function that returns the training file of a folder.
         test: name of the test file in a folder, which may be missing.
         rows: function that yields the (file and line, row) pairs of a file.

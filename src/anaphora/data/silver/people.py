@@ -144,12 +144,8 @@ class NameLexicon:
     ) -> tuple[str, str | None] | None:
         """Return (name, gender) of the person that a name refers to; None if it does not refer to a person.
 
-        Args:
-            words: words of the name.
-            title: title before the name; None without a title.
-            known: (name, gender) of the people mentioned so far, by title and name or by part of the name; new people
-                are added.
-            alone: whether a given name alone may introduce a person.
+        The people mentioned so far are `known` by title and name or by part of the name; new people are added. If
+        `alone`, a given name alone may introduce a person.
         """
         first, last = words[0], words[-1]
         name = " ".join(words)

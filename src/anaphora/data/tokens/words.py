@@ -13,10 +13,8 @@ from anaphora.data.example import Example, Span, overlapping
 if TYPE_CHECKING:
     from anaphora.data.tokens.tokenizer import TokenizedText
 
-_SHOWN = 12
-"""Number of characters of the text that an error message shows."""
-_SHOWN_WORDS = 10
-"""Number of words that a one-line list shows."""
+_SHOWN = 12  # characters of the text in an error message
+_SHOWN_WORDS = 10  # words of a one-line list
 
 
 def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
@@ -127,23 +125,18 @@ class UnreadMentions:
 
 @dataclass(frozen=True)
 class UnknownWords:
-    """Out-of-vocabulary words of one text.
+    """Out-of-vocabulary words of one text; a word that splits into known subwords is known.
 
-    Attributes:
-        words: distinct unknown words, as written in the text; a word that splits into known subwords is known.
-        is_readable: whether at least two thirds of all words are known, and, if the text has a question, the pronoun
-            and all candidates, so that an answer about the text may be shown.
+    A text is readable, so that an answer about it may be shown, if at least two thirds of all words are known, and, if
+    it has a question, the pronoun and all candidates.
     """
 
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # distinct, as written in the text
     is_readable: bool
 
 
 def unknown_words(text: str, tokens: TokenizedText, example: Example | None = None) -> UnknownWords:
-    """Return the out-of-vocabulary words of a text.
-
-    If `example` is given, the text is readable only if its pronoun and candidates are known.
-    """
+    """Return the out-of-vocabulary words of a text, which may have a question."""
     extents: dict[int, Span] = {}
     for number, (start, end) in zip(tokens.words, tokens.spans, strict=True):
         if start < end:
