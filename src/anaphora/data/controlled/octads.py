@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TypeVar
 
 from anaphora.data.controlled import compositions
 from anaphora.data.controlled.compositions import (
@@ -38,7 +37,6 @@ LEVELS = ("L0", "L1", "L2")
 THIRD = "third"  # stratum of compositions whose pronoun refers to a third person
 EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and test, used in turn
 FULL_STOP = {"en": ".", "zh": "。"}
-_Plan = TypeVar("_Plan")
 _BY_ORDER = ("{first}", "{second}")
 """Slots of a short text for the people whom its event names first and second."""
 LEAD_WEIGHT = 0.5
@@ -48,55 +46,28 @@ DISTRACTOR_SHARE = 0.15
 
 
 @dataclass(frozen=True)
-class SentencePlan:
-    """Parts of a sentence around its event, as space-separated tokens.
+class Plan:
+    """Sentence or short text around an event, as space-separated tokens with slots.
 
-    Attributes:
-        name: identifier of the chosen parts.
-        prefix, inside, link, suffix: parts with unfilled slots of pools and, in the distractor, {x} for the name of the
-            third person. A distractor replaces `prefix` ("before") or `suffix` ("after"), is the whole of `inside`, or
-            stands at the start of `link` ("between").
-        distractor: position of the third person, one of `DISTRACTOR_POSITIONS`, or "none".
+    The slots are {event}, {state}, those of people and pools, and {x} for the name of the third person.
     """
 
-    name: str
-    prefix: str
-    inside: str
-    link: str
-    suffix: str
-    distractor: str
-
-    def tokens(self, event: str, state: str, language: str) -> list[str]:
-        """Return the tokens of the whole sentence."""
-        stop = FULL_STOP[language]
-        parts = (self.prefix, event.replace("{inside}", self.inside), self.link, "{he}", state, self.suffix, stop)
-        return " ".join(parts).split()
-
-    def tokens_about_third(self, event: str, third: str, language: str) -> list[str]:
-        """Return the tokens of the sentence with an ending about a third person."""
-        return " ".join((self.prefix, event.replace("{inside}", ""), third, FULL_STOP[language])).split()
-
-
-@dataclass(frozen=True)
-class TextPlan:
-    """Template of a short text: space-separated tokens with slots for its event, its people and words from pools."""
-
-    name: str
+    name: str  # identifier of the chosen parts
     text: str
+    distractor: str  # position of the third person, or "none"
+    inside: str = ""  # the distractor, if it stands inside the event
+    prefix: str = ""  # what comes before the event, without the distractor
 
-    @property
-    def distractor(self) -> str:
-        """Return "around" if the text names a third person outside the event, else "none"."""
-        return "around" if "{x}" in self.text else "none"
-
-    def tokens(self, event: str, state: str, language: str) -> list[str]:
-        """Return the tokens of the whole text."""
-        del language  # unlike a sentence plan, the text contains its punctuation
-        return self.text.replace("{event}", event.replace("{inside}", "")).replace("{state}", state).split()
+    def tokens(self, event: str, state: str = "") -> list[str]:
+        """Return the tokens with an event and a state."""
+        return self.text.replace("{event}", event.replace("{inside}", self.inside)).replace("{state}", state).split()
 
 
-def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random) -> Iterator[SentencePlan]:
-    """Yield an endless sequence of random sentence plans.
+def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
+    """Yield an endless sequence of random sentences that end with `stop`.
+
+    A distractor is at one of `DISTRACTOR_POSITIONS`: it replaces the prefix ("before") or the suffix ("after"), stands
+    in the event's slot {inside}, or at the start of the link ("between").
 
     All lines of a part are equally likely, whatever the number of texts to which they expand, so that all constructions
     are equally frequent.
@@ -108,24 +79,26 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, chance: random.Random
         places = {name: _place(lines, chance) for name, lines in parts.items()}
         text = {name: parts[name][line][number] for name, (line, number) in places.items()}
         own = text.get(distractor, "")
-        replaced = {"before": "prefix", "after": "suffix"}.get(distractor, "")
+        replaced = {"before": "prefix", "after": "suffix"}.get(distractor)
         used = [name for name in ("prefix", "link", "suffix", distractor) if name in places and name != replaced]
-        text[replaced] = own
-        yield SentencePlan(
+        prefix, suffix = ("" if name == replaced else text[name] for name in ("prefix", "suffix"))
+        before, between, after = (own if distractor == place else "" for place in ("before", "between", "after"))
+        yield Plan(
             name="/".join((split, distractor, *(_numbered(name, places[name]) for name in used))),
-            prefix=text["prefix"],
-            inside=own if distractor == "inside" else "",
-            link=f"{own} {text['link']}" if distractor == "between" else text["link"],
-            suffix=text["suffix"],
+            text=f"{before} {prefix} {{event}} {between} {text['link']} {{he}} {{state}} {suffix} {after} {stop}",
             distractor=distractor,
+            inside=own if distractor == "inside" else "",
+            prefix=prefix,
         )
 
 
-def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[TextPlan]:
+def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[Plan]:
     """Yield an endless sequence of random short texts; all lines are equally likely."""
     while True:
         line, number = _place(lines, chance)
-        yield TextPlan("/".join((split, _numbered("text", (line, number)))), lines[line][number])
+        text = lines[line][number]
+        distractor = "around" if "{x}" in text else "none"  # the third person is outside the event
+        yield Plan(f"{split}/{_numbered('text', (line, number))}", text, distractor)
 
 
 def _place(lines: Lines, chance: random.Random) -> tuple[int, int]:
@@ -250,21 +223,22 @@ class OctadGenerator:
         Training draws new sentences; dev and test use `EVALUATION_SENTENCES` sentences in turn.
         """
         if self.texts is not None:
-            texts = _in_turn(text_plans(self.texts[split], split, chance), split)
-            return lambda place: self._octad(next(texts), place, chance)
-        plans = _in_turn(sentence_plans(self.content.parts[split], split, chance), split)
-        if stratum == THIRD:
-            return lambda place: self._third_person(next(plans), place, chance)
-        return lambda place: self._octad(next(plans), place, chance)
+            plans = text_plans(self.texts[split], split, chance)
+        else:
+            plans = sentence_plans(self.content.parts[split], split, FULL_STOP[self.content.language], chance)
+        if split != "train":
+            plans = cycle(list(islice(plans, EVALUATION_SENTENCES)))
+        build = self._third_person if stratum == THIRD else self._octad
+        return lambda place: build(next(plans), place, chance)
 
-    def _octad(self, plan: SentencePlan | TextPlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
+    def _octad(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build the eight cells of a predicate and two states of a level; in L1, the four cells of one voice."""
         level = place.stratum if place.stratum in LEVELS else "L0"
         predicate = self._next_predicate(level, place.split, chance)
         states = self._states(predicate, level, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
         with_room = [frame for frame in frames if frame.takes_inside]
-        if isinstance(plan, TextPlan):  # cleft sentences, which have no such slot, do not fit into a story
+        if self.texts is not None:  # cleft sentences, which have no such slot, do not fit into a story
             frames = with_room or frames
         elif plan.distractor == "inside":
             if with_room:
@@ -283,7 +257,7 @@ class OctadGenerator:
         for voice in voices:
             pairs = [
                 scene.cells(
-                    partial(plan.tokens, state=state.text, language=place.language),
+                    partial(plan.tokens, state=state.text),
                     voice,
                     antecedent=participant,
                     focal=2,
@@ -294,13 +268,11 @@ class OctadGenerator:
             examples += [pair[order] for order in range(2) for pair in pairs]
         return examples
 
-    def _third_person(self, plan: SentencePlan, place: QuadIdentity, chance: random.Random) -> list[Example]:
+    def _third_person(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build the four cells of an event, in both voices and orders, with a third person as the antecedent."""
         predicate = self._next_predicate(place.stratum, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
         scene = self._scene(predicate, frames, True, place, chance)
-        if plan.distractor == "before":
-            plan = replace(plan, prefix="")
         lines = self.content.parts[place.split]["third"]
         line, number = _place(lines, chance)
         third = lines[line][number]
@@ -309,7 +281,7 @@ class OctadGenerator:
             "distractor": "none",  # any of the three people may be the antecedent
             "cue": third,
         }
-        around = partial(plan.tokens_about_third, third=third, language=place.language)
+        around = Plan("", f"{plan.prefix} {{event}} {third} {FULL_STOP[place.language]}", "none").tokens
         return [
             example
             for voice in VOICES
@@ -358,10 +330,6 @@ class OctadGenerator:
             predicates = self.withheld.predicates(level, split)
             self._turns[level, split] = cycle(chance.sample(predicates, len(predicates)))
         return next(self._turns[level, split])
-
-
-def _in_turn(plans: Iterator[_Plan], split: str) -> Iterator[_Plan]:
-    return plans if split == "train" else cycle(list(islice(plans, EVALUATION_SENTENCES)))
 
 
 def fill_event(text: str, predicate: Predicate) -> str:

@@ -93,10 +93,7 @@ class Holdout:
 def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
     """Assign the words of a lexicon to random cosets, and names invented from its syllables to training or test.
 
-    Args:
-        lexicon: words of a language.
-        seed: random seed.
-        shared_nouns: share of the nouns of each agreement class that are not held out, from 0 to 1.
+    `shared_nouns` is the share of the nouns of each agreement class that are not held out, from 0 to 1.
     """
 
     def cosets_of(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from anaphora.base.errors import UserError
@@ -69,7 +68,7 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
     builders: list[_DocumentBuilder] = []
     fields: BracketFields | None = None
     has_new_fields = False
-    text: _WrittenText | None = None
+    text: tuple[str, str] | None = None
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
         if begin := _NEW_DOCUMENT.fullmatch(line):
@@ -81,7 +80,7 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
             if columns[1].split() != _COLUMNS.split():
                 raise UserError(f"{where}, global.columns: {columns[1].strip()[:80]!r} must be {_COLUMNS}")
         elif written := _TEXT.fullmatch(line):
-            text = _WrittenText(where, written[1])
+            text = (where, written[1])
         elif line.startswith("#"):
             continue
         elif not builders:
@@ -143,32 +142,25 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
             )
 
 
-@dataclass(frozen=True)
-class _WrittenText:
-    """Text of a sentence, from a line `# text =`."""
+def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> None:
+    """Check that a text `# text =` equals that of the words up to the number of spaces; "" matches any words.
 
-    where: str  # file and line
-    text: str
-
-    def check(self, words: str, traces: Sequence[str]) -> None:
-        """Check that the text equals that of the words up to the number of spaces; an empty text matches any words.
-
-        The text may include the traces of the sentence. The message shows both texts around the first difference.
-        """
-        text, words = " ".join(self.text.split()), " ".join(words.split())
-        if text != words:
-            for trace in traces:
-                text = re.sub(rf"(?<!\S){re.escape(trace)}(?!\w)", "", text, count=1)
-            text = " ".join(text.split())
-        if text and text != words:
-            pairs = enumerate(zip(text, words, strict=False))
-            different = next((place for place, (one, other) in pairs if one != other), min(len(text), len(words)))
-            shown = slice(max(0, different - _SHOWN_BEFORE), different + _SHOWN_AFTER)
-            raise UserError(
-                f"{self.where}, text: {text[shown]!r}, but the words of the sentence read {words[shown]!r}; both must "
-                "be the same, with SpaceAfter=No in MISC at a word without a blank after it, and a word written "
-                "together (ID 2-3) must be its parts put together"
-            )
+    The text may include the traces of the sentence. The message shows both texts around the first difference.
+    """
+    text, words = " ".join(text.split()), " ".join(words.split())
+    if text != words:
+        for trace in traces:
+            text = re.sub(rf"(?<!\S){re.escape(trace)}(?!\w)", "", text, count=1)
+        text = " ".join(text.split())
+    if text and text != words:
+        pairs = enumerate(zip(text, words, strict=False))
+        different = next((place for place, (one, other) in pairs if one != other), min(len(text), len(words)))
+        shown = slice(max(0, different - _SHOWN_BEFORE), different + _SHOWN_AFTER)
+        raise UserError(
+            f"{where}, text: {text[shown]!r}, but the words of the sentence read {words[shown]!r}; both must "
+            "be the same, with SpaceAfter=No in MISC at a word without a blank after it, and a word written "
+            "together (ID 2-3) must be its parts put together"
+        )
 
 
 class _DocumentBuilder:
@@ -189,8 +181,8 @@ class _DocumentBuilder:
         self.plural: set[tuple[int, str]] = set()  # (row, entity) of mentions with a split antecedent
         self.glued_until = 0  # id of the last word of the latest multiword token in the sentence
         self.blank_after_glued = True
-        self.text: _WrittenText | None = None  # of the current sentence
-        self._texts: list[tuple[_WrittenText, int, int, list[str]]] = []  # with first word, end and traces
+        self.text: tuple[str, str] | None = None  # location and text of the current sentence
+        self._texts: list[tuple[tuple[str, str], int, int, list[str]]] = []  # with first word, end and traces
         self._traces: list[str] = []  # of the current sentence
         self._governors: list[tuple[str, str, int | None]] = []  # of its rows with a HEAD: location, HEAD, word's index
 
@@ -304,7 +296,8 @@ class _DocumentBuilder:
         holds_place = placeholders(self.words, self.tags)
         for text, first, end, traces in self._texts:
             if holds_place.isdisjoint(range(first, end)):
-                text.check(self._text(first, end), traces)
+                words = zip(self.words[first:end], self.blank[first:end], strict=True)
+                _check_text(*text, "".join(word + " " * blank for word, blank in words), traces)
         if self.fields is not None:
             check_fields(self.brackets, self.fields)
         named, in_pieces = entity_brackets(self.brackets, undeclared if self.fields is None else self.fields.entity)
@@ -327,9 +320,6 @@ class _DocumentBuilder:
             placeholders=holds_place,
         )
         return document, [(name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
-
-    def _text(self, first: int, end: int) -> str:
-        return "".join(f"{self.words[place]}{' ' * self.blank[place]}" for place in range(first, end))
 
     def _at(self, place: int) -> Bracket:
         bracket = self.brackets[place]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from anaphora.base.errors import UserError
@@ -69,15 +70,11 @@ def _occupations(folder: Path) -> re.Pattern[str]:
 
 
 def _rows(folder: Path, part: str) -> Iterator[tuple[str, Row]]:
-    for type_ in ("1", "2"):
-        for stereotype in ("pro", "anti"):
-            path = folder / f"{stereotype}_stereotyped_type{type_}.txt.{part}"
-            if not path.exists():
-                continue
-            for place, line in enumerate(read_lines(path), start=1):
-                if line.strip():
-                    cells = {"line": line, "part": part, "type": type_, "stereotype": stereotype}
-                    yield f"{path}, line {place}", cells
+    for type_, stereotype in product(("1", "2"), ("pro", "anti")):
+        path = folder / f"{stereotype}_stereotyped_type{type_}.txt.{part}"
+        for place, line in enumerate(read_lines(path) if path.exists() else (), start=1):
+            if line.strip():
+                yield f"{path}, line {place}", {"line": line, "part": part, "type": type_, "stereotype": stereotype}
 
 
 def _example(row: Row, occupations: re.Pattern[str]) -> Example:
