@@ -57,7 +57,7 @@ def causal_table(evidence: Evidence) -> TableElement:
             _("lost: edge to the antecedent cut, chosen head"),
             _("lost: the same in its layer"),
             _("lost: nothing taken along it, layer"),
-            _("flipped by the other sentence’s row, layer"),
+            _("flipped by the other sentence's row, layer"),
         ],
         rows=rows,
     )
