@@ -191,23 +191,12 @@ def run_command(name: str) -> None:
 
 def prepare_process() -> None:
     """Configure garbage collection, thread waiting and output encoding of the process."""
-    collect_garbage_rarely()
-    wait_briefly()
-    escape_what_a_terminal_lacks()
-
-
-def collect_garbage_rarely() -> None:
-    """Run the cyclic garbage collector less often, and not at exit.
-
-    Importing torch creates a million objects that live until exit. Scanning them repeatedly takes a third of the time
-    of a short command.
-    """
+    # Importing torch creates a million objects that live until exit. Scanning them repeatedly, and at exit, takes a
+    # third of the time of a short command.
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
-
-
-def escape_what_a_terminal_lacks() -> None:
-    """Make stdout and stderr print characters that their encoding lacks, such as Chinese in ASCII, as escapes."""
+    wait_briefly()
+    # Characters that the encoding lacks, such as Chinese in ASCII, are printed as escapes.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
