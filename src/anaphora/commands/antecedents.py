@@ -75,11 +75,7 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
 
 
 def _check_folder(folder: Path, source: Data) -> None:
-    """Check that the folder has no results on data with other settings, such as another file or language.
-
-    Raises:
-        UserError: such results would be overwritten.
-    """
+    """Check that the folder has no results on data with other settings, such as another file or language."""
     try:
         stored = read_json(folder / _RESULTS, {"settings": {str: object}})["settings"]
     except (FileNotFoundError, UserError):  # a damaged file is replaced

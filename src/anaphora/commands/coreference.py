@@ -23,14 +23,13 @@ from anaphora.base.language import language_of
 from anaphora.base.translation import _, in_language_of_messages, pgettext
 
 if TYPE_CHECKING:
-    from anaphora.analysis.scores.coreference import Clusters, CoreferenceScores
+    from anaphora.analysis.scores.coreference import Clusters
     from anaphora.api.runs import OpenRun
     from anaphora.data.corpora.clusters import ClusterDocument
     from anaphora.data.corpora.coreference import Mention
     from anaphora.data.example import Span
     from anaphora.hf.reader import TransformersModel
 
-_ENDS = ("inclusive", "exclusive")
 _FORMS = ("pronoun", "proper", "nominal", "unknown")
 _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-e", "lea": "LEA"}
 """Display names of the measures, by field of `CoreferenceScores`."""
@@ -60,9 +59,9 @@ class ClusterFiles:
     trainer: Device = field(default_factory=Device)  # device of a run
 
     def __post_init__(self) -> None:
-        for name, ends in (("key_ends", self.key_ends), ("response_ends", self.response_ends)):
-            if ends is not None:
-                one_of(name, ends, _ENDS)
+        for name in ("key_ends", "response_ends"):
+            if getattr(self, name) is not None:
+                one_of(name, getattr(self, name), ("inclusive", "exclusive"))
         if not self.forms:
             raise ValueError(f"forms ([]) must name at least one of {', '.join(_FORMS)}")
         for form in self.forms:
@@ -106,19 +105,16 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
     pairs = list(_matched(key, response))
     fewest = 1 if settings.singletons else 2
     scores = coreference_scores((_of_size(one, fewest), _of_size(other, fewest)) for one, other in pairs)
-    rows = _rows(scores)
+    measured = ((name, getattr(scores, name)) for name in _MEASURES)
+    rows = [{"measure": name, "recall": it.recall, "precision": it.precision, "f1": it.f1} for name, it in measured]
+    rows.append({"measure": "conll", "recall": None, "precision": None, "f1": scores.conll})
     _print_scores(rows, len(pairs))
     table.write(rows)
     return rows
 
 
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
-    """Predict the clusters of the key's documents, write the documents to the response, and return them.
-
-    Raises:
-        UserError: the response is the key file or cannot be written, the model does not answer pronoun questions, or a
-            passage is too long for it.
-    """
+    """Predict the clusters of the key's documents, write the documents to the response, and return them."""
     from tqdm import tqdm
 
     from anaphora.base.console import say
@@ -145,19 +141,11 @@ def _predicted_clusters(
     """Predict the clusters of a document with gold mentions.
 
     Each mention of one of the forms is linked to the earlier mention in its passage that the model chooses, if any.
-    Linked mentions form a cluster; a mention without links is a cluster of its own.
-
-    Args:
-        model: a run with a prediction head, or a language model.
-        document: document whose clusters define the mentions; their grouping is not used.
-        forms: forms of the mentions to link, from `word_classes.FORMS`.
-        words: maximum number of words in a passage, which is one input of the model.
+    Linked mentions form a cluster; a mention without links is a cluster of its own. A passage of at most `words` words
+    is one input of the model.
 
     Returns:
         Clusters in the order of their first mentions, each mention as (index of first word, index of last word + 1).
-
-    Raises:
-        UserError: the model does not answer pronoun questions, or a passage is too long for it.
     """
     from anaphora.api.pronoun_answers import answers
     from anaphora.data.corpora.clusters import coreference_document
@@ -184,11 +172,7 @@ def _span(mention: Mention) -> Span:
 def _matched(
     key: Sequence[ClusterDocument], response: Sequence[ClusterDocument]
 ) -> Iterator[tuple[ClusterDocument, ClusterDocument]]:
-    """Yield pairs of documents with the same words, one from the key and one from the response.
-
-    Raises:
-        UserError: a document of one file is missing from the other file.
-    """
+    """Yield pairs of documents with the same words, one from the key and one from the response."""
     waiting: defaultdict[tuple[str, ...], list[ClusterDocument]] = defaultdict(list)
     for document in reversed(response):
         waiting[tuple(document.words)].append(document)
@@ -203,14 +187,6 @@ def _matched(
 
 def _of_size(document: ClusterDocument, fewest: int) -> Clusters:
     return [cluster for cluster in document.clusters if len(cluster) >= fewest]
-
-
-def _rows(scores: CoreferenceScores) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for name in _MEASURES:
-        measure = getattr(scores, name)
-        rows.append({"measure": name, "recall": measure.recall, "precision": measure.precision, "f1": measure.f1})
-    return [*rows, {"measure": "conll", "recall": None, "precision": None, "f1": scores.conll}]
 
 
 @in_language_of_messages

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,6 @@ from anaphora.settings.data import (
 )
 
 if TYPE_CHECKING:
-    from anaphora.analysis.scores.baselines.shortcuts import ShortcutAccuracy
     from anaphora.data.corpora.division import ReadingReport
     from anaphora.data.example import Example
     from anaphora.data.store import Corpus
@@ -115,7 +114,10 @@ def _describe(settings: CorpusDescription) -> None:
             wordings = wordings_seen(splits["train"], splits["test"])
             if not np.isnan(wordings).all():
                 results[TABLE_OF_WORDINGS] = wordings
-        rows = [asdict(_without_empty_interval(row)) for row in accuracy_by_kind(results, splits["test"])]
+        rows = [asdict(row) for row in accuracy_by_kind(results, splits["test"])]
+        for row in rows:
+            if row["accuracy"] in (0, 1):  # its interval would have zero width
+                row |= {"low": None, "high": None}
         print_table_of(_("shortcuts on the test split, 95 % intervals over templates, else groups"), rows)
         factors = accuracy_by_factor(results, splits["test"])
         if factors:
@@ -137,11 +139,6 @@ def _describe(settings: CorpusDescription) -> None:
     _write_corpus(corpus, settings, counts)
     if settings.output:
         write_csv(Path(settings.output) / _SHORTCUTS, rows)
-
-
-def _without_empty_interval(row: ShortcutAccuracy) -> ShortcutAccuracy:
-    """Remove the interval of a shortcut whose accuracy is 0 or 1, which would have zero width."""
-    return replace(row, low=None, high=None) if row.accuracy in (0, 1) else row
 
 
 @in_language_of_messages
@@ -234,11 +231,7 @@ def describe_texts(
 
 
 def _check_folder(output: str) -> None:
-    """Check that this command would overwrite no files in the output folder except its own.
-
-    Raises:
-        UserError: a file would be overwritten.
-    """
+    """Check that this command would overwrite no files in the output folder except its own."""
     from anaphora.report.cards import CARD, is_corpus_card
 
     folder = Path(output)
@@ -298,12 +291,7 @@ def _plain_settings(data: Data) -> Iterator[tuple[str, str]]:
 def print_reading(counted: str, count: int, report: ReadingReport, seconds: float, data: Data) -> None:
     """Print the source and licence of a corpus, the number of items, the reading time, and the dropped rows.
 
-    Args:
-        counted: message with placeholders for count, rows and seconds, marked by `N_`.
-        count: number of items or texts.
-        report: number of rows read, and number of dropped rows by reason.
-        seconds: reading time in seconds.
-        data: settings of the corpus.
+    `counted` is a message with placeholders for `count`, the number of items or texts, and for rows and seconds.
     """
     from anaphora.data.corpora.division import origin_of
     from anaphora.report.terminal import print_phrase
@@ -322,9 +310,6 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
 
 def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]]:
     """Count items by split, language, kind, type and stratum.
-
-    Args:
-        corpus: examples by split.
 
     Returns:
         One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items
@@ -350,8 +335,7 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]
                 "stratum": stratum,
                 "items": len(examples),
                 "no_antecedent": sum(not example.antecedents for example in examples),
-                "groups": len({example.group for example in examples if example.group})
-                + sum(not example.group for example in examples),
+                "groups": len({example.group or number for number, example in enumerate(examples)}),
                 "templates": len(templates) or None,
                 "chance": sum(1 / max(1, len(example.focal)) for example in examples) / len(examples),
                 "mean_distance": sum(distances) / len(distances) if distances else None,
@@ -359,7 +343,4 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]
             }
         )
     order = list(corpus)
-    rows.sort(
-        key=lambda row: (order.index(str(row["split"])), *(str(row[name]) for name in ("language", "kind", "type")))
-    )
-    return rows
+    return sorted(rows, key=lambda row: (order.index(row["split"]), row["language"], row["kind"], row["type"]))

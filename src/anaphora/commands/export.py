@@ -17,6 +17,7 @@ from anaphora.base.checks import PAGE_ENDINGS, file_ending, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
 from anaphora.base.language import LANGUAGES
+from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.vocabulary import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
 
@@ -60,42 +61,27 @@ def export(settings: Export) -> Path:
             was not trained, or the page would be too large.
     """
     from anaphora.base.console import console
+    from anaphora.runs.directory import load
 
-    output = Path(settings.output)
-    if settings.format == "page":
+    output, is_page = Path(settings.output), settings.format == "page"
+    if not is_page and output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UserError(f"output ({settings.output}) is not empty; name a new folder")
+    check_writable(output if is_page else output / CONFIG)
+    run = load(settings.run)
+    if is_page:
         from anaphora.api.browser.page import write_browser_page
-        from anaphora.runs.directory import load
 
-        check_writable(output)
-        write_browser_page(output, load(settings.run))
+        write_browser_page(output, run)
+    elif settings.format == "bert":
+        _write_bert(run, settings, output)
     else:
-        _write_folder(settings, output)
+        _write_run(run, settings.licence, output)
     console.print(str(output), soft_wrap=True)
     return output
 
 
-def _write_folder(settings: Export, folder: Path) -> None:
-    """Write a run as a folder, which must be new or empty."""
-    from anaphora.model.pretrained.families import CONFIG
-    from anaphora.runs.directory import load
-
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"output ({settings.output}) is not empty; name a new folder")
-    check_writable(folder / CONFIG)
-    run = load(settings.run)
-    if settings.format == "bert":
-        _write_bert(run, settings, folder)
-    else:
-        _write_run(run, settings.licence, folder)
-
-
 def _write_bert(run: Run, settings: Export, folder: Path) -> None:
-    """Write the encoder as BertModel, or as BertForMaskedLM with the output layer; the prediction head is left out.
-
-    Raises:
-        UserError: the output layer is requested but was not trained, or a part of the encoder has no counterpart.
-    """
-    from anaphora.model.pretrained.families import CONFIG
+    """Write the encoder as BertModel, or as BertForMaskedLM with the output layer; the prediction head is left out."""
     from anaphora.model.pretrained.weights import to_bert
 
     learned = run.config.task.masked_lm > 0
@@ -117,12 +103,14 @@ def _write_run(run: Run, licence: str | None, folder: Path) -> None:
     A run with a head for each language has scores in the folders "en" and "zh".
     """
     from anaphora.analysis.evidence.storage import calibration_paths, metrics_path, read_evidence
-    from anaphora.model.pretrained.families import CONFIG
     from anaphora.report.cards import CARD, model_card
     from anaphora.runs.directory import distinct_tensors
     from anaphora.runs.published import config_json
 
-    measured = _measured(run)
+    # Scores measured on this machine come before those published with the run.
+    names = ("", *LANGUAGES)
+    places = [(name, place / name) for place in (run.files.directory, run.directory) for name in names]
+    measured = {name: place for name, place in places if metrics_path(place, "test").exists()}
     stored = (read_evidence(folder, "test") for folder in measured.values())
     evidence = [each for each in stored if each is not None]
     with atomic_directory(folder) as draft:
@@ -143,21 +131,7 @@ def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
     # transformers refuses a file without this metadata
     from safetensors.torch import save
 
-    from anaphora.model.pretrained.families import WEIGHTS
-
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
-
-
-def _measured(run: Run) -> dict[str, Path]:
-    """Return the folders with scores, by their names in the run directory: "" for the run's, and those of languages.
-
-    Scores measured on this machine come before those published with the run.
-    """
-    from anaphora.analysis.evidence.storage import metrics_path
-
-    names = ("", *LANGUAGES)
-    places = [(name, place / name) for place in (run.files.directory, run.directory) for name in names]
-    return {name: folder for name, folder in places if metrics_path(folder, "test").exists()}
 
 
 def _card_facts(run: Run, licence: str | None, evidence: Sequence[Evidence]) -> CardFacts:
@@ -196,22 +170,15 @@ def _card_facts(run: Run, licence: str | None, evidence: Sequence[Evidence]) -> 
 
 
 def _write_tokenizer(run: Run, folder: Path, more: dict[str, object] | None = None) -> None:
-    from anaphora.data.tokens.vocabulary import TOKENIZER
-
-    write_json(folder / "tokenizer_config.json", _tokenizer_settings(run) | (more or {}))
-    write_text(folder / TOKENIZER, run.tokenizer.dumps())
-
-
-def _tokenizer_settings(run: Run) -> dict[str, object]:
-    from anaphora.data.tokens.vocabulary import SEPARATOR
+    from anaphora.data.tokens.vocabulary import SEPARATOR, TOKENIZER
 
     names = {"pad": PADDING, "unk": UNKNOWN, "cls": CLS, "mask": MASK}
-    tokens: dict[str, object] = {f"{name}_token": SPECIAL_TOKENS[number] for name, number in names.items()}
+    settings: dict[str, object] = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    settings |= {f"{name}_token": SPECIAL_TOKENS[number] for name, number in names.items()}
     if SEPARATOR in {run.tokenizer.token(number) for number in run.tokenizer.encode("").ids}:
-        tokens["sep_token"] = SEPARATOR
+        settings["sep_token"] = SEPARATOR
     longest = getattr(run.config.model.position, "max_length", None)
-    return {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        **tokens,
-        **({} if longest is None else {"model_max_length": longest}),
-    }
+    if longest is not None:
+        settings["model_max_length"] = longest
+    write_json(folder / "tokenizer_config.json", settings | (more or {}))
+    write_text(folder / TOKENIZER, run.tokenizer.dumps())

@@ -123,11 +123,7 @@ def _selection(run: Run, settings: Extraction) -> Selection:
 
 
 def _check_words(settings: Extraction, data: Data) -> None:
-    """Check that `words` and `chunk_tokens` are used only for plain text.
-
-    Raises:
-        UserError: a setting is used for pronoun questions.
-    """
+    """Check that `words` and `chunk_tokens` are used only for plain text."""
     for name in ("words", "chunk_tokens"):
         value = getattr(settings, name)
         if value and settings.text is None and not isinstance(data, TextCorpus):
@@ -244,7 +240,6 @@ class _Progress:
         return f"{self.done:,}", duration_text(left)
 
     def seconds(self) -> float:
-        """Return the number of seconds since `begin`."""
         return time.perf_counter() - self.begun
 
     def memory(self) -> str | None:

@@ -123,8 +123,6 @@ def report_on_records(
     For a split other than `test`, the files are `report_<split>.html` and `metrics_<split>.json`.
 
     Args:
-        folder: output folder, which is created if it is missing.
-        name: name of the model.
         development, measured, answers, subject, training, split, fixed: see `evidence_from_records`.
         maps: whole maps (L, H, T, T) of some measured records, attending token first, by the record's index in
             `measured`; without maps, the page has no explorer and no examples.
@@ -192,10 +190,7 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
     """Remove figures of an earlier report that were not drawn again, unless there is a page on another split.
 
-    Args:
-        folder: folder of the pages.
-        pages: file names of the new pages.
-        drawn: paths of the new figures, without suffixes.
+    `pages` are the file names of the new pages, and `drawn` the paths of the new figures, without suffixes.
     """
     if any(other.name not in pages for other in folder.glob("report*.html")):
         return
@@ -218,9 +213,6 @@ def report_run(
     """Return the content of the report on one run.
 
     Args:
-        name: name of the run.
-        measurement: scores and attention rows of every head.
-        evidence: evidence on the chosen head.
         training: contents of the run's training.json, with the validation losses.
         sentences: entries of the explorer, with the run's maps.
         recipe: the run's settings as text, without name, folders and seed; None for an external model.

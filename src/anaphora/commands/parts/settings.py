@@ -73,11 +73,6 @@ def check_sentence(
 ) -> None:
     """Check that the settings of a sentence are consistent.
 
-    Args:
-        text: the sentence; None if the command has other input.
-        pronoun, candidates, antecedent: mentions as typed by the user.
-        language: language of the text; None to infer it from the characters.
-
     Raises:
         ValueError: a setting is invalid, or lacks another setting that it needs.
     """

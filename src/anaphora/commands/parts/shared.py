@@ -46,11 +46,7 @@ _LONG_WAIT = 15  # seconds
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
-    """Return the sentence in the settings as an example, with its pronoun and candidates.
-
-    Raises:
-        UserError: as in `example_from_query`.
-    """
+    """Return the sentence in the settings as an example, with its pronoun and candidates."""
     assert settings.text is not None
     return example_from_query(
         settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
@@ -84,17 +80,9 @@ def measured_folder(run: str) -> Path:
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """Return the head in the settings; None if no head is set.
-
-    Raises:
-        UserError: the run has no such head.
-    """
-    head = named_head(settings)
-    return (
-        None
-        if head is None
-        else existing_head(head, range(run.config.model.layers), heads_of(run.config.model.attention))
-    )
+    """Return the head in the settings, which the run must have; None if no head is set."""
+    model, head = run.config.model, named_head(settings)
+    return None if head is None else existing_head(head, range(model.layers), heads_of(model.attention))
 
 
 def print_unread(unread: UnreadMentions | None) -> None:
@@ -124,12 +112,8 @@ def asks_alike(run: Run, settings: RunItems) -> bool:
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
     """Check that results on other data would not be mixed with those on the run's own data.
 
-    Pretrained weights, which have no data of their own, and the shipped run are exempt.
-
-    Args:
-        run: the run to measure.
-        settings: settings of the command.
-        place: example of `output` for the error message.
+    Pretrained weights, which have no data of their own, and the shipped run are exempt. `place` is an example of
+    `output` for the error message.
 
     Raises:
         UserError: `output` is missing or is a folder of the run's own files.
@@ -157,11 +141,7 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
 
 
 def check_folder_name(output: str) -> None:
-    """Check that an output folder is not named like a file.
-
-    Raises:
-        UserError: the name has the suffix of a file.
-    """
+    """Check that an output folder is not named like a file."""
     if Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
 
@@ -203,11 +183,7 @@ class TableFile:
 
     @classmethod
     def checked(cls, name: str | None) -> TableFile:
-        """Check the name of the file, and that it can be written, and return the file.
-
-        Raises:
-            UserError: the name does not end in .csv, or the file cannot be written.
-        """
+        """Check that the name ends in .csv and that the file can be written, and return the file."""
         if name:
             file_ending("output", name, ".csv")
             check_writable(Path(name))
@@ -230,11 +206,7 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
 
 
 def check_names_differ(runs: Sequence[Run]) -> None:
-    """Check that no two runs have the same name, for results that are listed by name.
-
-    Raises:
-        UserError: two runs have the same name.
-    """
+    """Check that no two runs have the same name, for results that are listed by name."""
     for name, count in Counter(run.name for run in runs).items():
         if count > 1:
             listed = ", ".join(str(run.directory) for run in runs)
@@ -245,10 +217,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
     """Measure the head in the settings, or the head chosen on the development split, on the requested split.
 
     Args:
-        run: the run to measure.
-        settings: settings of the command.
         untrained: number of randomly initialised models to measure as a control.
-        progress: callback that receives the name of each stage.
         keep_rows: whether to keep the attention rows of the measured items.
 
     Raises:
@@ -295,11 +264,7 @@ def is_of_transformers(name: str) -> bool:
 
 
 def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
-    """Open a run or a `transformers` model; without the library, published weights are opened as a run.
-
-    Raises:
-        UserError: the model does not exist.
-    """
+    """Open a run or a `transformers` model; without the library, published weights are opened as a run."""
     return open_any(name, device=device) if is_of_transformers(name) else OpenRun(load(name, device))
 
 

@@ -189,10 +189,7 @@ def _row_name(name: str, runs: Collection[str]) -> str:
 def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
     """Print rows as a table without empty columns; each word of a heading has its own line.
 
-    Args:
-        title: title of the table.
-        rows: rows of a result file.
-        shortcuts: names of the columns that hold a shortcut's results; a shortcut's display name heads its column.
+    The display name of a shortcut heads the columns in `shortcuts`, which hold the shortcuts' results.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
