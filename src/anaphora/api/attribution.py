@@ -84,15 +84,7 @@ class WordAttribution:
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
     """Return each word's integrated gradients for a run's predicted label, or for its answer about a pronoun.
 
-    Args:
-        run: run that predicts labels or answers pronoun questions.
-        text: the text.
-        example: pronoun and candidates; None to explain a label.
-        by: unit of the values, one of `UNITS`.
-
-    Raises:
-        UserError: a pronoun is given to a run that predicts labels; the pronoun or its candidates are missing, or the
-            text is too long, for a run that answers pronoun questions; the run has neither task; or `by` is unknown.
+    `example` is None to explain a label. The arguments and errors are those of `OpenRun.attribution`.
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 

@@ -98,11 +98,9 @@ def select_antecedents(
     Each text takes one forward pass of each model.
 
     Args:
-        model: run or `transformers` model.
         development, measured: examples whose mention has a preceding antecedent.
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.
         by: names of factors; each value of a factor gets its own table rows.
-        progress: callback that receives the name of each stage.
         texts: callback that receives the number of texts in each forward pass.
 
     Raises:
@@ -153,12 +151,9 @@ def name_decisions(
     if this attention is below a threshold, which is chosen on the development items.
 
     Args:
-        model: run or `transformers` model.
         development: items on which the threshold and the heads of untrained models are chosen.
-        measured: items to evaluate on.
         head: the head, chosen on the development items.
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.
-        progress: callback that receives the name of each stage.
 
     Returns:
         One row for each policy with "policy", "items" and the columns of `score_columns`. Undefined values, such as a

@@ -45,7 +45,6 @@ def weight_table(
     Args:
         words: column headings, one for each of the W words.
         weights: (R, W), from 0 to 1.
-        title: caption of the table.
         rows: headings of the R rows; None if they are the words.
     """
     from anaphora.report.page.offline import weight_colours

@@ -188,11 +188,8 @@ def requested_head(
     """Return the requested head; a missing layer or head index is taken from the chosen head.
 
     Args:
-        layer, head: indices given by the user, from 0; None if missing.
-        chosen: the head chosen on a development split; None if no head was chosen.
         layers: indices of the layers that have attention.
         heads: number of heads per layer.
-        model: name of the model, for error messages.
 
     Raises:
         UserError: the head does not exist, its layer has no attention, or an index is missing and no head was chosen.

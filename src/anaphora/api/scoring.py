@@ -191,14 +191,11 @@ def score_on(
     chosen: Head | None = None,
     progress: Progress = no_progress,
 ) -> Scores:
-    """Score the heads of an open model on given items.
+    """Score the heads of an open model on given items; `causal_items` and `untrained` are as in `score`.
 
     Args:
-        model: the model.
         splits: items from `read_splits`.
-        causal_items, untrained: as in `score`.
         chosen: head to measure; None to choose one on the development split.
-        progress: callback that receives the name of each stage.
 
     Raises:
         UserError: the head does not exist, no main item can be scored, or as in `pronoun_records`.
@@ -233,8 +230,6 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     """Load the splits of a corpus, without development items whose text and pronoun are also in the measured split.
 
     Args:
-        source: settings of the corpus.
-        split: split to measure.
         items: approximate number of items per split, in whole quads (or whole passages of documents); None for all.
 
     Raises:

@@ -87,7 +87,13 @@ def _page(run: Run, weights: _PackedWeights) -> str:
     for language in LANGUAGES:
         with spoken_in(language):
             words[language] = {name: with_units(text) for name, text in _phrases().items()}
-            loading.append(_loading_phrase())
+            # Shown until the page's script has unpacked the model.
+            loading.append(
+                _(
+                    "The model is being unpacked. If this line stays, JavaScript is off or the browser too old: any "
+                    "browser of 2023 or later will do."
+                )
+            )
     heads = {language: stored_head(run, language) if chosen_head(run, language) else None for language in LANGUAGES}
     data = {
         "name": run.name,
@@ -159,7 +165,9 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
     Raises:
         UserError: a weight is not finite with this precision.
     """
-    tensors = {name: weight.float().numpy() for name, weight in _needed_tensors(run).items()}
+    is_word = run.config.task.prediction.kind == "word"  # other prediction heads do not use the output layer
+    needed = {name: each for name, each in distinct_tensors(run.model).items() if is_word or name[:7] != "output."}
+    tensors = {name: weight.float().numpy() for name, weight in needed.items()}
     whole = np.concatenate([weight.ravel() for weight in tensors.values()]).astype("<f4")
     with np.errstate(over="ignore"):
         rounded = whole.astype("<f2")
@@ -173,14 +181,6 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
     return _PackedWeights(text, precision, precision == 16 and not is_exact, sizes)
 
 
-def _needed_tensors(run: Run) -> dict[str, Any]:
-    """Return the tensors needed to compute an answer, with the output layer only for the prediction head `word`."""
-    is_word = run.config.task.prediction.kind == "word"
-    return {
-        name: each for name, each in distinct_tensors(run.model).items() if is_word or not name.startswith("output.")
-    }
-
-
 def _readable_examples(run: Run) -> list[dict[str, Any]]:
     """Return the examples whose words are all in the run's vocabulary; all examples if none qualifies."""
     readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
@@ -191,14 +191,6 @@ def _example(language: str, text: str, pronoun: str, candidates: Sequence[str]) 
     example = example_from_query(text, pronoun, candidates)
     spans = [span for mentions in example.candidates for span in mentions]
     return {"language": language, "text": text, "pronoun": example.pronoun, "candidates": spans}
-
-
-def _loading_phrase() -> str:
-    """Return the text shown until the page's script has unpacked the model."""
-    return _(
-        "The model is being unpacked. If this line stays, JavaScript is off or the browser too old: any browser of "
-        "2023 or later will do."
-    )
 
 
 def _phrases() -> dict[str, str]:

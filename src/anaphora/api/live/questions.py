@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -224,34 +225,26 @@ def _interventions(
     """Return the interventions of a question; an edge between words becomes the edges between all their tokens.
 
     Args:
-        question: the question.
         parts: indices of the tokens of each word.
         shape: number of layers, and number of heads per layer.
-
-    Raises:
-        UserError: a layer, head or word is out of range.
     """
-    for layer, head in [(cut.layer, cut.head) for cut in question.cuts] + [
-        (one.layer, one.head) for one in question.off
-    ]:
-        if not (0 <= layer < shape[0] and 0 <= head < shape[1]):
+    edits: tuple[EdgeCut | Head, ...] = (*question.cuts, *question.off)
+    for edited in edits:
+        if not (0 <= edited.layer < shape[0] and 0 <= edited.head < shape[1]):
             message = N_("layer {layer} head {head} is not among {layers} layers of {heads} heads")
-            raise UserError(message, layer=layer, head=head, layers=shape[0], heads=shape[1])
-    edges: dict[Head, tuple[list[int], list[int]]] = {}
+            raise UserError(message, layer=edited.layer, head=edited.head, layers=shape[0], heads=shape[1])
+    edges: dict[Head, list[tuple[int, int]]] = {}
     for cut in question.cuts:
         for place in (cut.attending, cut.attended):
             if not 0 <= place < len(parts):
                 message = N_("word ({place}) must be a position from 0 to {last}")
                 raise UserError(message, place=place, last=len(parts) - 1)
-        queries, keys = edges.setdefault(Head(cut.layer, cut.head), ([], []))
-        for query in parts[cut.attending]:
-            for key in parts[cut.attended]:
-                queries.append(query)
-                keys.append(key)
+        pairs = edges.setdefault(Head(cut.layer, cut.head), [])
+        pairs += product(parts[cut.attending], parts[cut.attended])
     interventions: list[Intervention] = []
     if edges:
-        flat = {head: (torch.tensor(query), torch.tensor(key)) for head, (query, key) in edges.items()}
-        interventions.append(knockout_edges(flat))
+        columns = {head: torch.tensor(pairs).T for head, pairs in edges.items()}
+        interventions.append(knockout_edges({head: (query, key) for head, (query, key) in columns.items()}))
     if question.off:
         interventions.append(replace_head_outputs(dict.fromkeys(question.off, torch.zeros(()))))
     return interventions
