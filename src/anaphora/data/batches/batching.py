@@ -119,11 +119,9 @@ class MinimalPairs:
 
 
 class _Epoch(NamedTuple):
-    """Plan of an epoch: its number, its first step, and the item indices of each row of each batch."""
-
     number: int
     first_step: int
-    batches: list[list[list[int]]]
+    batches: list[list[list[int]]]  # item indices of each row
 
     @property
     def end(self) -> int:

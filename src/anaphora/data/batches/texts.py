@@ -42,8 +42,7 @@ class EncodedTexts(EncodedSplit):
         """Encode a split.
 
         Args:
-            texts: texts of the split.
-            tokenizer: tokenizer of the model.
+            texts, tokenizer: texts of the split, and tokenizer of the model.
             longest: largest number of tokens of a chunk, special tokens included.
             labels: allowed labels, for classification by a text's first chunk; () to encode all chunks of each text.
             cached: whether to read and write the tokens in the cache; tokens of a random tokenizer are never cached.

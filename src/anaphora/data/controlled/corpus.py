@@ -219,11 +219,7 @@ def _quad_draw(
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
     """Return the number of items of a type that a split gets in addition to the other types, rounded up.
 
-    Args:
-        settings: settings of the corpus.
-        split: "train", "dev" or "test"; dev and test get as many items as of each other type.
-        other_types: number of other types.
-        share: number of items in training, as a share of `train_items`.
+    Dev and test get as many items as of each of the other types, training gets `share` times `train_items`.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)
@@ -309,8 +305,7 @@ def generate_groups(
     """Yield (split, quad or octad) of one type and stratum with distinct texts until there are at least `items` items.
 
     Args:
-        draw_from: function that returns the drawing function.
-        seed: seed of the corpus.
+        draw_from, seed: function that returns the drawing function, and seed of the corpus.
         where: language, type, split and stratum.
         items: number of items; the last quad or octad may exceed it.
         texts: texts that must not be generated; generated texts are added.

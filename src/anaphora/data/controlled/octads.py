@@ -135,12 +135,8 @@ class _Scene:
     ) -> list[Example]:
         """Build the two cells that differ in the order of the names.
 
-        Args:
-            tokens_around: function that puts an event into its sentence or text.
-            voice: voice of the event.
-            antecedent: index of the antecedent: 0 agent, 1 patient, 2 third person.
-            focal: number of people whom the cue may pick.
-            factors: further factors of the examples.
+        `tokens_around` puts an event into its sentence or text. The antecedent is 0 for the agent, 1 for the patient
+        and 2 for the third person; `focal` is the number of people whom the cue may pick.
         """
         language = self.place.language
         around = tokens_around(fill_event(self.frame.texts[voice], self.predicate))
@@ -188,9 +184,7 @@ class OctadGenerator:
     """Generator of octads in one language, as compositions or in short texts.
 
     Args:
-        language: "en" or "zh".
-        content: folder of the TOML files.
-        seed: seed of the corpus.
+        language, content, seed: "en" or "zh", folder of the TOML files, and seed of the corpus.
         quads: generator of the quads, from which names and words of the pools are drawn.
         cue_type: "composition" or "short_text".
 

@@ -91,8 +91,7 @@ def read_documents(
     in its passage, a shorter mention has the same head word, or its passage cuts it or has placeholders.
 
     Args:
-        settings: length of the passages, shares and seed.
-        files: files to read, in order.
+        settings, files: length of the passages, shares and seed; and the files, in order.
         official: official splits by file; the mentions of other files are dropped. If empty, the examples of all files
             are divided by the shares.
         documents: function that returns the documents of a file, each with its lost mentions.

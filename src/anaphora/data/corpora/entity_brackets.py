@@ -113,8 +113,7 @@ def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
 def pair_brackets(brackets: Iterable[tuple[str, bool, bool] | None]) -> tuple[list[tuple[int, int, str]], int]:
     """Pair each closing bracket with the latest open bracket of its entity in the same sentence.
 
-    Args:
-        brackets: (entity, opens, closes) of each bracket; None ends a sentence.
+    Brackets are (entity, opens, closes), and None at the end of a sentence.
 
     Returns:
         (index of the opening bracket, index of the closing bracket, entity) of each mention, ordered by closing
@@ -141,13 +140,8 @@ def pair_brackets(brackets: Iterable[tuple[str, bool, bool] | None]) -> tuple[li
 def entity_brackets(brackets: Brackets, entity: int) -> tuple[list[tuple[str, bool, bool] | None], int]:
     """Convert brackets to the input of `pair_brackets`, with the same indices.
 
-    Brackets of discontinuous mentions, such as `e5[1/2]`, neither open nor close in the result.
-
-    Args:
-        brackets: brackets whose part at index `entity` is the entity.
-
-    Returns:
-        The converted brackets, and the number of discontinuous mentions.
+    The part at index `entity` is the entity. Brackets of discontinuous mentions, such as `e5[1/2]`, neither open nor
+    close in the result, and these mentions are counted.
     """
     named: list[tuple[str, bool, bool] | None] = []
     in_pieces = 0

@@ -327,10 +327,8 @@ def in_adjacent_groups(
     Adjacent examples with the same candidates share a group. Within a group, the first and second example, the third
     and fourth, and so on are a minimal pair if their answers differ.
 
-    Args:
-        corpus: prefix of the keys.
-        examples: the examples, in the order of the file.
-        questions: (candidates, answer) of each example; any other key of a group may stand for the candidates.
+    The keys begin with `corpus`. The examples are in the order of the file; `questions` are their (candidates, answer),
+    where any other key of a group may stand for the candidates.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])

@@ -181,9 +181,7 @@ class PieceCheck:
         self._added = {added.content for added in backend.get_added_tokens_decoder().values()}
 
     def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
-        """Check the T tokens of a text against their T spans, which may include spaces.
-
-        Tokenizers that drop no characters are not checked.
+        """Check the T tokens of a text against their T spans, which may include spaces, if the tokenizer drops any.
 
         Raises:
             UserError: a token differs from the characters in its span.
@@ -237,10 +235,7 @@ def _knows_every_byte(backend: Backend) -> bool:
 def unread_spans(text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]) -> tuple[Span, ...]:
     """Return the spans of unknown tokens, and of letters and digits that no token covers, in text order.
 
-    Args:
-        text: the text.
-        ids, spans: (T,) token ids, and character spans, empty for special tokens.
-        unknown: ids of the unknown token.
+    `ids` and `spans` are those of T tokens, with empty spans for special tokens; `unknown` are the ids of unknown ones.
     """
     segments = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
     covered = bytearray(len(text))

@@ -49,9 +49,7 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
 def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
     """Return the character span of each word of a user's segmentation; spaces are ignored.
 
-    Args:
-        text: the text.
-        words: all words of the text in order, or one string with spaces between the words.
+    The words are all those of the text in order, or one string with spaces between them.
 
     Raises:
         UserError: the words do not spell the text; the message shows the first difference.
