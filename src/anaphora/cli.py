@@ -35,15 +35,8 @@ from anaphora.runs.machine import keep_few_kernels, wait_briefly
 from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes, until_requeued
 from anaphora.runs.warm_start import with_start_model
+from anaphora.settings import help as help_texts
 from anaphora.settings.arguments import CONFIGS, default_groups, settings_from
-from anaphora.settings.help import (
-    check_arguments,
-    check_model_name,
-    help_page,
-    listed_settings,
-    nearest,
-    settings_below,
-)
 from anaphora.settings.run import Config
 from anaphora.settings.typed import error_message, resolve
 
@@ -150,7 +143,7 @@ def main() -> None:
         return
     if name not in COMMANDS:
         problem = f"there is no command {name!r}" if name else "a command is missing"
-        if meant := nearest(name, COMMANDS):
+        if meant := help_texts.nearest(name, COMMANDS):
             problem += f"; did you mean {meant}?"
         sys.exit(report_error(UserError(f"{problem} (allowed: {', '.join(COMMANDS)})")))
     del sys.argv[1]
@@ -180,9 +173,9 @@ def run_command(name: str) -> None:
             print(help_of(command, [word for word in sys.argv[1:] if "=" not in word and not word.startswith("-")]))
             return
         if command.is_composed:
-            check_arguments(sys.argv[1:], command.schema, groups=default_groups(name))
+            help_texts.check_arguments(sys.argv[1:], command.schema, groups=default_groups(name))
         else:
-            check_model_name(command.schema, sys.argv[1:])
+            help_texts.check_model_name(command.schema, sys.argv[1:])
     if command.is_composed:
         _run_composed(command)
     else:
@@ -209,9 +202,9 @@ def help_of(command: Command, topics: Sequence[str] = ()) -> str:
         UserError: as in `settings_below`.
     """
     if topics:
-        return "\n\n".join(settings_below(command.schema, topic) for topic in topics)
+        return "\n\n".join(help_texts.settings_below(command.schema, topic) for topic in topics)
     groups = default_groups(command.name) if command.is_composed else None
-    return help_page(command.name, command.description, command.example, command.schema, groups)
+    return help_texts.help_page(command.name, command.description, command.example, command.schema, groups)
 
 
 def _run_composed(command: Command) -> None:
@@ -280,9 +273,9 @@ def run_program(schema: type[Any], work: Callable[[Any], object]) -> None:
 def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
     with user_errors_exit():
         if {"--help", "-h"} & set(sys.argv[1:]):
-            print(schema.__doc__, "settings:", listed_settings(schema), sep="\n\n")
+            print(schema.__doc__, "settings:", help_texts.listed_settings(schema), sep="\n\n")
             return
-        check_arguments(sys.argv[1:], schema)
+        help_texts.check_arguments(sys.argv[1:], schema)
         settings = settings_from(sys.argv[1:], schema)
         refuse_missing(settings)
         say_which_run(settings)

@@ -17,23 +17,13 @@ from anaphora.analysis.evidence.headline import no_progress
 from anaphora.analysis.maps.words import mention_mass
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.results.typed_json import table_row
+from anaphora.analysis.tasks import gap
 from anaphora.analysis.tasks.antecedent_selection import (
     Passages,
     Selections,
     collect_selections,
     has_preceding_antecedent,
     selection_table,
-)
-from anaphora.analysis.tasks.gap import (
-    Decisions,
-    GapScore,
-    best_thresholds,
-    decisions_from_answers,
-    gap_score,
-    gold_decisions,
-    require_two_names,
-    rule_scores,
-    score_columns,
 )
 from anaphora.api.models import untrained_model
 from anaphora.api.runs import OpenRun
@@ -165,17 +155,17 @@ def name_decisions(
     """
     existing_head(head, model.attending_layers, model.heads)
     at_least("untrained", whole_number("untrained", untrained), 0)
-    examples = require_two_names(measured)
-    gold = gold_decisions(require_two_names(development), 2)
+    examples = gap.require_two_names(measured)
+    gold = gap.gold_decisions(gap.require_two_names(development), 2)
     progress(_("{model}: name decisions").format(model=model.name))
     chosen_on = _read(model, development)[0]
     masses, answers = _read(model, examples)
     number = list(model.attending_layers).index(head.layer) * model.heads + head.head
     top, named = _named(chosen_on[..., [number]])
-    (threshold,) = best_thresholds(top, np.take_along_axis(gold, named, axis=1), int(gold.sum()))[0]
-    scores: dict[str, GapScore] = rule_scores(examples)
-    scores["head"] = gap_score(_decide(masses[..., number])[None], examples)
-    scores["head with threshold"] = gap_score(_decide(masses[..., number], threshold)[None], examples)
+    (threshold,) = gap.best_thresholds(top, np.take_along_axis(gold, named, axis=1), int(gold.sum()))[0]
+    scores: dict[str, gap.GapScore] = gap.rule_scores(examples)
+    scores["head"] = gap.gap_score(_decide(masses[..., number])[None], examples)
+    scores["head with threshold"] = gap.gap_score(_decide(masses[..., number], threshold)[None], examples)
     controls = []
     for seed in range(1, untrained + 1):
         stage = _("{model}: name decisions of an untrained model, {number} of {all}")
@@ -185,11 +175,15 @@ def name_decisions(
         best = int(np.take_along_axis(gold, named, axis=1).mean(axis=0).argmax())
         controls.append(_decide(_read(control, examples)[0][..., best]))
     if controls:
-        scores["untrained"] = gap_score(np.stack(controls), examples)
+        scores["untrained"] = gap.gap_score(np.stack(controls), examples)
     if answers is not None:
-        scores["answers"] = gap_score(decisions_from_answers(np.array(answers), 2)[None], examples)
+        scores["answers"] = gap.gap_score(gap.decisions_from_answers(np.array(answers), 2)[None], examples)
     return [
-        {"policy": name, "items": len(examples), **{key: _existing(value) for key, value in score_columns(one).items()}}
+        {
+            "policy": name,
+            "items": len(examples),
+            **{key: _existing(value) for key, value in gap.score_columns(one).items()},
+        }
         for name, one in scores.items()
     ]
 
@@ -210,9 +204,9 @@ def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
     return masses.max(axis=1), masses.argmax(axis=1)
 
 
-def _decide(masses: Masses, threshold: float = -np.inf) -> Decisions:
+def _decide(masses: Masses, threshold: float = -np.inf) -> gap.Decisions:
     """Accept the name with the larger weight if the weight reaches the threshold: (N, 2) -> (N, 2) bool."""
-    decisions: Decisions = decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
+    decisions: gap.Decisions = gap.decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
     return decisions
 
 

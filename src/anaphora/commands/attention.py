@@ -194,14 +194,14 @@ def draw_pictures(settings: AttentionQuery) -> None:
             as in `sentence_figures` or `headline_of`.
     """
     from anaphora.base.console import console, working
-    from anaphora.commands.parts.shared import asks_alike, check_place_of_other_data, headline_of, held_output
+    from anaphora.commands.parts.shared import check_place_of_like_data, headline_of, held_output
     from anaphora.report.figures.files import save_in_languages
     from anaphora.report.page.offline import page_suffixes
     from anaphora.runs.directory import load
 
     run = load(settings.run, settings.trainer)
-    if settings.text is None and asks_alike(run, settings):
-        check_place_of_other_data(run, settings, _ELSEWHERE)
+    if settings.text is None:
+        check_place_of_like_data(run, settings, _ELSEWHERE)
     named = Path(settings.output) if settings.output else None
     formats = [named.suffix[1:]] if named else FIGURE_FORMATS
     if named:

@@ -39,30 +39,22 @@ def score(settings: Scoring) -> Measurement:
     """
     from anaphora.analysis.evidence.storage import write_evidence
     from anaphora.base.console import working
-    from anaphora.commands.parts.shared import (
-        asks_alike,
-        check_place_of_other_data,
-        headline_of,
-        held_output,
-        is_of_transformers,
-        print_unread,
-    )
+    from anaphora.commands.parts import shared
     from anaphora.data.tokens.words import unread_mentions
     from anaphora.report.terminal import print_headline, print_undecided
     from anaphora.runs.directory import load
 
-    if is_of_transformers(settings.run):
+    if shared.is_of_transformers(settings.run):
         return score_transformers(settings)
     run = load(settings.run, settings.trainer)
-    if asks_alike(run, settings):
-        check_place_of_other_data(run, settings)
-    with held_output(settings.output, run.directory, run) as folder:
+    shared.check_place_of_like_data(run, settings)
+    with shared.held_output(settings.output, run.directory, run) as folder:
         with working(_("reading the data")) as progress:
-            headline = headline_of(run, settings, settings.untrained, progress, keep_rows=False)
+            headline = shared.headline_of(run, settings, settings.untrained, progress, keep_rows=False)
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     print_undecided(headline.capture.answers)
-    print_unread(unread_mentions(run.tokenizer.encode, headline.measured.examples))
+    shared.print_unread(unread_mentions(run.tokenizer.encode, headline.measured.examples))
     return headline
 
 

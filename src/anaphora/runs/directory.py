@@ -34,51 +34,31 @@ _TOKENIZER = "tokenizer.json"
 _WEIGHT_TYPES = (np.float32, np.float16)
 
 
+class _Inside:
+    """Path inside a run directory, by its name there."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, layout: RunFiles, _owner: type[RunFiles]) -> Path:
+        return layout.directory / self._name
+
+
 @dataclass(frozen=True)
 class RunFiles:
     """Paths of the files in a run directory."""
 
     directory: Path
 
-    @property
-    def config(self) -> Path:
-        return self.directory / RUN_CONFIG
-
-    @property
-    def tokenizer(self) -> Path:
-        return self.directory / _TOKENIZER
-
-    @property
-    def weights(self) -> Path:
-        """Return the path of the final weights, which exist only if training has finished."""
-        return self.directory / "model.safetensors"
-
-    @property
-    def training(self) -> Path:
-        """Return the path of the training record, which holds the validations and the duration, among others."""
-        return self.directory / "training.json"
-
-    @property
-    def metrics(self) -> Path:
-        return self.directory / "metrics.json"
-
-    @property
-    def figures(self) -> Path:
-        return self.directory / "figures"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.directory / "checkpoints"
-
-    @property
-    def best_weights(self) -> Path:
-        """Return the path of the best weights so far while training has not finished."""
-        return self.checkpoints / "best.safetensors"
-
-    @property
-    def last_checkpoint(self) -> Path:
-        """Return the path of the last checkpoint (weights and optimizer), from which training resumes."""
-        return self.checkpoints / "last.ckpt"
+    config = _Inside(RUN_CONFIG)
+    tokenizer = _Inside(_TOKENIZER)
+    weights = _Inside("model.safetensors")  # the final ones, which exist only if training has finished
+    training = _Inside("training.json")  # the training record: validations, duration and others
+    metrics = _Inside("metrics.json")
+    figures = _Inside("figures")
+    checkpoints = _Inside("checkpoints")
+    best_weights = _Inside("checkpoints/best.safetensors")  # so far, while training has not finished
+    last_checkpoint = _Inside("checkpoints/last.ckpt")  # weights and optimizer, from which training resumes
 
 
 @dataclass(frozen=True)

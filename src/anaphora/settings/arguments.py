@@ -60,7 +60,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
             group = group.setdefault(one, {})
             if not isinstance(group, dict):
                 raise UserError(f"{argument}: {one} ({group!r}) is no group of settings")
-            kind = _chosen(hint, group)
+            kind = VARIANTS[hint].get(str(group.get("kind")), hint) if hint in VARIANTS else hint
         read = _value(key, value, kind, name)
         if isinstance(read, list):
             if key in lists:
@@ -129,8 +129,3 @@ def inner_type(kind: Any, name: str) -> Any:
 @functools.cache
 def _type_hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
-
-
-def _chosen(hint: Any, group: dict[str, Any]) -> Any:
-    """Return the settings class of a slot's chosen variant; `hint` if it is not a slot."""
-    return VARIANTS[hint].get(str(group.get("kind")), hint) if hint in VARIANTS else hint

@@ -6,6 +6,7 @@ full key of an abbreviated setting, or the nearest name of a misspelt one.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
 import functools
@@ -214,14 +215,9 @@ def _comments(declaring: type[Any]) -> dict[str, str]:
         if token.type == tokenize.COMMENT:
             alone = token.line.lstrip().startswith("#")
             (above if alone else behind)[token.start[0]] = token.string.lstrip("# ")
-    return dict(_commented_fields(source, behind, above))
-
-
-def _commented_fields(source: str, behind: dict[int, str], above: dict[int, str]) -> Iterator[tuple[str, str]]:
-    import ast
-
     (body,) = ast.parse(source).body
     assert isinstance(body, ast.ClassDef)
+    comments: dict[str, str] = {}
     for node in body.body:
         if isinstance(node, ast.AnnAssign):
             lines = [behind[line] for line in range(node.lineno, (node.end_lineno or 0) + 1) if line in behind]
@@ -229,7 +225,8 @@ def _commented_fields(source: str, behind: dict[int, str], above: dict[int, str]
             while first - 1 in above:
                 first -= 1
             over = " ".join(above[line] for line in range(first, node.lineno))
-            yield ast.unparse(node.target), " ".join(lines) or over[:1].lower() + over[1:].rstrip(".")
+            comments[ast.unparse(node.target)] = " ".join(lines) or over[:1].lower() + over[1:].rstrip(".")
+    return comments
 
 
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:

@@ -44,7 +44,7 @@ _READER = """
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip the subsetting of fonts, which takes seconds."""
-    monkeypatch.setattr(page_module, "with_fonts", lambda html, *_: html)
+    monkeypatch.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
 
 
 @pytest.fixture(scope="module")

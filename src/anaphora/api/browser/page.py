@@ -19,17 +19,8 @@ from anaphora.base.files import write_text
 from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, LANGUAGE_SAMPLE, LANGUAGES
 from anaphora.base.translation import _, pgettext, spoken_in
 from anaphora.data.own_sentence import SCRIPT_PATTERN, example_from_query
+from anaphora.report.page import offline
 from anaphora.report.page.answer_notes import LEAST_WEIGHT, answer_phrases
-from anaphora.report.page.offline import (
-    FONT_MARK,
-    read_asset,
-    script_json,
-    template_environment,
-    trusted_markup,
-    weight_colours,
-    with_fonts,
-    with_units,
-)
 from anaphora.runs.directory import distinct_tensors
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.prediction import slots_of
@@ -86,7 +77,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
     loading = []
     for language in LANGUAGES:
         with spoken_in(language):
-            words[language] = {name: with_units(text) for name, text in _phrases().items()}
+            words[language] = {name: offline.with_units(text) for name, text in _phrases().items()}
             # Shown until the page's script has unpacked the model.
             loading.append(
                 _(
@@ -119,19 +110,19 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         ],
         "most": slots_of(run.config.task.prediction) or None,
         "longest": run.config.model.position.longest_text,
-        "colours": weight_colours(),
+        "colours": offline.weight_colours(),
     }
-    html = template_environment(_TEMPLATES).get_template("try.html.j2").render(
+    html = offline.template_environment(_TEMPLATES).get_template("try.html.j2").render(
         name=run.name,
         loading=loading,
         most_characters=MOST_CHARACTERS,
-        data=script_json(data),
-        weights=trusted_markup(weights.text),
-        scripts=[read_asset(name, _TEMPLATES) for name in _SCRIPTS],
-        style=read_asset("report.css"),
-        live_style=read_asset("live.css", _LIVE_TEMPLATES),
-        own_style=read_asset("try.css", _TEMPLATES),
-        font_mark=trusted_markup(FONT_MARK),
+        data=offline.script_json(data),
+        weights=offline.trusted_markup(weights.text),
+        scripts=[offline.read_asset(name, _TEMPLATES) for name in _SCRIPTS],
+        style=offline.read_asset("report.css"),
+        live_style=offline.read_asset("live.css", _LIVE_TEMPLATES),
+        own_style=offline.read_asset("try.css", _TEMPLATES),
+        font_mark=offline.trusted_markup(offline.FONT_MARK),
     )  # fmt: skip
     written = [
         *loading,
@@ -139,7 +130,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         "English中文",
         *tokenizer["tokens"],
     ]
-    return with_fonts(html, "".join(written), (400, 700))
+    return offline.with_fonts(html, "".join(written), (400, 700))
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,8 @@ from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import N_, _, pgettext, spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures.fonts import font_files
+from anaphora.report.page import offline
 from anaphora.report.page.explorer import explorer_phrases, explorer_words
-from anaphora.report.page.offline import (
-    name_left_to_reader,
-    read_asset,
-    script_json,
-    template_environment,
-    weight_colours,
-)
 from anaphora.report.wording import kind_names
 
 if TYPE_CHECKING:
@@ -121,7 +115,7 @@ class LiveApplication:
             message = N_("model ({name!r}) must be one of {allowed}")
             raise UserError(message, name=name, allowed=", ".join(self.models))
         question = parse(message)
-        name_left_to_reader(question.text)
+        offline.name_left_to_reader(question.text)
         with self._asking:
             return reply(self.models[name], question)
 
@@ -145,7 +139,7 @@ class LiveApplication:
             "phrases": words,
         }
         chosen = opening["chosen"]
-        return template_environment(_TEMPLATES).get_template("live.html.j2").render(
+        return offline.template_environment(_TEMPLATES).get_template("live.html.j2").render(
             words=words,
             language=language,
             token=self.token,
@@ -154,25 +148,25 @@ class LiveApplication:
             kinds=kind_names(),
             text=text,
             most_characters=MOST_CHARACTERS,
-            data=script_json(data),
-            explorer=script_json(
+            data=offline.script_json(data),
+            explorer=offline.script_json(
                 {
                     "sentences": [opening["sentence"]],
                     "head": {} if chosen is None else {"layer": chosen[0], "head": chosen[1]},
                     **explorer_words(),
-                    **weight_colours(),
+                    **offline.weight_colours(),
                 }
             ),
-            style=read_asset("report.css"),
-            own_style=read_asset("live.css", _TEMPLATES),
-            script=read_asset("report.js"),
-            own_script=read_asset("live.js", _TEMPLATES),
+            style=offline.read_asset("report.css"),
+            own_style=offline.read_asset("live.css", _TEMPLATES),
+            script=offline.read_asset("report.js"),
+            own_script=offline.read_asset("live.js", _TEMPLATES),
         )  # fmt: skip
 
     def two_pages(self, language: str) -> str:
         """Return a page as HTML that shows two sentences or two models side by side."""
         return (
-            template_environment(_TEMPLATES)
+            offline.template_environment(_TEMPLATES)
             .get_template("side_by_side.html.j2")
             .render(token=self.token, language=language, title=_phrases()["side_by_side"])
         )

@@ -24,24 +24,7 @@ from anaphora.base.console import working
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
 from anaphora.base.translation import N_, _
-from anaphora.commands.parts.shared import (
-    TableFile,
-    asks_alike,
-    check_place_of_other_data,
-    head_of_settings,
-    held_output,
-    load_runs,
-    say_how_long,
-)
-from anaphora.commands.parts.tables import (
-    print_accuracy,
-    print_answers,
-    print_calibration,
-    print_label_accuracy,
-    print_labels,
-    print_perplexity,
-    print_shared_items,
-)
+from anaphora.commands.parts import shared, tables
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
@@ -69,9 +52,9 @@ def evaluate_run(settings: Evaluation) -> None:
     run = load(settings.run, settings.trainer)
     of_texts = isinstance(settings.data or run.config.data, TextCorpus)
     only_printed = of_texts and isinstance(run.config.task.prediction, NoPrediction)  # a perplexity
-    if not only_printed and asks_alike(run, settings):
-        check_place_of_other_data(run, settings)
-    with held_output(settings.output, run.directory / "evaluation", run) as folder:
+    if not only_printed:
+        shared.check_place_of_like_data(run, settings)
+    with shared.held_output(settings.output, run.directory / "evaluation", run) as folder:
         for name in ("calibrate", "layer"):
             if of_texts and (value := getattr(settings, name)) is not None:
                 raise UserError(f"{name} ({value}) needs pronoun questions, and these data are texts")
@@ -85,8 +68,8 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
         UserError: a run cannot be loaded; the runs differ in more than name, folder, fold and seed; the CSV cannot be
             written; or as in `compare_answers` or, for text classifiers, `compare_labels`.
     """
-    table = TableFile.checked(settings.output)
-    runs = load_runs(settings.runs, settings.trainer)
+    table = shared.TableFile.checked(settings.output)
+    runs = shared.load_runs(settings.runs, settings.trainer)
     require_same_recipe(runs)
     of_labels = isinstance(runs[0].config.task.prediction, Label)
     rows = (compare_labels if of_labels else compare_answers)(runs, settings)
@@ -104,12 +87,12 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
         UserError: the run has no such head, the data have no pronoun questions, the split is empty, a text is too long
             for the model, or as in `calibrate_answers`.
     """
-    head = head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
+    head = shared.head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
     data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
     rows: list[dict[str, Any]] = []
     # Calibrated answers are computed once more.
-    say_how_long(run, material.measured, passes=1 + bool(settings.calibrate or answer_temperatures(run)))
+    shared.say_how_long(run, material.measured, passes=1 + bool(settings.calibrate or answer_temperatures(run)))
     if run.model.encoder.has_maps:
         scores, answers = score_split(run.model, data, batching, prediction)
         correct = correctness(answers, len(data))
@@ -132,11 +115,13 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     write_json(folder / f"{material.split}_answers.json", answer_rows)
     if rows:
         write_csv(folder / f"{material.split}_templates.csv", rows)
-    print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
+    tables.print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
     print_undecided(answers)
     calibrate_answers(run, settings, data)
     if material.split != "train" and settings.data in (None, run.config.data):
-        print_shared_items(questions_of(material.measured), material.split, questions_of(material.training), "train")
+        tables.print_shared_items(
+            questions_of(material.measured), material.split, questions_of(material.training), "train"
+        )
     print_phrase(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
 
 
@@ -154,7 +139,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     temperatures = answer_temperatures(run)
     if settings.calibrate:
         examples = evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured
-        say_how_long(run, examples, passes=1)
+        shared.say_how_long(run, examples, passes=1)
         fitted_on = encode(run, examples)
         logs = log_probabilities(run.model, fitted_on, batching, prediction)
         temperatures |= fit_temperatures(fitted_on.examples, logs)
@@ -162,7 +147,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
         return
     logs = log_probabilities(run.model, measured, batching, prediction)
     rows = calibration_by_language(measured.examples, logs, temperatures)
-    print_calibration(run.name, settings.split, rows)
+    tables.print_calibration(run.name, settings.split, rows)
     if settings.calibrate:
         source = (settings.data or run.config.data).kind
         about = {"data": source, "fitted_on": settings.calibrate, "measured_on": settings.split}
@@ -189,7 +174,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
         raise UserError(f"split ({settings.split}) holds no texts")
     if isinstance(run.config.task.prediction, NoPrediction):
         perplexity, masked = classification.perplexity(run, texts)
-        print_perplexity(run.name, settings.split, perplexity, masked)
+        tables.print_perplexity(run.name, settings.split, perplexity, masked)
         return
     if not isinstance(source, LabelledText) or not isinstance(run.config.task.prediction, Label):
         option = f"task.prediction={run.config.task.prediction.kind}"
@@ -205,7 +190,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     ]
     write_json(folder / f"{settings.split}_answers.json", answer_rows)
     write_csv(folder / f"{settings.split}_labels.csv", rows)
-    print_label_accuracy(run.name, settings.split, rows)
+    tables.print_label_accuracy(run.name, settings.split, rows)
     print_phrase(N_("answers and accuracies: {path}"), path=folder)
 
 
@@ -276,7 +261,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     title = _("{data}, answered by {runs} runs on {source}; shares in %, 95 % over groups").format(
         data=source.kind, runs=len(runs), source=trained_on
     )
-    print_answers(rows, title)
+    tables.print_answers(rows, title)
     if len(unseen) < len(examples):
         print_phrase(
             N_("left out: {items} items whose text is in data={data}"),
@@ -320,5 +305,5 @@ def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, 
     ((most, _count),) = Counter(text.label or "" for text in training).most_common(1)
     labels["most frequent label"] = [[most] * len(texts)]
     rows = [table_row(row) for row in classification.accuracy_by_policy(texts, labels)]
-    print_labels(rows, first.config.data.kind, settings.split, len(runs))
+    tables.print_labels(rows, first.config.data.kind, settings.split, len(runs))
     return rows

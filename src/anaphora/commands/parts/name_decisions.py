@@ -13,22 +13,8 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.capture import capture, log_probabilities
 from anaphora.analysis.maps.kinds import candidates_to_pronoun
 from anaphora.analysis.maps.words import mention_mass
+from anaphora.analysis.tasks import gap
 from anaphora.analysis.tasks.cross_validation import check_folds, fold_of
-from anaphora.analysis.tasks.gap import (
-    BOTH_WAYS_SUFFIX,
-    Decisions,
-    GapScore,
-    best_thresholds,
-    decisions_from_answers,
-    f1_difference,
-    gap_score,
-    gold_decisions,
-    head_features,
-    out_of_fold_probabilities,
-    require_two_names,
-    rule_scores,
-    score_columns,
-)
 from anaphora.analysis.tasks.task_accuracy import require_pronoun_head
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _
@@ -60,8 +46,8 @@ class GapEvaluation:
         examples: the N items.
     """
 
-    scores: dict[str, GapScore]
-    decisions: Decisions
+    scores: dict[str, gap.GapScore]
+    decisions: gap.Decisions
     examples: list[Example]
 
 
@@ -86,7 +72,7 @@ def score_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
     if settings.weights is not None:
         pretrained = load(settings.weights, settings.trainer)
         corpus = load_corpus(settings.data)
-        examples = require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
+        examples = gap.require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
         folds = settings.folds or 10
         scores = evaluate_without_fine_tuning(pretrained, examples, folds, settings.data.seed)
         title = _("Name decisions: {items} development items, {folds} folds by text").format(
@@ -98,7 +84,7 @@ def score_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
             title = _("Name decisions: each run's own fold")
         else:
             split = settings.split or "test"
-            examples = require_two_names(load_corpus(settings.data).examples(split))
+            examples = gap.require_two_names(load_corpus(settings.data).examples(split))
             for run in runs if split == "dev" else ():
                 if _texts(examples) & _texts(corpus_of(run).examples("train")):
                     raise _other_data_error(run)
@@ -106,7 +92,7 @@ def score_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:
             named = label(split_names(), split)
             title = _("Name decisions: {items} items of the {split} split").format(items=len(examples), split=named)
         scores = evaluation.scores
-    rows = [{"policy": name, **score_columns(score)} for name, score in scores.items()]
+    rows = [{"policy": name, **gap.score_columns(score)} for name, score in scores.items()]
     print_decisions(title, rows, [run.name for run in runs])
     if evaluation is not None and settings.exchanged:
         _print_exchange_gain(evaluation)
@@ -123,7 +109,7 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
         UserError: a text is too long for a model.
     """
     decisions = np.stack([_decisions(run, examples, exchanged) for run in runs])
-    scores: dict[str, GapScore] = {}
+    scores: dict[str, gap.GapScore] = {}
     for run, one in zip(runs, decisions, strict=True):
         scores |= _scores(run.name, one[None], examples)
     if len(runs) > 1:
@@ -139,14 +125,14 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
     """
     check_folds(runs)
     examples_of: dict[int, list[Example]] = {}
-    decisions: dict[int, list[Decisions]] = {}
-    scores: dict[str, GapScore] = {}
+    decisions: dict[int, list[gap.Decisions]] = {}
+    scores: dict[str, gap.GapScore] = {}
     for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
         fold = fold_of(run)
         held_out = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, ExternalCorpus) else []
         if _texts(held_out) != _texts(corpus_of(run).examples("dev")):
             raise _other_data_error(run)
-        examples_of[fold] = require_two_names(held_out)
+        examples_of[fold] = gap.require_two_names(held_out)
         decisions.setdefault(fold, []).append(_decisions(run, examples_of[fold], exchanged))
         scores |= _scores(run.name, decisions[fold][-1][None], examples_of[fold])
     examples = [example for part in examples_of.values() for example in part]
@@ -156,18 +142,18 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
     )
 
 
-def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
+def _scores(name: str, decisions: gap.Decisions, examples: Sequence[Example]) -> dict[str, gap.GapScore]:
     """Return the mean scores of S runs' decisions, (S, W, N, M), for each of the W ways, by name of the table row."""
     return {
-        f"{name}{way}": gap_score(decisions[:, number], examples)
-        for number, way in enumerate(("", BOTH_WAYS_SUFFIX)[: decisions.shape[1]])
+        f"{name}{way}": gap.gap_score(decisions[:, number], examples)
+        for number, way in enumerate(("", gap.BOTH_WAYS_SUFFIX)[: decisions.shape[1]])
     }
 
 
 def _print_exchange_gain(evaluation: GapEvaluation) -> None:
     """Print how averaging over original and exchanged names changes F1 and the decisions."""
     once, both = evaluation.decisions[:, 0], evaluation.decisions[:, 1]
-    above, (low, high) = f1_difference(both, once, evaluation.examples)
+    above, (low, high) = gap.f1_difference(both, once, evaluation.examples)
     moved = 100 * float((once != both).any(axis=2).mean())
     known = not math.isnan(low)
     interval = _(" [{low}, {high}], paired over texts").format(low=f"{low:+.3f}", high=f"{high:+.3f}") if known else ""
@@ -192,7 +178,7 @@ def _other_data_error(run: Run) -> UserError:
     )
 
 
-def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
+def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> gap.Decisions:
     """Return a run's decisions, (W, N, 2): from the original names and, if `exchanged`, from the mean of both ways.
 
     The mean over original and exchanged names removes a model's preference for one of the two names.
@@ -200,7 +186,7 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
     shares = [_log_shares(run, examples)]
     if exchanged:
         shares.append((shares[0] + _log_shares(run, [with_exchanged_names(example) for example in examples])) / 2)
-    return np.stack([decisions_from_answers(each.argmax(axis=1), 2) for each in shares])
+    return np.stack([gap.decisions_from_answers(each.argmax(axis=1), 2) for each in shares])
 
 
 def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
@@ -208,7 +194,9 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
     return log_probabilities(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
 
 
-def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
+def evaluate_without_fine_tuning(
+    run: Run, examples: Sequence[Example], folds: int, seed: int
+) -> dict[str, gap.GapScore]:
     """Score shortcuts, the best head, and a probe over all heads.
 
     For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
@@ -224,8 +212,8 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
         UserError: a text is too long for the model, or the model has no attention maps.
     """
     numbers = np.array(fold_numbers(examples, folds, seed))
-    gold = gold_decisions(examples, 2)
-    scores = rule_scores(examples, seed)
+    gold = gap.gold_decisions(examples, 2)
+    scores = gap.rule_scores(examples, seed)
     data = encode(run, examples)
     batching, prediction = run.config.batching, run.config.task.prediction
     records = capture(run.model, data, batching, prediction).records
@@ -233,19 +221,19 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
     back = candidates_to_pronoun(run.model, data, batching, prediction)
     for name, masses in (("best head", forth), ("best head, either direction", np.concatenate([forth, back], axis=1))):
         flat = masses.reshape(len(examples), -1, 2).transpose(0, 2, 1)  # (N, M, heads)
-        scores[name] = gap_score(_best_on_other_folds(flat, gold, numbers)[None], examples)
+        scores[name] = gap.gap_score(_best_on_other_folds(flat, gold, numbers)[None], examples)
         cut = _best_on_other_folds(flat, gold, numbers, threshold=True)
-        scores[f"{name}, with threshold"] = gap_score(cut[None], examples)
-    likely = out_of_fold_probabilities(head_features(forth, back), gold, numbers.tolist(), seed)
-    scores["probe over heads"] = gap_score(
+        scores[f"{name}, with threshold"] = gap.gap_score(cut[None], examples)
+    likely = gap.out_of_fold_probabilities(gap.head_features(forth, back), gold, numbers.tolist(), seed)
+    scores["probe over heads"] = gap.gap_score(
         _best_on_other_folds(likely[:, :, None], gold, numbers, threshold=True)[None], examples
     )
     return scores
 
 
 def _best_on_other_folds(
-    scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
-) -> Decisions:
+    scores: NDArray[np.floating], gold: gap.Decisions, folds: NDArray[np.int64], threshold: bool = False
+) -> gap.Decisions:
     """Return decisions for each fold, (N, M), by the policy that is best on the other folds.
 
     Args:
@@ -261,7 +249,7 @@ def _best_on_other_folds(
     for fold in np.unique(folds):
         training, held_out = folds != fold, np.flatnonzero(folds == fold)
         if threshold:
-            cuts, f1 = best_thresholds(top[training], right[training], int(gold[training].sum()))
+            cuts, f1 = gap.best_thresholds(top[training], right[training], int(gold[training].sum()))
         else:
             cuts, f1 = np.full(top.shape[1], -np.inf), right[training].mean(axis=0)
         best = int(f1.argmax())

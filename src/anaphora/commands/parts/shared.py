@@ -101,12 +101,13 @@ _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves",
 """Subfolders of a run directory with the run's checkpoints, or with results on its own data."""
 
 
-def asks_alike(run: Run, settings: RunItems) -> bool:
-    """Return whether a command's items have the same type as the run's own items: texts or pronoun questions.
+def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
+    """Check as `check_place_of_other_data` does, if both data are texts or both are pronoun questions.
 
     Otherwise the results cannot be mixed up with those on the run's own data, since they have other files.
     """
-    return isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus)
+    if isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus):
+        check_place_of_other_data(run, settings, place)
 
 
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:

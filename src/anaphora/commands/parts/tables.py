@@ -14,19 +14,18 @@ from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, OWN_FOLDS
 from anaphora.base.console import console, print_table
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.data.example import Question, shared_questions
+from anaphora.report import wording
 from anaphora.report.numbers import NOT_MEASURED, format_percent, format_range
 from anaphora.report.stored import stored_sentence
 from anaphora.report.terminal import print_phrase, typed_names
-from anaphora.report.wording import (
-    baseline_names,
-    factor_names,
-    factor_value_names,
-    label,
-    language_name,
-    name_policy_names,
-    shortcut_names,
-    split_names,
-)
+
+
+def _split_name(split: str) -> str:
+    return wording.label(wording.split_names(), split)
+
+
+def _heading(column: str) -> str:
+    return wording.label(file_column_names(), column)
 
 
 def _empty_table(
@@ -35,7 +34,7 @@ def _empty_table(
     """Return a table with the named columns; those in `texts` are aligned left, the others right."""
     table = Table(title=title, title_justify="left", box=lines, **spacing)
     for name in names:
-        table.add_column(label(file_column_names(), name), justify="left" if name in texts else "right")
+        table.add_column(_heading(name), justify="left" if name in texts else "right")
     return table
 
 
@@ -43,7 +42,7 @@ def _empty_table(
 def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Question], other: str) -> None:
     """Print the number of items of a split that are also in another split, unless it is 0."""
     if shared := shared_questions(items, others):
-        names = {"split": label(split_names(), split), "other": label(split_names(), other)}
+        names = {"split": _split_name(split), "other": _split_name(other)}
         print_phrase(
             N_("in two splits: {shared} of {items} items of {split} are in {other} too (same text and pronoun)"),
             shared=shared,
@@ -55,7 +54,7 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
 @in_language_of_messages
 def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the rows of `accuracy_rows` as a table."""
-    title = _("{run}: task accuracy, {split} split").format(run=run, split=label(split_names(), split))
+    title = _("{run}: task accuracy, {split} split").format(run=run, split=_split_name(split))
     table = _empty_table(title, rows[0], rows[0].keys() - {"items", "accuracy"}, box.HEAVY_HEAD)
     for row in rows:
         table.add_row(*(value_cell(name, value) for name, value in row.items()))
@@ -65,14 +64,14 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
 @in_language_of_messages
 def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration]) -> None:
     """Print the expected calibration error for each language, before and after temperature scaling."""
-    title = _("{run}: expected calibration error, {split} split").format(run=run, split=label(split_names(), split))
+    title = _("{run}: expected calibration error, {split} split").format(run=run, split=_split_name(split))
     table = Table(title=title, title_justify="left")
     table.add_column(_("language"))
     for column in (_("items"), _("temperature"), _("before"), _("after")):
         table.add_column(column, justify="right")
     for row in rows:
         numbers = f"{row.temperature:.3f}", f"{row.before:.3f}", f"{row.after:.3f}"
-        table.add_row(language_name(row.language), str(row.items), *numbers)
+        table.add_row(wording.language_name(row.language), str(row.items), *numbers)
     console.print(table)
 
 
@@ -82,7 +81,7 @@ def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> No
     print_phrase(
         N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
         run=run,
-        split=label(split_names(), split),
+        split=_split_name(split),
         tokens=tokens,
         perplexity=f"{perplexity:.2f}",
     )
@@ -91,9 +90,7 @@ def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> No
 @in_language_of_messages
 def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the rows of `accuracy_by_label`; the first row covers all texts."""
-    title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(
-        run=run, split=label(split_names(), split)
-    )
+    title = _("{run}: accuracy, {split} split, 95 % intervals over texts").format(run=run, split=_split_name(split))
     columns = ("label", "texts", "this_run", "bag_of_words", "run_minus_bag")
     table = _empty_table(title, columns, ("label",), box.HEAVY_HEAD)
     for number, row in enumerate(rows):
@@ -111,7 +108,7 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
     """Print the rows of `accuracy_by_policy` for a split, with the number of runs in the title."""
     title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
-        data=data, split=label(split_names(), split), runs=runs
+        data=data, split=_split_name(split), runs=runs
     )
     table = _empty_table(title, ("policy", "texts", "accuracy", "runs", "encoder_minus"), ("policy",))
     for number, row in enumerate(rows):
@@ -133,12 +130,12 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in ("", label(file_column_names(), "policy")):
+    for heading in ("", _heading("policy")):
         table.add_column(heading, no_wrap=True)
     columns = {"items": True, "accuracy": True, "runs": several, "minimal_pairs": True, "decisions": undecided}
     columns |= {"silent": any(row["silent"] for row in rows), "model_minus": True, "contrast": compared}
     for name in [name for name, is_shown in columns.items() if is_shown]:
-        table.add_column(label(file_column_names(), name), justify="right", no_wrap=True)
+        table.add_column(_heading(name), justify="right", no_wrap=True)
     for row in rows:
         cells = {
             "items": str(row["items"]),
@@ -182,7 +179,7 @@ def _row_name(name: str, runs: Collection[str]) -> str:
     if name.endswith(BOTH_WAYS_SUFFIX):
         return _("{policy}, both ways").format(policy=_row_name(name.removesuffix(BOTH_WAYS_SUFFIX), runs))
     key = name.replace(",", "").replace(" ", "_")
-    return name_policy_names().get(key) or stored_sentence(name)
+    return wording.name_policy_names().get(key) or stored_sentence(name)
 
 
 @in_language_of_messages
@@ -194,7 +191,7 @@ def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Col
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
     for name in names:
-        heading = policy_name(name) if name in shortcuts else label(file_column_names(), name)
+        heading = policy_name(name) if name in shortcuts else _heading(name)
         is_text = isinstance(rows[0][name], str)
         table.add_column(heading.replace(" ", "\n"), justify="left" if is_text else "right", no_wrap=True)
     for row in rows:
@@ -203,13 +200,13 @@ def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Col
 
 
 _VALUES_OF_COLUMNS = {
-    "split": split_names,
+    "split": wording.split_names,
     "language": typed_names,
     "kind": typed_names,
-    "type": factor_value_names,
-    "stratum": factor_value_names,
-    "factor": factor_names,
-    "value": factor_value_names,
+    "type": wording.factor_value_names,
+    "stratum": wording.factor_value_names,
+    "factor": wording.factor_names,
+    "value": wording.factor_value_names,
 }
 """Functions that return the display names of a column's values; values of user data may have no display name."""
 
@@ -230,8 +227,8 @@ def policy_name(name: str) -> str:
     """Return the display name of a model, a shortcut or another policy."""
     if name.endswith(OWN_FOLDS_SUFFIX):
         return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
-    named = shortcut_names() | _policy_names()
-    return named[name] if name in named else label(baseline_names(), name)
+    named = wording.shortcut_names() | _policy_names()
+    return named[name] if name in named else wording.label(wording.baseline_names(), name)
 
 
 def _policy_names() -> dict[str, str]:
