@@ -268,8 +268,9 @@ class SentenceAttention:
 
         hidden = _("not visible")
         rows: list[list[str]] = []
-        candidates = self.example.candidates if self.example else ()
-        if self.example is not None and candidates:
+        names: list[str] = []
+        if self.example is not None and (candidates := self.example.candidates):
+            names = [self.example.words(number) for number in range(len(candidates))]
             last = max(index for index, (start, end) in enumerate(self.spans) if start < end)
             start, end = self.example.pronoun
             pronoun = overlapping(self.spans, (start, end))
@@ -277,7 +278,6 @@ class SentenceAttention:
                 heaviest = [self._ranked(attending, overlapping(self.spans, spans[0]))[0] for spans in candidates]
                 cells = [f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else hidden for one in heaviest]
                 rows.append([word, *cells])
-        names = [self.example.words(number) for number in range(len(candidates))] if self.example else []
         return TableElement(
             title=_("The heaviest head to each candidate, as layer.head"),
             columns=[_("from"), *(_("to {candidate}").format(candidate=name) for name in names)],

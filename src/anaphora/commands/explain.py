@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from anaphora.data.example import Example
-    from anaphora.explain.matrices import Calculation
     from anaphora.explain.walk import Walkthrough
 
 _DEFAULT_OUTPUT = "outputs/explain"
@@ -144,41 +143,31 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
         UserError: as in `load_calculation`, `walk_through_calculation`, `example_from_query` or `walk_through_run`; the
             run cannot be loaded; the example has no sentence for a run; or no head is set and none was chosen.
     """
+    from anaphora.data.own_sentence import example_from_query, optional_example
+    from anaphora.explain.calculation import walk_through_calculation
+    from anaphora.explain.matrices import load_calculation, load_example
+
     otherwise = language_of(settings.text) if settings.text is not None else "en"
     language = settings.interface_language or environment_language(otherwise)
     with spoken_in(language):
-        return _walk_through(settings, language)
-
-
-def _walk_through(settings: Explanation, language: str) -> Walkthrough:
-    from anaphora.data.own_sentence import example_from_query, optional_example
-    from anaphora.explain.matrices import load_calculation, load_example
-
-    if settings.text is not None:
-        query = optional_example(settings.text, settings.pronoun, settings.candidates)
-        return _walk_through_sentence(settings, settings.text, query, settings.row)
-    if settings.example is None:
-        assert settings.matrices is not None
-        return _walk_through_matrices(settings, load_calculation(Path(settings.matrices), language))
-    calculation = load_example(settings.example, language)
-    if settings.run is None:
-        return _walk_through_matrices(settings, calculation)
-    if not calculation.sentence:
-        with_sentence = [name for name in EXAMPLES if load_example(name, language).sentence]
-        raise UserError(
-            f"run needs an example that has a sentence: {', '.join(with_sentence)}; {settings.example} has none"
-        )
-    sentence = calculation.sentence
-    query = None
-    if "pronoun" in sentence:
-        query = example_from_query(sentence["text"], sentence["pronoun"], list(sentence["candidates"]))
-    return _walk_through_sentence(settings, sentence["text"], query, settings.row or sentence.get("word"))
-
-
-def _walk_through_matrices(settings: Explanation, calculation: Calculation) -> Walkthrough:
-    from anaphora.explain.calculation import walk_through_calculation
-
-    return walk_through_calculation(calculation, settings.head or 0, settings.row)
+        if settings.text is not None:
+            query = optional_example(settings.text, settings.pronoun, settings.candidates)
+            return _walk_through_sentence(settings, settings.text, query, settings.row)
+        if settings.example is None:
+            calculation = load_calculation(Path(settings.matrices or ""), language)
+        else:
+            calculation = load_example(settings.example, language)
+        if settings.run is None:
+            return walk_through_calculation(calculation, settings.head or 0, settings.row)
+        if not (sentence := calculation.sentence):
+            with_sentence = [name for name in EXAMPLES if load_example(name, language).sentence]
+            raise UserError(
+                f"run needs an example that has a sentence: {', '.join(with_sentence)}; {settings.example} has none"
+            )
+        query = None
+        if "pronoun" in sentence:
+            query = example_from_query(sentence["text"], sentence["pronoun"], list(sentence["candidates"]))
+        return _walk_through_sentence(settings, sentence["text"], query, settings.row or sentence.get("word"))
 
 
 def _walk_through_sentence(settings: Explanation, text: str, query: Example | None, row: str | None) -> Walkthrough:

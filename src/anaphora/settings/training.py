@@ -12,8 +12,6 @@ from anaphora.base.errors import UserError
 from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.model.prediction import Prediction
 
-LOGGERS = ("tensorboard", "csv", "wandb", "mlflow")
-LABELS = ("gold", "shuffled", "nearest")
 LATEST_END = 2 / 3
 """Maximum `end` of a value curriculum, as a share of the steps."""
 
@@ -78,7 +76,7 @@ class Task:
         between("task.own_token", self.own_token, 0, 1)
         at_least("task.own_token_weight", self.own_token_weight, 0)
         at_least("task.other_names", self.other_names, 0)
-        one_of("task.labels", self.labels, LABELS)
+        one_of("task.labels", self.labels, ("gold", "shuffled", "nearest"))
         at_least("task.minimal_pair_contrast", self.minimal_pair_contrast, 0)
         if self.minimal_pair_contrast and self.prediction.kind in ("none", "label"):
             raise ValueError(
@@ -215,7 +213,7 @@ class Trainer:
             self.precision = "bf16-mixed" if self.device == "cuda" else "32"
         one_of("trainer.precision", self.precision, ("32", "bf16-mixed"))
         for name in self.loggers:
-            one_of("trainer.loggers", name, LOGGERS)
+            one_of("trainer.loggers", name, ("tensorboard", "csv", "wandb", "mlflow"))
         at_least("trainer.pictures", self.pictures, 0)
         for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
             if value is not None:

@@ -189,11 +189,7 @@ def _phrases() -> dict[str, str]:
 
     The page's script fills in the placeholders in braces.
     """
-    return answer_phrases() | _marking_phrases() | _answer_phrases() | _map_phrases()
-
-
-def _marking_phrases() -> dict[str, str]:
-    return {
+    return answer_phrases() | {
         "title": _("Type a sentence, see its attention"),
         "lead": _("The whole model is inside this page and computes in your browser. Nothing that you type leaves it."),
         "damaged": _(
@@ -217,11 +213,6 @@ def _marking_phrases() -> dict[str, str]:
             "There is no he, she, it or they here: choose “the pronoun” above and click the word you mean."
         ),
         "too_many": _("This model compares at most {most} candidates: click some of them again."),
-    }
-
-
-def _answer_phrases() -> dict[str, str]:
-    return {
         "answer": _("The model’s answer"),
         "before": _("as it is"),
         "after": _("with the edits"),
@@ -239,11 +230,6 @@ def _answer_phrases() -> dict[str, str]:
         "off": pgettext("head", "off"),
         "undo": _("undo"),
         "undo_all": _("undo all"),
-    }
-
-
-def _map_phrases() -> dict[str, str]:
-    return {
         "all_heads": _("The maps of all heads"),
         "heads_help": _(
             "One picture for each head. Below it stands the candidate to which the pronoun attends most, if it gets "

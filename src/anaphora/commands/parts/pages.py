@@ -148,30 +148,17 @@ def report_on_records(
         measurement, evidence = evidence_from_records(
             name, development, measured, answers=answers, subject=subject, training=training, split=split, fixed=fixed
         )
-        _write_records_report(folder, name, measurement, evidence, whole, split)
+        examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
+        page = report_run(name, measurement, evidence, {}, explorer_entries(examples))
+        title = _("Pronouns and antecedents: {names}").format(names=name)
+        write_report(folder / f"{_page_stem(split)}.html", [page], title)
+        write_json(metrics_path(folder, split), evidence.to_json())
+        _write_tables(folder, evidence, split)
     return evidence
 
 
 def _page_stem(split: str) -> str:
     return "report" if split == "test" else f"report_{split}"
-
-
-def _write_records_report(
-    folder: Path,
-    name: str,
-    measurement: Measurement,
-    evidence: Evidence,
-    whole: Mapping[int, NDArray[np.float32]],
-    split: str,
-) -> None:
-    examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
-    write_report(
-        folder / f"{_page_stem(split)}.html",
-        [report_run(name, measurement, evidence, {}, explorer_entries(examples))],
-        _("Pronouns and antecedents: {names}").format(names=name),
-    )
-    write_json(metrics_path(folder, split), evidence.to_json())
-    _write_tables(folder, evidence, split)
 
 
 def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:

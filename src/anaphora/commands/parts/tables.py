@@ -227,13 +227,7 @@ def policy_name(name: str) -> str:
     """Return the display name of a model, a shortcut or another policy."""
     if name.endswith(OWN_FOLDS_SUFFIX):
         return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
-    named = wording.shortcut_names() | _policy_names()
-    return named[name] if name in named else wording.label(wording.baseline_names(), name)
-
-
-def _policy_names() -> dict[str, str]:
-    """Return the display names of policies other than shortcuts, by key."""
-    return {
+    named = wording.shortcut_names() | {
         "chance": _("chance"),
         "model": _("model"),
         "none_of_them": _("none_of_them"),
@@ -242,6 +236,7 @@ def _policy_names() -> dict[str, str]:
         "bag of words and pairs": _("bag of words and pairs"),
         "most frequent label": _("most frequent label"),
     }
+    return named[name] if name in named else wording.label(wording.baseline_names(), name)
 
 
 def file_column_names() -> dict[str, str]:
