@@ -46,10 +46,7 @@ Texts = Callable[[int], object]
 class AntecedentSelections:
     """Antecedents selected by a model's heads, and a table that compares the heads with baselines.
 
-    Attributes:
-        development: selections on the development mentions, on which heads are chosen.
-        measured: selections on the measured mentions.
-        rows: table rows with the columns of `SelectorAccuracy`.
+    Heads are chosen on the development mentions. The rows have the columns of `SelectorAccuracy`.
     """
 
     development: Selections
@@ -123,8 +120,6 @@ def _selections(model: OpenRun | TransformersModel, examples: Sequence[Example],
 
 
 Masses = NDArray[np.float64]
-POLICIES = ("random", "nearest", "first", "parallel roles", "head", "head with threshold", "untrained", "answers")
-"""Policies by row; "untrained" needs untrained models, and "answers" a run whose prediction head scores candidates."""
 
 
 def name_decisions(
@@ -182,7 +177,7 @@ def name_decisions(
         {
             "policy": name,
             "items": len(examples),
-            **{key: _existing(value) for key, value in gap.score_columns(one).items()},
+            **{key: float(value) if np.isfinite(value) else None for key, value in gap.score_columns(one).items()},
         }
         for name, one in scores.items()
     ]
@@ -208,7 +203,3 @@ def _decide(masses: Masses, threshold: float = -np.inf) -> gap.Decisions:
     """Accept the name with the larger weight if the weight reaches the threshold: (N, 2) -> (N, 2) bool."""
     decisions: gap.Decisions = gap.decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
     return decisions
-
-
-def _existing(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -138,11 +138,7 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert questions to examples, each with the first span of every candidate in the order of the question.
-
-    Raises:
-        UserError: a question has another form or no candidate, or one of its words is not in the text.
-    """
+    """Convert questions to examples, each with the first span of every candidate in the order of the question."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
     examples = []
@@ -197,11 +193,7 @@ def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a language model's mean log-probability per token of each candidate, (N, M + 1), -inf in the last column.
-
-    Raises:
-        UserError: the model cannot answer one of the questions.
-    """
+    """Return a language model's mean log-probabilities per token of the candidates, (N, M + 1), -inf in the last."""
     answered = {id(question.example) for question in answerable_questions(model, examples)}
     for number, example in enumerate(examples):
         if id(example) not in answered:

@@ -72,20 +72,19 @@ def _describe(settings: CorpusDescription) -> None:
     corpus = load_corpus(settings.data)
     if isinstance(settings.data, data_settings.TextCorpus):
         texts = {name: corpus.texts(name) for name in data_settings.SPLITS}
-        counts = describe_texts(texts, corpus.report, time.perf_counter() - started, settings)
+        seconds = time.perf_counter() - started
+        counts = text_table(texts)
+        print_table_of(_("texts; words stand between blanks"), counts)
+        counted = N_("read: {count} texts from {rows} rows in {seconds} s")
+        print_reading(counted, texts, corpus.report, seconds, settings.data)
         _write_corpus(corpus, settings, counts)
         return
     splits = {name: corpus.examples(name) for name in data_settings.SPLITS}
     seconds = time.perf_counter() - started
     counts = corpus_table(splits)
     print_table_of(pgettext("title", "items"), counts)
-    print_reading(
-        N_("read: {count} items from {rows} rows in {seconds} s"),
-        sum(map(len, splits.values())),
-        corpus.report,
-        seconds,
-        settings.data,
-    )
+    counted = N_("read: {count} items from {rows} rows in {seconds} s")
+    print_reading(counted, splits, corpus.report, seconds, settings.data)
     unknown = sum(one.factors.get("form") == UNKNOWN_FORM for items in splits.values() for one in items)
     if unknown:
         print_phrase(
@@ -195,16 +194,8 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
         )
 
 
-def describe_texts(
-    splits: Mapping[str, Sequence[Text]], report: ReadingReport, seconds: float, settings: CorpusDescription
-) -> list[dict[str, Any]]:
-    """Print the number of texts, words and characters per split and label, the dropped rows and the reading time.
-
-    Returns:
-        The rows of the table of counts.
-    """
-    from anaphora.commands.parts.tables import print_table_of
-
+def text_table(splits: Mapping[str, Sequence[Text]]) -> list[dict[str, Any]]:
+    """Return the number of texts, words and characters per split and label."""
     counts = []
     for split, texts in splits.items():
         for name in sorted({text.label or "" for text in texts}):
@@ -212,14 +203,6 @@ def describe_texts(
             words = sum(len(text.split()) for text in written)
             cells = {"texts": len(written), "words": words, "characters": sum(map(len, written))}
             counts.append({"split": split, "label": name, **cells})
-    print_table_of(_("texts; words stand between blanks"), counts)
-    print_reading(
-        N_("read: {count} texts from {rows} rows in {seconds} s"),
-        sum(map(len, splits.values())),
-        report,
-        seconds,
-        settings.data,
-    )
     return counts
 
 
@@ -281,10 +264,12 @@ def _plain_settings(data: data_settings.Data) -> Iterator[tuple[str, str]]:
 
 
 @in_language_of_messages
-def print_reading(counted: str, count: int, report: ReadingReport, seconds: float, data: data_settings.Data) -> None:
+def print_reading(
+    counted: str, splits: Mapping[str, Sequence[Any]], report: ReadingReport, seconds: float, data: data_settings.Data
+) -> None:
     """Print the source and licence of a corpus, the number of items, the reading time, and the dropped rows.
 
-    `counted` is a message with placeholders for `count`, the number of items or texts, and for rows and seconds.
+    `counted` is a message with placeholders for count, rows and seconds.
     """
     from anaphora.data.corpora.division import origin_of
     from anaphora.report.terminal import print_phrase
@@ -296,7 +281,7 @@ def print_reading(counted: str, count: int, report: ReadingReport, seconds: floa
     if licence:
         text = N_("licence of the files published as {corpus}, as stated: {licence} (docs/corpora.md)")
         print_phrase(text, corpus=data.kind, licence=_(licence))
-    print_phrase(counted, count=count, rows=report.rows, seconds=f"{seconds:.1f}")
+    print_phrase(counted, count=sum(map(len, splits.values())), rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
         print_phrase(N_("dropped: {rows} rows ({reason})"), rows=number, reason=_(reason))
 

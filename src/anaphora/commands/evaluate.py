@@ -56,9 +56,6 @@ def evaluate(settings: Evaluation) -> None:
 
     On texts, a run without a prediction head has only a perplexity, which is printed. With `runs`, the accuracies of
     several runs are compared instead.
-
-    Raises:
-        UserError: as in `evaluate_run` or `evaluate_runs`.
     """
     from anaphora.commands.parts.evaluation import evaluate_run, evaluate_runs
 

@@ -90,9 +90,6 @@ def explain(settings: Explanation) -> None:
     """Print a walk-through, or write it as a page or as JSON, by default in `outputs/explain`.
 
     With `example=list`, the built-in examples are listed instead.
-
-    Raises:
-        UserError: as in `build_walkthrough`, or the output cannot be written.
     """
     from rich.console import Console
 

@@ -79,6 +79,7 @@ def extract(settings: Extraction) -> None:
             text is too long for the model, the model has no attention maps, or as in `held_output`.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
+    from anaphora.data.own_sentence import name_of_sentence
     from anaphora.runs.directory import load
 
     if settings.data is not None:
@@ -87,22 +88,16 @@ def extract(settings: Extraction) -> None:
     if settings.text is None:
         check_place_of_other_data(run, settings)
     progress = _Progress()
+    name = settings.split
+    if settings.text is not None:
+        asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent)
+        name = f"sentence_{name_of_sentence(settings.text, *asked, settings.words, settings.chunk_tokens)}"
     number, count = settings.part
     if settings.output:
         check_folder_name(settings.output)
     place = Path(settings.output) if settings.output else run.directory / "attention"
     with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place, run) as folder:
-        _extract(run, _selection(run, settings), folder / f"{_name(settings)}.parquet", settings, progress)
-
-
-def _name(settings: Extraction) -> str:
-    """Return the file name without suffix: the split, or a name derived from the sentence and its settings."""
-    from anaphora.data.own_sentence import name_of_sentence
-
-    if settings.text is None:
-        return settings.split
-    asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent)
-    return f"sentence_{name_of_sentence(settings.text, *asked, settings.words, settings.chunk_tokens)}"
+        _extract(run, _selection(run, settings), folder / f"{name}.parquet", settings, progress)
 
 
 def _selection(run: Run, settings: Extraction) -> Selection:
@@ -112,10 +107,9 @@ def _selection(run: Run, settings: Extraction) -> Selection:
     from anaphora.data.text import Text
     from anaphora.runs.items import corpus_of
 
-    if settings.text is not None and settings.pronoun is None:
-        return single_item(Text(text=settings.text, language=settings.language or language_of(settings.text)))
     if settings.text is not None:
-        return single_item(sentence_of(settings))
+        text = Text(text=settings.text, language=settings.language or language_of(settings.text))
+        return single_item(text if settings.pronoun is None else sentence_of(settings))
     data = settings.data or run.config.data
     _check_words(settings, data)
     corpus = load_corpus(settings.data) if settings.data else corpus_of(run)

@@ -47,11 +47,7 @@ class NameDecisions:
 
 
 def gap(settings: NameDecisions) -> list[dict[str, Any]]:
-    """Score name decisions, print the table, write it as CSV if `output` is set, and return its rows.
-
-    Raises:
-        UserError: as in `score_name_decisions`.
-    """
+    """Score name decisions, print the table, write it as CSV if `output` is set, and return its rows."""
     from anaphora.commands.parts.name_decisions import score_name_decisions
 
     return score_name_decisions(settings)

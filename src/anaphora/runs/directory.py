@@ -67,8 +67,6 @@ class Run:
 
     Attributes:
         directory: folder for measurements on the run.
-        config: settings of the run.
-        tokenizer: tokenizer with the run's vocabulary.
         model: encoder and prediction head, in evaluation mode.
         origin: folder of a run from the hub or inside the package; None for a local run or local weights.
     """

@@ -135,27 +135,16 @@ def _page(run: Run, weights: _PackedWeights) -> str:
 
 @dataclass(frozen=True)
 class _PackedWeights:
-    """Base64-encoded weights of a model.
+    """Base64-encoded weights of a model."""
 
-    Attributes:
-        text: all tensors in the order of `sizes`, as little-endian floats in base64.
-        precision: bits per weight, 32 or 16.
-        is_rounded: whether packing rounded any weight.
-        sizes: shape of each tensor by name.
-    """
-
-    text: str
-    precision: int
-    is_rounded: bool
-    sizes: dict[str, tuple[int, ...]]
+    text: str  # all tensors in the order of `sizes`, as little-endian floats
+    precision: int  # bits per weight, 32 or 16
+    is_rounded: bool  # whether packing rounded any weight
+    sizes: dict[str, tuple[int, ...]]  # shape of each tensor by name
 
 
 def _pack_weights(run: Run, precision: int) -> _PackedWeights:
-    """Encode the weights with 32 or 16 bits each; 16 bits are used whenever they represent all weights exactly.
-
-    Raises:
-        UserError: a weight is not finite with this precision.
-    """
+    """Encode the weights with 32 or 16 bits each; 16 bits are used whenever they represent all weights exactly."""
     is_word = run.config.task.prediction.kind == "word"  # other prediction heads do not use the output layer
     needed = {name: each for name, each in distinct_tensors(run.model).items() if is_word or name[:7] != "output."}
     tensors = {name: weight.float().numpy() for name, weight in needed.items()}

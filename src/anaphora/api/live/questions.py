@@ -83,7 +83,6 @@ class LiveQuestion:
     """Sentence with interventions on the model.
 
     Attributes:
-        text: the sentence.
         example: pronoun and candidates; None if no pronoun is given or found.
         cuts: edges to knock out before the softmax.
         off: heads whose output is set to zero.
