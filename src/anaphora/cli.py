@@ -52,7 +52,6 @@ class Command:
 
     @property
     def path(self) -> Path:
-        """Return the path of the module."""
         return _FOLDER / f"{self.name}.py"
 
     @property
@@ -62,7 +61,6 @@ class Command:
 
     @property
     def example(self) -> str:
-        """Return an example call."""
         return self._docstring[2]
 
     @property
@@ -72,12 +70,10 @@ class Command:
 
     @property
     def module(self) -> ModuleType:
-        """Import and return the module."""
         return import_module(f"anaphora.commands.{self.name}")
 
     @property
     def work(self) -> Callable[[Any], Any]:
-        """Return the function that runs the command."""
         function: Callable[[Any], Any] = getattr(self.module, self.name)
         return function
 
@@ -369,7 +365,6 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _raised_in(error: BaseException) -> str:
-    """Return the name of the module that raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -28,7 +28,6 @@ class AttentionPage:
         webbrowser.open(self.path.resolve().as_uri())
 
     def _repr_html_(self) -> str:
-        """Return an iframe with the page."""
         page = escape(self.path.read_text(encoding="utf-8"))
         return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:44rem;border:0"></iframe>'
 

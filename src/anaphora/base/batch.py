@@ -28,7 +28,6 @@ class EncoderInput:
     second: Tensor | None = None
 
     def to(self, device: torch.device | str) -> EncoderInput:
-        """Return a copy on another device."""
         return replace(self, **{name: each.to(device) for name, each in vars(self).items() if each is not None})
 
 
@@ -76,7 +75,6 @@ class Batch:
 
     @property
     def real_tokens(self) -> int:
-        """Return the number of tokens that are not padding."""
         return int((self.segments >= 0).sum())
 
     @property
@@ -90,5 +88,4 @@ class Batch:
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def to(self, device: torch.device | str) -> Batch:
-        """Return a copy on another device."""
         return replace(self, **{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})

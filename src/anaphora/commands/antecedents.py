@@ -107,7 +107,7 @@ def _select(
     from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import corpus_of
 
-    corpus = corpus_of(model.run) if isinstance(model, OpenRun) and not settings.data else load_corpus(source)
+    corpus = corpus_of(model.run, settings.data) if isinstance(model, OpenRun) else load_corpus(source)
     examples = {name: corpus.examples(name) for name in ("dev", settings.split)}
     mentions = {name: with_preceding_antecedent(split, name) for name, split in examples.items()}
     development, measured = mentions.values()

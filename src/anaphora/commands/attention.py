@@ -82,7 +82,6 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
     @property
     def draws(self) -> bool:
-        """Return whether pictures are drawn."""
         return self.text is None if self.output is None else Path(self.output).suffix in PICTURES
 
     def _check_page(self) -> None:

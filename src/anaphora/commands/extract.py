@@ -87,7 +87,7 @@ def extract(settings: Extraction) -> None:
     run = load(settings.run, settings.trainer)
     if settings.text is None:
         check_place_of_other_data(run, settings)
-    progress = _Progress()
+    before = _resident_bytes()
     name = settings.split
     if settings.text is not None:
         asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent)
@@ -97,13 +97,12 @@ def extract(settings: Extraction) -> None:
         check_folder_name(settings.output)
     place = Path(settings.output) if settings.output else run.directory / "attention"
     with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place, run) as folder:
-        _extract(run, _selection(run, settings), folder / f"{name}.parquet", settings, progress)
+        _extract(run, _selection(run, settings), folder / f"{name}.parquet", settings, before)
 
 
 def _selection(run: Run, settings: Extraction) -> Selection:
     from anaphora.analysis.tasks.extraction import select_items, single_item
     from anaphora.commands.parts.shared import sentence_of
-    from anaphora.data.store import load as load_corpus
     from anaphora.data.text import Text
     from anaphora.runs.items import corpus_of
 
@@ -112,8 +111,7 @@ def _selection(run: Run, settings: Extraction) -> Selection:
         return single_item(text if settings.pronoun is None else sentence_of(settings))
     data = settings.data or run.config.data
     _check_words(settings, data)
-    corpus = load_corpus(settings.data) if settings.data else corpus_of(run)
-    return select_items(corpus, settings.split, settings.items or run.config.trainer.limit_items)
+    return select_items(corpus_of(run, settings.data), settings.split, settings.items or run.config.trainer.limit_items)
 
 
 def _check_words(settings: Extraction, data: Data) -> None:
@@ -124,7 +122,7 @@ def _check_words(settings: Extraction, data: Data) -> None:
             raise UserError(f"{name} ({value}) is only for texts; the items of data={data.kind} have pronouns")
 
 
-def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, progress: _Progress) -> None:
+def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, bytes_before: int) -> None:
     from anaphora.analysis.maps.rows import attention_file, items_path
     from anaphora.analysis.scores.strata import SCORE_COLUMNS, scores_schema
     from anaphora.analysis.tasks.extraction import Extractor
@@ -151,8 +149,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
         return
     total = sum(map(len, parts))
     rows, size = extractor.estimate(parts)
-    layers, heads = extractor.shape
-    shape = {"layers": layers, "heads": heads}
+    shape = dict(zip(("layers", "heads"), extractor.shape, strict=True))
     print_phrase(
         N_("{items} items, about {rows} rows of {layers} layers x {heads} heads: {size}"),
         items=f"{total:,}",
@@ -160,26 +157,27 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
         **shape,
         size=format_bytes(size),
     )
-    progress.begin(total)
+    begun = time.perf_counter()
     scores = parquet_parts(scores_path, scores_schema(), SCORE_COLUMNS) if scores_path in files else nullcontext()
-    written = 0
+    written = done = 0
     with working(_("extracting")) as show, attention_file(path, about) as write_rows, scores as write_scores:
         for batch in extractor.batches(parts):
             write_rows(batch.rows, batch.items)
             if write_scores is not None and batch.scores is not None:
                 write_scores(batch.scores)
             written += len(batch.rows)
-            is_first = not progress.done
-            progress.done += len(batch.items)
-            done, left = progress.done_and_left()
-            values = {"done": done, "items": f"{total:,}", "left": left}
+            is_first = not done
+            done += len(batch.items)
+            left = duration_text((time.perf_counter() - begun) / max(done, 1) * (total - done))
+            values = {"done": f"{done:,}", "items": f"{total:,}", "left": left}
             show(_("extracting: {done} of {items} items, about {left} left").format(**values))
-            if is_first and progress.done < total:
+            if is_first and done < total:
                 # For output without a live status line.
                 say(_("by the first of them: {done} of {items} items, about {left} left").format(**values))
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
-    memory = progress.memory()
+    peak = _peak_bytes()
+    memory = f"{max(0, peak - bytes_before) / 2**20:,.0f}" if bytes_before and peak else None
     print_phrase(
         N_("{items} items, {rows} rows of {layers} layers x {heads} heads: {path} ({size}, {duration})")
         if memory is None
@@ -192,7 +190,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, p
         **shape,
         path=path,
         size=format_bytes(path.stat().st_size),
-        duration=duration_text(progress.seconds()),
+        duration=duration_text(time.perf_counter() - begun),
         memory=memory,
     )
 
@@ -213,35 +211,6 @@ def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extra
         "words": list(extractor.words),
         "chunk_tokens": extractor.chunk_tokens,
     }
-
-
-class _Progress:
-    """Progress, remaining time and peak memory of an extraction."""
-
-    def __init__(self) -> None:
-        self.bytes_before = _resident_bytes()
-        self.begin(0)
-
-    def begin(self, total: int) -> None:
-        """Start timing the extraction of `total` items."""
-        self.total, self.done, self.begun = total, 0, time.perf_counter()
-
-    def done_and_left(self) -> tuple[str, str]:
-        """Return the number of finished items and the estimated remaining time, both as text."""
-        from anaphora.report.numbers import duration_text
-
-        left = self.seconds() / max(self.done, 1) * (self.total - self.done)
-        return f"{self.done:,}", duration_text(left)
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.begun
-
-    def memory(self) -> str | None:
-        """Return the peak memory in MiB beyond that of the loaded model; None if the system does not report it."""
-        peak = _peak_bytes()
-        if not self.bytes_before or not peak:
-            return None
-        return f"{max(0, peak - self.bytes_before) / 2**20:,.0f}"
 
 
 def _resident_bytes() -> int:

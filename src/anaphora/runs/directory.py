@@ -87,7 +87,6 @@ class Run:
         return RunFiles(self.origin or self.directory)
 
     def untrained_model(self, seed: int) -> PronounModel:
-        """Return a randomly initialised model with the same settings."""
         return randomly_initialised(self.config, self.tokenizer.size, seed).to(self.model.device)
 
 

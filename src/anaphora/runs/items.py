@@ -43,9 +43,9 @@ class EvaluationSplits:
     split: str
 
 
-def corpus_of(run: Run) -> Corpus:
-    """Return the corpus that a run's settings name; raise a UserError as in `read_training_corpus`."""
-    return read_training_corpus(run.files.directory, run.config.data)
+def corpus_of(run: Run, data: Data | None = None) -> Corpus:
+    """Return the corpus of `data`, by default the run's own; raise a UserError as in `read_training_corpus`."""
+    return load_corpus(data) if data else read_training_corpus(run.files.directory, run.config.data)
 
 
 def read_training_corpus(directory: Path, data: Data) -> Corpus:
@@ -94,7 +94,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
         raise UserError(
             f"{subject} holds texts without pronoun questions; name others, for instance data=gap data.path=..."
         )
-    corpus = load_corpus(data) if data else corpus_of(run)
+    corpus = corpus_of(run, data)
     limit = items or run.config.trainer.limit_items
 
     # Few commands read the training split, which is many times as large as the others.

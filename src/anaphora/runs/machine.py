@@ -43,7 +43,6 @@ class Machine:
 
     @classmethod
     def present(cls) -> Machine:
-        """Return the properties and the current load of this machine."""
         counts_ours = _cores() == os.cpu_count()  # the system counts the threads on all cores together
         load = _load() if counts_ours else None
         return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), load)

@@ -51,7 +51,6 @@ class _Entry:
 
     @property
     def lines(self) -> list[str]:
-        """Return the lines of the setting in the help text."""
         default = default_text(self.field)
         kind = "name" if self.hint in VARIANTS else _type_in_words(self.hint)
         kind += "" if default else ", required"

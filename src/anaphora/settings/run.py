@@ -38,7 +38,6 @@ class MovedData:
 
     @property
     def places(self) -> dict[str, str | list[str]]:
-        """Return the new paths by name of the data setting."""
         return {one.name: place for one in fields(self) if (place := getattr(self, one.name)) is not None}
 
 

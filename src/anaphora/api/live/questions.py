@@ -188,7 +188,6 @@ def _notes(
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
-    """Return notes on the answer, or on why there is no answer."""
     example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         notes.append(_("This model gives maps and no answer about pronouns."))

@@ -148,7 +148,6 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
 
 
 def _folder(settings: Report, model: str, corpus: str) -> Path:
-    """Return the folder of a model's measurements on a corpus."""
     return settings.atlas_folder / model.strip("/").replace("/", "--") / corpus
 
 

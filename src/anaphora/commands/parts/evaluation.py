@@ -166,10 +166,9 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
             long for the model.
     """
     source = settings.data or run.config.data
-    corpus = load_corpus(settings.data) if settings.data else corpus_of(run)
-    limit = settings.items or run.config.trainer.limit_items
-    training, development = (corpus.texts(name) for name in ("train", "dev"))
-    texts = evenly_sampled(corpus.texts(settings.split), limit)
+    corpus = corpus_of(run, settings.data)
+    training, development = corpus.texts("train"), corpus.texts("dev")
+    texts = evenly_sampled(corpus.texts(settings.split), settings.items or run.config.trainer.limit_items)
     if not texts:
         raise UserError(f"split ({settings.split}) holds no texts")
     if isinstance(run.config.task.prediction, NoPrediction):

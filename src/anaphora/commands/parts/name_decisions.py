@@ -151,7 +151,6 @@ def _scores(name: str, decisions: gap.Decisions, examples: Sequence[Example]) ->
 
 
 def _print_exchange_gain(evaluation: GapEvaluation) -> None:
-    """Print how averaging over original and exchanged names changes F1 and the decisions."""
     once, both = evaluation.decisions[:, 0], evaluation.decisions[:, 1]
     above, (low, high) = gap.f1_difference(both, once, evaluation.examples)
     moved = 100 * float((once != both).any(axis=2).mean())
