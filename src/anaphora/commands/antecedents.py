@@ -64,12 +64,12 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     from anaphora.runs.directory import results_folder
 
     model = open_run_or_model(settings.run, settings.trainer)
-    source = settings.data or (model.run.config.data if isinstance(model, OpenRun) else None)
+    run = model.run if isinstance(model, OpenRun) else None
+    source = settings.data or (run.config.data if run else None)
     if source is None:
         raise UserError(f"data: {model.name} has no data of its own; name a corpus, such as data=litbank data.path=...")
-    place = model.run.directory if isinstance(model, OpenRun) else results_folder(settings.run)
-    named = model.run if isinstance(model, OpenRun) else settings.run
-    with held_output(settings.output, place / "antecedents" / source.kind, named) as folder:
+    place = run.directory if run else results_folder(settings.run)
+    with held_output(settings.output, place / "antecedents" / source.kind, run or settings.run) as folder:
         _check_folder(folder, source)
         return _select(model, source, settings, folder)
 

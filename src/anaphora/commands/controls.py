@@ -65,6 +65,8 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
     from anaphora.model.mixer import NO_MAPS
     from anaphora.report.terminal import print_controls, print_phrase
     from anaphora.runs.items import evaluation_splits
+    from anaphora.settings.run import same_settings
+    from anaphora.training.reuse import load_or_train
 
     if not run.model.encoder.has_maps:
         raise UserError(NO_MAPS)
@@ -74,7 +76,11 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
     by_name = controls.read_to_replace(run.directory, settings.split)
     for number, name in enumerate(settings.controls, start=1):
         say(_("control {number} of {all}: {name}").format(number=number, all=len(settings.controls), name=name))
-        trained = _trained_control(run, name, settings.trainer.device)
+        config, trained = control_settings(run, name, settings.trainer.device), run
+        if same_settings(config, run.config):
+            say(_("the run itself is this control: its settings leave nothing to change"))
+        else:
+            trained = load_or_train(config, "remove or rename this folder")
         with working(_("measuring {name}").format(name=name)):
             trained_control = controls.measure_control(name, trained, splits.development, splits.measured)
             by_name[name] = replace(trained_control, measured_on=about)
@@ -93,16 +99,3 @@ def control_settings(run: Run, control: str, device: str | None) -> Config:
     config = controls.control_config(run.config, control)
     trainer = replace(config.trainer, device=device or config.trainer.device)
     return replace(config, name=control, output=str(run.directory / "controls"), resume=None, trainer=trainer)
-
-
-def _trained_control(run: Run, control: str, device: str | None) -> Run:
-    """Return the trained run of a control, or the run itself if the control changes none of its settings."""
-    from anaphora.base.console import say
-    from anaphora.settings.run import same_settings
-    from anaphora.training.reuse import load_or_train
-
-    config = control_settings(run, control, device)
-    if same_settings(config, run.config):
-        say(_("the run itself is this control: its settings leave nothing to change"))
-        return run
-    return load_or_train(config, "remove or rename this folder")

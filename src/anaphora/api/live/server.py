@@ -91,7 +91,9 @@ class LiveApplication:
         if request.method == "GET" and request.path == "/":
             return Response(self.page(language), mimetype="text/html")
         if request.method == "GET" and request.path == "/side_by_side":
-            return Response(self.two_pages(language), mimetype="text/html")
+            title = _phrases()["side_by_side"]
+            template = offline.template_environment(_TEMPLATES).get_template("side_by_side.html.j2")
+            return Response(template.render(token=self.token, language=language, title=title), mimetype="text/html")
         if request.method == "GET" and request.path == "/font":
             return Response(font_files()[400].read_bytes())  # requested only for Chinese characters
         if request.method == "POST" and request.path == "/attention":
@@ -158,14 +160,6 @@ class LiveApplication:
             script=offline.read_asset("report.js"),
             own_script=offline.read_asset("live.js", _TEMPLATES),
         )  # fmt: skip
-
-    def two_pages(self, language: str) -> str:
-        """Return a page as HTML that shows two sentences or two models side by side."""
-        return (
-            offline.template_environment(_TEMPLATES)
-            .get_template("side_by_side.html.j2")
-            .render(token=self.token, language=language, title=_phrases()["side_by_side"])
-        )
 
 
 def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
