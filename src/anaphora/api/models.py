@@ -116,14 +116,11 @@ _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
 
 @dataclass(frozen=True)
 class _Named:
-    """Cache key: a model name with the times and sizes of its files, which may change while the program runs.
-
-    Attributes:
-        files: (path, modification time in ns, size in bytes) of each file that ends in one of `_KINDS_READ`, in the
-            model's folder and in those of its languages, each of which may have a head; empty for a model on the Hub.
-    """
+    """Cache key: a model name with the times and sizes of its files, which may change while the program runs."""
 
     name: str
+    # (path, modification time in ns, size in bytes) of each file that ends in one of `_KINDS_READ`, in the model's
+    # folder and in those of its languages, each of which may have a head; empty for a model on the Hub.
     files: tuple[tuple[str, int, int], ...]
 
     @classmethod

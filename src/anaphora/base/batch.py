@@ -10,21 +10,14 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class EncoderInput:
-    """Packed rows of tokens, the encoder's input.
+    """Packed rows of tokens, the encoder's input."""
 
-    Attributes:
-        ids: (B, T) token ids.
-        positions: (B, T) position of each token in its sentence, from 0.
-        segments: (B, T) index of each token's sentence, -1 for padding.
-        marks: (B, T, W) vectors added to the token embeddings, or None.
-        second: (B, T) bool mask of second-sequence tokens, which attend to the rest of their sentence and receive no
-            attention; None without second sequences. Their positions are those in the text.
-    """
-
-    ids: Tensor
-    positions: Tensor
-    segments: Tensor
-    marks: Tensor | None = None
+    ids: Tensor  # (B, T) token ids
+    positions: Tensor  # (B, T) position of each token in its sentence, from 0
+    segments: Tensor  # (B, T) index of each token's sentence, -1 for padding
+    marks: Tensor | None = None  # (B, T, W) vectors added to the token embeddings, or None
+    # (B, T) bool mask of second-sequence tokens, which attend to the rest of their sentence and receive no attention;
+    # None without second sequences. Their positions are those in the text.
     second: Tensor | None = None
 
     def to(self, device: torch.device | str) -> EncoderInput:
@@ -36,42 +29,26 @@ class Batch:
     """Batch of R packed rows of T tokens with N items, each of which has at most M candidates.
 
     Flat positions are row * T + token. The items of labelled texts have labels in place of candidates.
-
-    Attributes:
-        inputs: (R, T) token ids of the encoder's input, corrupted for a masked-language-model loss.
-        ids: (R, T) original token ids.
-        positions: (R, T) position of each token in its sentence, from 0.
-        segments: (R, T) index of each token's sentence, -1 for padding.
-        words: (R, T) index of each token's word in its sentence, -1 for [CLS] and padding; subwords share the index.
-        slots: (R, T) slot (candidate's number, from 1) of the token's candidate, 0 for other tokens.
-        query_positions, query_items: (K,) flat position of each pronoun token, and index of its item.
-        candidate_positions, candidate_owners: (C,) flat position of each candidate token, and item * M + candidate.
-        present: (N, M) bool mask of the candidates; False is padding.
-        gold: (N, M) bool mask of the antecedents, or of a text's label.
-        candidate_slots: (N, M) slot of each candidate, from 1.
-        masked_positions: (P,) flat positions of the tokens drawn for the masked-language-model loss.
-        own_positions: (O,) flat positions of other tokens that the output layer also predicts.
-        items: (N,) index of each item in its split.
-        minimal_pairs: (Q, 2) indices in the batch of minimal pairs with different answers; empty if unused.
     """
 
-    inputs: Tensor
-    ids: Tensor
-    positions: Tensor
-    segments: Tensor
+    inputs: Tensor  # (R, T) token ids of the encoder's input, corrupted for a masked-language-model loss
+    ids: Tensor  # (R, T) original token ids
+    positions: Tensor  # (R, T) position of each token in its sentence, from 0
+    segments: Tensor  # (R, T) index of each token's sentence, -1 for padding
+    # (R, T) index of each token's word in its sentence, -1 for [CLS] and padding; subwords share the index.
     words: Tensor
-    slots: Tensor
-    query_positions: Tensor
-    query_items: Tensor
-    candidate_positions: Tensor
-    candidate_owners: Tensor
-    present: Tensor
-    gold: Tensor
-    candidate_slots: Tensor
-    masked_positions: Tensor
-    own_positions: Tensor
-    items: Tensor
-    minimal_pairs: Tensor
+    slots: Tensor  # (R, T) slot (candidate's number, from 1) of the token's candidate, 0 for other tokens
+    query_positions: Tensor  # (K,) flat position of each pronoun token
+    query_items: Tensor  # (K,) index of its item
+    candidate_positions: Tensor  # (C,) flat position of each candidate token
+    candidate_owners: Tensor  # (C,) its item * M + candidate
+    present: Tensor  # (N, M) bool mask of the candidates; False is padding
+    gold: Tensor  # (N, M) bool mask of the antecedents, or of a text's label
+    candidate_slots: Tensor  # (N, M) slot of each candidate, from 1
+    masked_positions: Tensor  # (P,) flat positions of the tokens drawn for the masked-language-model loss
+    own_positions: Tensor  # (O,) flat positions of other tokens that the output layer also predicts
+    items: Tensor  # (N,) index of each item in its split
+    minimal_pairs: Tensor  # (Q, 2) indices in the batch of minimal pairs with different answers; empty if unused
 
     @property
     def real_tokens(self) -> int:

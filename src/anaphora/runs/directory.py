@@ -63,18 +63,13 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class Run:
-    """Finished run, or pretrained weights opened as a run.
+    """Finished run, or pretrained weights opened as a run."""
 
-    Attributes:
-        directory: folder for measurements on the run.
-        model: encoder and prediction head, in evaluation mode.
-        origin: folder of a run from the hub or inside the package; None for a local run or local weights.
-    """
-
-    directory: Path
+    directory: Path  # folder for measurements on the run
     config: Config
     tokenizer: Tokenizer
-    model: PronounModel
+    model: PronounModel  # encoder and prediction head, in evaluation mode
+    # Folder of a run from the hub or inside the package; None for a local run or local weights.
     origin: Path | None = None
 
     @property

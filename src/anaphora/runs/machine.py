@@ -26,19 +26,13 @@ _PROBE = 256  # width of the matrices whose product is timed
 
 @dataclass(frozen=True)
 class Machine:
-    """Properties of a machine that affect the duration of training.
+    """Properties of a machine that affect the duration of training."""
 
-    Attributes:
-        processor: model name of the processor.
-        kernel: operating system and its version.
-        cores: number of cores that this process may use.
-        load: mean number of other threads that run or wait for a core, over 0.2 s; None if the system does not report
-            this number, or reports it for more cores than this process may use.
-    """
-
-    processor: str
-    kernel: str
-    cores: int
+    processor: str  # model name of the processor
+    kernel: str  # operating system and its version
+    cores: int  # number of cores that this process may use
+    # Mean number of other threads that run or wait for a core, over 0.2 s; None if the system does not report this
+    # number, or reports it for more cores than this process may use.
     load: float | None
 
     @classmethod

@@ -23,19 +23,12 @@ GRACE_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Processes:
-    """Number of processes of a distributed training run, and rank of this process.
+    """Number of processes of a distributed training run, and rank of this process."""
 
-    Attributes:
-        count: number of processes on all machines.
-        rank: index of this process, from 0.
-        local_rank: index of this process on its machine, from 0.
-        launcher: "torchrun" or "srun"; "" for a single process.
-    """
-
-    count: int = 1
-    rank: int = 0
-    local_rank: int = 0
-    launcher: str = ""
+    count: int = 1  # number of processes on all machines
+    rank: int = 0  # index of this process, from 0
+    local_rank: int = 0  # index of this process on its machine, from 0
+    launcher: str = ""  # "torchrun" or "srun"; "" for a single process
 
     def check_single(self, work: str) -> None:
         """Check that there is a single process; `work` names the command in the message."""

@@ -22,15 +22,10 @@ _WAY_OUT = "install the package again (in a checkout: git checkout -- src/anapho
 
 @dataclass(frozen=True)
 class Release:
-    """Digests of a released run.
+    """Digests of a released run."""
 
-    Attributes:
-        digest: SHA-256 of the names and digests of all files; its first 8 characters name the release.
-        files: digest of each file by its path relative to the folder.
-    """
-
-    digest: str
-    files: Mapping[str, str]
+    digest: str  # SHA-256 of the names and digests of all files; its first 8 characters name the release
+    files: Mapping[str, str]  # digest of each file by its path relative to the folder
 
     @property
     def short(self) -> str:

@@ -29,17 +29,11 @@ from anaphora.settings.model import prediction as prediction_settings
 
 @dataclass(frozen=True)
 class RecipeSlot:
-    """Replaceable part of a recipe.
+    """Replaceable part of a recipe."""
 
-    Attributes:
-        settings: base class of the variants' settings; its method `build` declares the slot's arguments.
-        result: class of the return value of `build`, as "module:name"; "" if `build` returns nothing.
-        methods: names of further methods that the return value must have.
-    """
-
-    settings: type[Any]
-    result: str
-    methods: tuple[str, ...] = ()
+    settings: type[Any]  # base class of the variants' settings; its method `build` declares the slot's arguments
+    result: str  # class of the return value of `build`, as "module:name"; "" if `build` returns nothing
+    methods: tuple[str, ...] = ()  # names of further methods that the return value must have
 
     @property
     def arguments(self) -> tuple[str, ...]:

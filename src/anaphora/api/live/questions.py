@@ -80,18 +80,12 @@ class EdgeCut:
 
 @dataclass(frozen=True)
 class LiveQuestion:
-    """Sentence with interventions on the model.
-
-    Attributes:
-        example: pronoun and candidates; None if no pronoun is given or found.
-        cuts: edges to knock out before the softmax.
-        off: heads whose output is set to zero.
-    """
+    """Sentence with interventions on the model."""
 
     text: str
-    example: Example | None
-    cuts: tuple[EdgeCut, ...] = ()
-    off: tuple[Head, ...] = ()
+    example: Example | None  # pronoun and candidates; None if no pronoun is given or found
+    cuts: tuple[EdgeCut, ...] = ()  # edges to knock out before the softmax
+    off: tuple[Head, ...] = ()  # heads whose output is set to zero
 
 
 def parse(message: Any) -> LiveQuestion:

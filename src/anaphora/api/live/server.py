@@ -45,19 +45,12 @@ _POLICY = (
 
 @dataclass
 class LiveApplication:
-    """WSGI application that answers the page's requests.
+    """WSGI application that answers the page's requests."""
 
-    Attributes:
-        models: models by their names on the page.
-        language: initial language of the page.
-        token: token required with every request.
-        hosts: allowed values of the Host header; empty allows any, until the port is known.
-    """
-
-    models: Mapping[str, OpenRun | TransformersModel]
-    language: str = "en"
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-    hosts: tuple[str, ...] = ()
+    models: Mapping[str, OpenRun | TransformersModel]  # models by their names on the page
+    language: str = "en"  # initial language of the page
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(16))  # token required with every request
+    hosts: tuple[str, ...] = ()  # allowed values of the Host header; empty allows any, until the port is known
     _asking: Lock = field(default_factory=Lock)  # interventions change the model, so one question at a time
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Any:

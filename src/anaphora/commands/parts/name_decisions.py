@@ -37,18 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GapEvaluation:
-    """Scores of the answers of S runs to N items with M names.
+    """Scores of the answers of S runs to N items with M names."""
 
-    Attributes:
-        scores: score of each run and of all runs together, by name of the table row.
-        decisions: (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names:
-            decisions from the original names, then from the mean over original and exchanged names.
-        examples: the N items.
-    """
-
-    scores: dict[str, gap.GapScore]
+    scores: dict[str, gap.GapScore]  # score of each run and of all runs together, by name of the table row
+    # (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names: decisions from
+    # the original names, then from the mean over original and exchanged names.
     decisions: gap.Decisions
-    examples: list[Example]
+    examples: list[Example]  # the N items
 
 
 def score_name_decisions(settings: NameDecisions) -> list[dict[str, Any]]:

@@ -19,13 +19,10 @@ PROJECTIONS = ("query", "key", "value", "output")
 
 @dataclass(kw_only=True)
 class Attention:
-    """Token mixing of a layer; the subclasses with a `kind` of their own are the variants.
-
-    Attributes:
-        projections: names of the linear projections that a layer of this kind trains.
-    """
+    """Token mixing of a layer; the subclasses with a `kind` of their own are the variants."""
 
     kind: str = MISSING
+    # Names of the linear projections that a layer of this kind trains.
     projections: ClassVar[tuple[str, ...]] = PROJECTIONS
 
     def build(self, width: int) -> Mixer:
