@@ -106,7 +106,6 @@ class Command:
 
 _FOLDER = Path(__file__).parent / "commands"
 COMMANDS = {path.stem: Command(path.stem) for path in sorted(_FOLDER.glob("*.py")) if path.stem != "__init__"}
-"""All commands by name."""
 
 _OF_HYDRA = {
     "Config group override": "a group takes the name of one of its choices, not null; leave it out instead",

@@ -153,7 +153,7 @@ class SentenceAttention:
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
         order = np.argsort(-mass.reshape(-1), kind="stable")
-        order = order[np.isin(order // heads, self._attending_layers())]
+        order = order[np.isin(order // heads, attending_layers(self.weights))]
         return [HeadWeight(int(index) // heads, int(index) % heads, float(mass.flat[index])) for index in order]
 
     def without_special(self) -> SentenceAttention:
@@ -292,7 +292,7 @@ class SentenceAttention:
         """
         import pandas
 
-        layers = self._attending_layers()
+        layers = attending_layers(self.weights)
         weights = self.weights[layers]
         grid = np.indices(weights.shape).reshape(4, -1)
         names = np.array(self.words, dtype=object)
@@ -342,10 +342,9 @@ class SentenceAttention:
         return heat_map_figure(self.words, weights, title, framed, right, others, attending)
 
     def _head(self, layer: int | None, head: int | None) -> Head:
-        return requested_head(layer, head, self.chosen, self._attending_layers(), self.weights.shape[1], self.model)
-
-    def _attending_layers(self) -> list[int]:
-        return attending_layers(self.weights)
+        return requested_head(
+            layer, head, self.chosen, attending_layers(self.weights), self.weights.shape[1], self.model
+        )
 
     def _positions(self, mention: str | int) -> list[int]:
         return positions_of(mention, self.text, self.words, self.spans)

@@ -89,9 +89,7 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 PAGE_ENDINGS = (".html", ".htm")
-"""Allowed suffixes of an HTML page."""
 FIGURE_FORMATS = ("png", "svg", "pdf")
-"""Supported file formats of figures."""
 
 
 def figure_formats(names: Sequence[str]) -> None:

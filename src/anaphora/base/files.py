@@ -27,7 +27,6 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import _
 
 DRAFT_PREFIX = ".anaphora-draft-"
-"""Prefix of the names of draft files and directories."""
 LOCK_FILE = ".lock"
 _LEFTOVER_DEPTH = 2  # levels of subfolders in which commands write below a locked folder
 _NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks this flag

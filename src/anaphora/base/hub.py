@@ -14,7 +14,6 @@ from anaphora.base.errors import UserError, pip_install
 HUB_PREFIX = "hf://"
 """Prefix of names on the Hugging Face Hub; other names are never looked up there."""
 TIMEOUT_SECONDS = 5.0
-"""Timeout of the request to the Hub."""
 _ANSWER_HOLDS_SECONDS = 10.0
 """Lifetime of a cached answer, so that a command waits only once."""
 

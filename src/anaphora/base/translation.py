@@ -21,7 +21,6 @@ from anaphora.base.language import LANGUAGES
 VARIABLE = "ANAPHORA_LANGUAGE"
 """Environment variable for the language of the interface."""
 CATALOGUE = Path(__file__).with_name("zh.po")
-"""Catalogue of Chinese translations."""
 _LINE = re.compile(r'"(.*)"\n')
 _ENTRY = re.compile(r'(?:msgctxt ((?:".*"\n)+))?msgid ((?:".*"\n)+)msgstr ((?:".*"\n)+)')
 P = ParamSpec("P")

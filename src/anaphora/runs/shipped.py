@@ -34,11 +34,7 @@ class Release:
 
 
 def shipped_folder() -> Path:
-    """Return the folder of the run inside the package.
-
-    Raises:
-        UserError: this installation has no packaged run.
-    """
+    """Return the folder of the run inside the package; raise a UserError if this installation has no packaged run."""
     if not (FOLDER / RELEASE).exists():
         raise UserError(
             f"run={SHIPPED}: {FOLDER / RELEASE} is missing, so there is no run inside the package; {_WAY_OUT}, or "
@@ -66,11 +62,7 @@ def write_release(folder: Path) -> Release:
 
 
 def read_release() -> Release:
-    """Read release.json of the packaged run.
-
-    Raises:
-        UserError: there is no packaged run, or release.json is damaged.
-    """
+    """Read release.json of the packaged run; raise a UserError if it is missing or damaged."""
     path = shipped_folder() / RELEASE
     stored = read_json(path, {"digest": str, "files": {str: str}}, _WAY_OUT)
     if _total(stored["files"]) != stored["digest"]:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from anaphora.data.corpora.division import ReadingReport, Splits
 
 SPLITS = ("train", "dev", "test")
-"""Splits of every corpus."""
 
 
 @dataclass(kw_only=True)

@@ -79,7 +79,6 @@ class Registration:
 
 
 REGISTERED: dict[type[Any], Registration] = {}
-"""Registered variants by settings class."""
 
 
 def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any] | None = None) -> None:

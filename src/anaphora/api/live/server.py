@@ -100,11 +100,7 @@ class LiveApplication:
         return _refusal(_("there is nothing here"), 404)
 
     def answer(self, message: Any) -> dict[str, Any]:
-        """Return the reply to one question.
-
-        Raises:
-            UserError: the model is unknown, or as in `parse` and `reply`.
-        """
+        """Return the reply to one question; raise a UserError if the model is unknown, or as in `parse` and `reply`."""
         name = message.get("model") if isinstance(message, Mapping) else None
         if not isinstance(name, str) or name not in self.models:
             message = N_("model ({name!r}) must be one of {allowed}")

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from anaphora.model.mixer import Mixer
 
 PROJECTIONS = ("query", "key", "value", "output")
-"""Linear projections of an attention layer."""
 
 
 @dataclass(kw_only=True)
