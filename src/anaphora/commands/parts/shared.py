@@ -227,16 +227,9 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
     requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
     say_how_long(run, (*splits.development, *splits.measured), passes=1 + untrained)
+    items = splits.training, splits.development, splits.measured
     headline = measure_headline(
-        run,
-        splits.training,
-        splits.development,
-        splits.measured,
-        settings.split,
-        untrained,
-        chosen=requested,
-        progress=progress,
-        keep_rows=keep_rows,
+        run, *items, settings.split, untrained, chosen=requested, progress=progress, keep_rows=keep_rows
     )
     # A named head that equals the head chosen on the development split counts as chosen.
     return replace(headline, head_is_named=headline.head_is_named and requested != chosen_head(run))
