@@ -28,12 +28,12 @@ from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.numbers import duration_text
+from anaphora.runs import shipped
 from anaphora.runs.directory import Run, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.machine import attention_seconds
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import RUN_CONFIG
-from anaphora.runs.shipped import FOLDER, SHIPPED
 from anaphora.runs.warm_start import holds_run, is_pretrained
 from anaphora.settings.data import NoData, TextCorpus
 from anaphora.settings.model.attention import heads_of
@@ -76,7 +76,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 def measured_folder(run: str) -> Path:
     """Return the folder of a run's scores; for a published run, the folder of scores measured on this machine."""
-    return results_folder(run) if run == SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
+    return results_folder(run) if run == shipped.SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
@@ -120,7 +120,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
         UserError: `output` is missing or is a folder of the run's own files.
     """
     other = settings.data
-    if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.origin == FOLDER:
+    if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.origin == shipped.FOLDER:
         return
     what = f"files on {other.path_or_kind()} need a folder of their own beside those on the run's data"
     if settings.output is None:
