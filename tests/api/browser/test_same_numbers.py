@@ -76,7 +76,7 @@ def test_tokens_are_equal_and_maps_and_answers_agree(
         "anaphora.report.page.offline.with_fonts", lambda html, *_: html
     )  # they take seconds to cut out
     temperatures = {"en": 0.6, "zh": 1.7}
-    for place in ("anaphora.api.browser.page", "anaphora.explain.encoding"):
+    for place in ("anaphora.api.browser.page", "anaphora.api.live.questions"):
         monkeypatch.setattr(f"{place}.answer_temperatures", lambda _run: temperatures)
     run = random_run(settings, *overrides)
     found = compare(run, browser_page(run), questions(), tmp_path)
