@@ -85,6 +85,10 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     """Return each word's integrated gradients for a run's predicted label, or for its answer about a pronoun.
 
     `example` is None to explain a label. The arguments and errors are those of `OpenRun.attribution`.
+
+    Raises:
+        UserError: a pronoun is given to a run that predicts labels; the pronoun or its candidates are missing, or the
+            text is too long, for a run that answers pronoun questions; the run has neither task; or `by` is unknown.
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 

@@ -83,12 +83,21 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write indented JSON atomically; raise a ValueError for NaN and infinities, which JSON lacks."""
+    """Write indented JSON atomically; raise a ValueError for NaN and infinities, which JSON lacks.
+
+    Raises:
+        UserError: the file cannot be written.
+        ValueError: the content has NaN or infinities, which JSON lacks.
+    """
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field."""
+    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")

@@ -19,7 +19,11 @@ _ANSWER_HOLDS_SECONDS = 10.0
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """Import `transformers`; if it is not installed, raise a UserError that names the `extra` that installs it."""
+    """Import `transformers`; if it is not installed, raise a UserError that names the `extra` that installs it.
+
+    Raises:
+        UserError: `transformers` is not installed.
+    """
     try:
         return import_module("transformers")
     except ImportError:

@@ -25,6 +25,9 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
 
     Args:
         files: digests, by name, of related files that the arrays depend on.
+
+    Raises:
+        UserError: the file cannot be written.
     """
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)

@@ -93,7 +93,11 @@ class Corpus:
         return list(zip(chosen.column("text").to_pylist(), starts.to_pylist(), strict=True))
 
     def groups(self, split: str) -> list[str]:
-        """Return the group of each item of a split, "" for an item on its own; raise UserError for an unknown split."""
+        """Return the group of each item of a split, "" for an item on its own; raise UserError for an unknown split.
+
+        Raises:
+            UserError: there is no such split.
+        """
         groups: list[str] = self._table(split).column("group").to_pylist()
         return groups
 
@@ -135,7 +139,11 @@ class Corpus:
         return [split for split in self.splits if len(self._table(split))]
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
-        """Write each non-empty split to <folder>/<split>.parquet, with a description of each column."""
+        """Write each non-empty split to <folder>/<split>.parquet, with a description of each column.
+
+        Raises:
+            UserError: a file cannot be written.
+        """
         for split in self.filled_splits:
             write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
 

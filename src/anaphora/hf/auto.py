@@ -44,7 +44,11 @@ class AnaphoraConfig(PreTrainedConfig):
         self.vocab_size = vocab_size
 
     def settings(self) -> Config:
-        """Return the settings of the run, or raise a `UserError` if they are missing or invalid."""
+        """Return the settings of the run, or raise a `UserError` if they are missing or invalid.
+
+        Raises:
+            UserError: the settings are missing or invalid.
+        """
         return published_settings(self.run, str(self.name_or_path or "config.json"))
 
 

@@ -102,7 +102,11 @@ def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter]
 
 @contextlib.contextmanager
 def errors_in_one_line(what: str) -> Iterator[None]:
-    """Replace any exception in the block by a one-line `UserError` that begins with `what`; a `UserError` passes."""
+    """Replace any exception in the block by a one-line `UserError` that begins with `what`; a `UserError` passes.
+
+    Raises:
+        UserError: the block raised an exception.
+    """
     try:
         yield
     except UserError:

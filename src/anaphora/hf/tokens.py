@@ -165,7 +165,11 @@ class Limits:
 
     @classmethod
     def measured(cls, part: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> Limits:
-        """Measure the limits of the text part of a model and of its tokenizer; errors are those of `last_states`."""
+        """Measure the limits of the text part of a model and of its tokenizer; errors are those of `last_states`.
+
+        Raises:
+            UserError: the part cannot run on a text alone.
+        """
         vocabulary = _vocabulary(part)
         special = {*tokenizer.all_special_ids, getattr(part.config, "pad_token_id", None)}
         known = min(len(tokenizer), vocabulary or len(tokenizer))

@@ -130,11 +130,19 @@ class LayerPass:
         return self._mixed
 
     def rows(self, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries: (Q, H, T)."""
+        """Return the attention weights of selected queries: (Q, H, T).
+
+        Raises:
+            UserError: the layer is a recurrent network.
+        """
         return self._attention().rows(self.query, self.key, self.context, queries)
 
     def maps(self) -> Tensor:
-        """Return the attention weights of all queries: (B, H, T, T)."""
+        """Return the attention weights of all queries: (B, H, T, T).
+
+        Raises:
+            UserError: the layer is a recurrent network.
+        """
         return self._attention().maps(self.query, self.key, self.context)
 
     def output(self, needed: Tensor | None = None) -> Tensor:

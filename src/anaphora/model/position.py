@@ -25,7 +25,11 @@ class Position(nn.Module):
     scale: float = 1.0
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add position vectors to the embedding: (B, T, W) -> (B, T, W), unchanged here."""
+        """Add position vectors to the embedding: (B, T, W) -> (B, T, W), unchanged here.
+
+        Raises:
+            UserError: a sentence is longer than `model.position.max_length`.
+        """
         return hidden
 
     def rotate(self, heads: Tensor, positions: Tensor) -> Tensor:
@@ -71,7 +75,11 @@ class Learned(Position):
         self.table = nn.Embedding(max_length, width)
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add the position vectors, or raise a `UserError` if a sentence is longer than `model.position.max_length`."""
+        """Add the position vectors, or raise a `UserError` if a sentence is longer than `model.position.max_length`.
+
+        Raises:
+            UserError: a sentence is longer than `model.position.max_length`.
+        """
         longest = int(positions.max()) + 1 if positions.numel() else 0
         if longest > self.table.num_embeddings:
             raise UserError(

@@ -100,7 +100,11 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Raise a `UserError` if the model cannot encode a text without a query, which is then a second sequence."""
+        """Raise a `UserError` if the model cannot encode a text without a query, which is then a second sequence.
+
+        Raises:
+            UserError: the query is a second sequence (`model.second_sequence`).
+        """
         if self.encoder.settings.second_sequence:
             raise UserError(
                 N_("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")

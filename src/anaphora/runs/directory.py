@@ -118,6 +118,9 @@ def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None)
     """Write a model's weights atomically, with the digests of the weights and of the tokenizer's file, if given.
 
     Tied weights are written once.
+
+    Raises:
+        UserError: the file cannot be written.
     """
     arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
     write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
@@ -135,7 +138,11 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist."""
+    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, config_yaml(config))
 
@@ -228,6 +235,9 @@ def pretrained_run(folder: Path) -> Run:
     """Open pretrained weights as a run with encoder and tokenizer, but without a prediction head or data.
 
     Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
+
+    Raises:
+        UserError: a file is missing or broken, or our encoder does not support the model.
     """
     locate_model(str(folder), "run")
     imported = read_tokenizer(folder)
@@ -243,7 +253,11 @@ def pretrained_run(folder: Path) -> Run:
 
 
 def training_record(directory: Path) -> dict[str, Any]:
-    """Return the content of `training.json`; empty if it is missing. Raise a UserError if it is damaged."""
+    """Return the content of `training.json`; empty if it is missing. Raise a UserError if it is damaged.
+
+    Raises:
+        UserError: the file is damaged.
+    """
     path = RunFiles(directory).training
     way_out = "restore the file, or delete it: the run can be used without its history"
     try:

@@ -44,7 +44,11 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run, data: Data | None = None) -> Corpus:
-    """Return the corpus of `data`, by default the run's own; raise a UserError as in `read_training_corpus`."""
+    """Return the corpus of `data`, by default the run's own; raise a UserError as in `read_training_corpus`.
+
+    Raises:
+        UserError: see `read_training_corpus`.
+    """
     return load_corpus(data) if data else read_training_corpus(run.files.directory, run.config.data)
 
 
@@ -109,7 +113,11 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Encode examples for the run's model; raise a UserError if one is longer than the model allows."""
+    """Encode examples for the run's model; raise a UserError if one is longer than the model allows.
+
+    Raises:
+        UserError: an example is longer than the model allows.
+    """
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded

@@ -34,7 +34,11 @@ class Release:
 
 
 def shipped_folder() -> Path:
-    """Return the folder of the run inside the package; raise a UserError if this installation has no packaged run."""
+    """Return the folder of the run inside the package; raise a UserError if this installation has no packaged run.
+
+    Raises:
+        UserError: this installation has no packaged run.
+    """
     if not (FOLDER / RELEASE).exists():
         raise UserError(
             f"run={SHIPPED}: {FOLDER / RELEASE} is missing, so there is no run inside the package; {_WAY_OUT}, or "
@@ -53,7 +57,11 @@ def run_folder(name: str) -> Path:
 
 
 def write_release(folder: Path) -> Release:
-    """Write release.json with the digests of all other files in a folder, and return the release."""
+    """Write release.json with the digests of all other files in a folder, and return the release.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RELEASE)
     digests = {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
     release = Release(_total(digests), digests)
@@ -62,7 +70,11 @@ def write_release(folder: Path) -> Release:
 
 
 def read_release() -> Release:
-    """Read release.json of the packaged run; raise a UserError if it is missing or damaged."""
+    """Read release.json of the packaged run; raise a UserError if it is missing or damaged.
+
+    Raises:
+        UserError: there is no packaged run, or release.json is damaged.
+    """
     path = shipped_folder() / RELEASE
     stored = read_json(path, {"digest": str, "files": {str: str}}, _WAY_OUT)
     if _total(stored["files"]) != stored["digest"]:

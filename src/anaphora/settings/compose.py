@@ -151,7 +151,11 @@ def config_folder() -> Path:
 
 
 def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig:
-    """Compose the settings of a command with Hydra, even inside another command that Hydra runs."""
+    """Compose the settings of a command with Hydra, even inside another command that Hydra runs.
+
+    Raises:
+        HydraException: an override is invalid.
+    """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 

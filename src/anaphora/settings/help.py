@@ -256,7 +256,11 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Check that a command that opens any model gets no `model=`, which is the group for the parts of an encoder."""
+    """Check that a command that opens any model gets no `model=`, which is the group for the parts of an encoder.
+
+    Raises:
+        UserError: a command that opens any model gets an argument `model=`.
+    """
     for argument in arguments:
         if argument.startswith("model=") and getattr(schema, "any_model", False):
             name = argument.removeprefix("model=")

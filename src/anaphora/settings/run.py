@@ -121,7 +121,11 @@ class Config:
         return (layer, head) in trained
 
     def check_objective(self) -> None:
-        """Check, before a sweep job is trained, that its objective can be measured."""
+        """Check, before a sweep job is trained, that its objective can be measured.
+
+        Raises:
+            UserError: the objective is the validation loss, and the run has none.
+        """
         if self.objective == "validation_loss" and not self.has_validation_loss:
             raise UserError(
                 f"objective ({self.objective}): task.prediction=none on data={self.data.kind} has no validation loss; "
@@ -129,7 +133,11 @@ class Config:
             )
 
     def check_model(self) -> None:
-        """Check that the model is not too large, and that task, optimizer, objective and compiler settings fit it."""
+        """Check that the model is not too large, and that task, optimizer, objective and compiler settings fit it.
+
+        Raises:
+            ValueError: a setting is invalid; the message names the setting, its value and what is allowed.
+        """
         weights = model_settings.about_weights(self.model)
         if weights > MOST_WEIGHTS:
             raise ValueError(
@@ -238,7 +246,11 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 
 
 def load_yaml(path: Path, missing: str) -> Any:
-    """Return a YAML file as OmegaConf containers; a UserError says `missing` if the file does not exist."""
+    """Return a YAML file as OmegaConf containers; a UserError says `missing` if the file does not exist.
+
+    Raises:
+        UserError: the file does not exist, or is not YAML.
+    """
     try:
         return OmegaConf.load(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -95,7 +95,11 @@ def measure_run(run: Run, query: Query) -> None:
 
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
-    """Measure settings without training and store the results in a directory, unless they are already stored."""
+    """Measure settings without training and store the results in a directory, unless they are already stored.
+
+    Raises:
+        UserError: as in `step_time`.
+    """
 
     def measured() -> dict[str, Any]:
         groups: GroupMeasures = {}

@@ -119,7 +119,11 @@ class ValidationCheckpoint(lightning.Callback):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore a checkpoint's state, or raise a `UserError` if its training items are not those of the run."""
+        """Restore a checkpoint's state, or raise a `UserError` if its training items are not those of the run.
+
+        Raises:
+            UserError: the training items are not those of the checkpoint.
+        """
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
         if state_dict["training_examples"] != self.training_items:

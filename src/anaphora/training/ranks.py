@@ -84,7 +84,11 @@ def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
 
 
 def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
-    """Run `work` on rank 0 only and return its result, or raise its user error, on every rank."""
+    """Run `work` on rank 0 only and return its result, or raise its user error, on every rank.
+
+    Raises:
+        UserError: the error of rank 0.
+    """
     if not distributed.is_initialized():
         return work()
     outcome: list[Any] = list(_attempt(work)) if distributed.get_rank() == 0 else [None, None]

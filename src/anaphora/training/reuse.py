@@ -17,7 +17,11 @@ from anaphora.settings.run import Config, read_config, same_settings
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
-    """Load the finished run with these settings; `finish_training` first resumes or trains it if necessary."""
+    """Load the finished run with these settings; `finish_training` first resumes or trains it if necessary.
+
+    Raises:
+        UserError: as in `finish_training` and `load`.
+    """
     return load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
 
 

@@ -112,6 +112,9 @@ class _Claim(NamedTuple):
         """Check that a resumed run is unfinished, or that the directory of a new run holds no run.
 
         If the resumed run has finished, leftovers of a killed process are removed from it.
+
+        Raises:
+            UserError: the resumed run has finished, or the directory holds a run.
         """
         if self.resumed and self.layout.weights.exists():
             tidy(self.layout.directory)
@@ -125,7 +128,11 @@ class _Claim(NamedTuple):
             )
 
     def check_resumable(self) -> None:
-        """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run."""
+        """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run.
+
+        Raises:
+            UserError: as in `check_resumable` and `read_curves`.
+        """
         if self.resumed:
             check_resumable(self.layout, self.config)
             if "csv" in self.config.trainer.loggers and curves_file(self.layout.directory).exists():

@@ -261,7 +261,11 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
 
 
 def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
-    """Write the controls of a run directory, as measured on a split."""
+    """Write the controls of a run directory, as measured on a split.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     write_json(controls_path(directory, split), to_json(measured))
 
 

@@ -46,12 +46,20 @@ class Capture:
 
 
 def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
-    """Capture the attention rows and answers of a stored run on some examples."""
+    """Capture the attention rows and answers of a stored run on some examples.
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching, run.config.task.prediction)
 
 
 def capture(model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> Capture:
-    """Capture the attention rows and answers of all items, in the order of the split."""
+    """Capture the attention rows and answers of all items, in the order of the split.
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     records: list[AttentionRecord | None] = [None] * len(data)
     answers: list[tuple[NDArray[np.int64], Answers]] = []
     for batch in captured_batches(model, data, batching, prediction):
@@ -73,7 +81,11 @@ class CapturedBatch(NamedTuple):
 def captured_batches(
     model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
 ) -> Iterator[CapturedBatch]:
-    """Yield the captured rows and answers of each batch."""
+    """Yield the captured rows and answers of each batch.
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     for batch in evaluation_batches(data, batching, slots_of(prediction)):
         rows, scores = _capture_batch(model, batch.to(model.device), prediction)
         starts = (batch.item_starts % batch.ids.shape[1]).tolist()
@@ -187,14 +199,22 @@ def _capture_batch(
 def whole_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys)."""
+    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys).
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     return next(iter(maps_of_each(model, tokenizer, [example], prediction)))
 
 
 def maps_of_each(
     model: PronounModel, tokenizer: Tokenizer, examples: list[Example], prediction: Prediction
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys)."""
+    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys).
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     for example in examples:
         batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
         with torch.inference_mode():

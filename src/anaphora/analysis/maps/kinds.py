@@ -182,6 +182,9 @@ def sentence_maps(
     Returns:
         The tokens; "raw" and "norm" (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each
         row sums to 1.
+
+    Raises:
+        UserError: the model has no attention maps.
     """
     batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
     batch = batch.to(model.device)
@@ -208,6 +211,9 @@ def candidates_to_pronoun(
     Weights are averaged over the tokens of all the candidate's mentions and summed over the pronoun's tokens. The
     layout is that of `HeadScores.candidate_mass`, so that `strongest_candidates` applies to the items
     `HeadScores.kept`. Only the rows of the candidates' tokens are computed.
+
+    Raises:
+        UserError: the model has no attention maps.
     """
     weights: dict[int, NDArray[np.float32]] = {}
     for batch in evaluation_batches(data, batching, slots_of(prediction)):

@@ -100,7 +100,11 @@ class LiveApplication:
         return _refusal(_("there is nothing here"), 404)
 
     def answer(self, message: Any) -> dict[str, Any]:
-        """Return the reply to one question; raise a UserError if the model is unknown, or as in `parse` and `reply`."""
+        """Return the reply to one question; raise a UserError if the model is unknown, or as in `parse` and `reply`.
+
+        Raises:
+            UserError: the model is unknown, or as in `parse` and `reply`.
+        """
         name = message.get("model") if isinstance(message, Mapping) else None
         if not isinstance(name, str) or name not in self.models:
             message = N_("model ({name!r}) must be one of {allowed}")
@@ -111,7 +115,11 @@ class LiveApplication:
             return reply(self.models[name], question)
 
     def page(self, language: str) -> str:
-        """Return the page as HTML, with the first model's maps of an example sentence in `language`."""
+        """Return the page as HTML, with the first model's maps of an example sentence in `language`.
+
+        Raises:
+            UserError: as in `reply`.
+        """
         first = next(iter(self.models.values()))
         text, pronoun, candidates = first_sentence(first, language)
         with self._asking:

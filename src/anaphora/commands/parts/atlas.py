@@ -75,7 +75,11 @@ def print_models(entries: Sequence[AtlasEntry]) -> None:
 def atlas_entry(
     model: Model, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return a model's scores on one corpus: stored ones if they are current, otherwise new ones, which are stored."""
+    """Return a model's scores on one corpus: stored ones if they are current, otherwise new ones, which are stored.
+
+    Raises:
+        UserError: as in `score_on`.
+    """
     folder = _folder(settings, name, corpus)
     provenance = _provenance(model, splits, settings)
     stored = _stored_evidence(model, folder, splits, provenance)
@@ -105,6 +109,9 @@ def with_tasks(
     """Add the measures specific to a corpus: antecedent selection for documents, name decisions for GAP.
 
     Antecedents are not selected with a model that takes the pronoun as a second sequence.
+
+    Raises:
+        UserError: as in `with_preceding_antecedent`, `select_antecedents` and `name_decisions`.
     """
     folder, about = _folder(settings, entry.model, entry.corpus), _provenance(model, splits, settings)
     if isinstance(source, CoreferenceCorpus):

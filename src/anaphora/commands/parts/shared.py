@@ -46,7 +46,11 @@ _LONG_WAIT = 15  # seconds
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
-    """Return the sentence in the settings as an example, with its pronoun and candidates."""
+    """Return the sentence in the settings as an example, with its pronoun and candidates.
+
+    Raises:
+        UserError: as in `example_from_query`.
+    """
     assert settings.text is not None
     return example_from_query(
         settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
@@ -80,7 +84,11 @@ def measured_folder(run: str) -> Path:
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """Return the head in the settings, which the run must have; None if no head is set."""
+    """Return the head in the settings, which the run must have; None if no head is set.
+
+    Raises:
+        UserError: the run has no such head.
+    """
     model, head = run.config.model, named_head(settings)
     return None if head is None else existing_head(head, range(model.layers), heads_of(model.attention))
 
@@ -142,7 +150,11 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
 
 
 def check_folder_name(output: str) -> None:
-    """Check that an output folder is not named like a file."""
+    """Check that an output folder is not named like a file.
+
+    Raises:
+        UserError: the name has the suffix of a file.
+    """
     if Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
 
@@ -184,7 +196,11 @@ class TableFile:
 
     @classmethod
     def checked(cls, name: str | None) -> TableFile:
-        """Check that the name ends in .csv and that the file can be written, and return the file."""
+        """Check that the name ends in .csv and that the file can be written, and return the file.
+
+        Raises:
+            UserError: the name does not end in .csv, or the file cannot be written.
+        """
         if name:
             file_ending("output", name, ".csv")
             check_writable(Path(name))
@@ -207,7 +223,11 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
 
 
 def check_names_differ(runs: Sequence[Run]) -> None:
-    """Check that no two runs have the same name, for results that are listed by name."""
+    """Check that no two runs have the same name, for results that are listed by name.
+
+    Raises:
+        UserError: two runs have the same name.
+    """
     for name, count in Counter(run.name for run in runs).items():
         if count > 1:
             listed = ", ".join(str(run.directory) for run in runs)
@@ -258,7 +278,11 @@ def is_of_transformers(name: str) -> bool:
 
 
 def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
-    """Open a run or a `transformers` model; without the library, published weights are opened as a run."""
+    """Open a run or a `transformers` model; without the library, published weights are opened as a run.
+
+    Raises:
+        UserError: the model does not exist.
+    """
     return open_any(name, device=device) if is_of_transformers(name) else OpenRun(load(name, device))
 
 

@@ -156,7 +156,11 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
 
 
 def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
-    """Return `value`, the content of the TOML section [entry]; raise a `UserError` if it is not a table."""
+    """Return `value`, the content of the TOML section [entry]; raise a `UserError` if it is not a table.
+
+    Raises:
+        UserError: the section is missing, or is not a table.
+    """
     if not isinstance(value, dict):
         raise UserError(f"{path}, [{entry}]: the section is missing")
     return value
@@ -175,7 +179,11 @@ def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, A
 
 
 def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
-    """Raise a `UserError` that names file, entry, key and the allowed keys if a table has a key that is not allowed."""
+    """Raise a `UserError` that names file, entry, key and the allowed keys if a table has a key that is not allowed.
+
+    Raises:
+        UserError: a key is not allowed; the message names file, entry, key and the allowed keys.
+    """
     for name in section:
         if name not in allowed:
             raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed: {', '.join(sorted(allowed))}")

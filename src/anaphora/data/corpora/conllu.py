@@ -187,7 +187,11 @@ class _DocumentBuilder:
         self._governors: list[tuple[str, str, int | None]] = []  # of its rows with a HEAD: location, HEAD, word's index
 
     def declare(self, fields: BracketFields) -> None:
-        """Set the meaning of the parts of the document's brackets, unless the document already has words."""
+        """Set the meaning of the parts of the document's brackets, unless the document already has words.
+
+        Raises:
+            UserError: the document already has words.
+        """
         if self.words:
             raise UserError(
                 f"{fields.where}, global.Entity: it stands in the middle of {self.name}; it must stand above the first "
@@ -290,6 +294,10 @@ class _DocumentBuilder:
         """Return the document and its lost mentions; a document without brackets counts as one lost mention.
 
         `undeclared` is the index of the entity among the parts of a bracket if there is no `# global.Entity`.
+
+        Raises:
+            UserError: the words do not match `# text =`, the brackets do not match `# global.Entity`, or the head of a
+                mention is invalid.
         """
         self.end_sentence()
         name = f"{corpus}/{self.name}"

@@ -87,6 +87,9 @@ def read_lines(path: Path) -> list[str]:
 
     A byte-order mark at the start of any line is removed, since concatenated files have several. The last line is empty
     if the file ends with a line end.
+
+    Raises:
+        UserError: `read_text` cannot read the file.
     """
     return re.split("(?:\r\n|\r|\n)\ufeff?", read_text(path))
 

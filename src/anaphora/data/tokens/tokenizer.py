@@ -128,7 +128,11 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Tokenize many texts; see `encode`."""
+        """Tokenize many texts; see `encode`.
+
+        Raises:
+            UserError: a published vocabulary lacks a character, and a token has the offsets of other characters.
+        """
         encodings = self._backend.encode_batch(list(texts))
         return [self._tokenized(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 

@@ -40,6 +40,9 @@ def factors(
         {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (a third person) and
         template, with rows sorted by value. Items without a factor are left out of its rows. Intervals resample
         templates, or groups in the rows of templates.
+
+    Raises:
+        ValueError: `task_correct` has another shape.
     """
     main = np.flatnonzero(is_main(scores.examples))
     main_scores, task = scores.select(main), task_correct[main].astype(np.float64)

@@ -68,6 +68,9 @@ def further_measures(
           same candidate.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           most weight in the head; None without `reverse`.
+
+    Raises:
+        ValueError: `answers` or `reverse` has another shape.
     """
     labels = clusters(scores.examples)
     lengths = np.array([len(records[number].spans) for number in scores.kept])
