@@ -1,7 +1,8 @@
 """Answer sentences with a causal language model: python -m experiments.shipped.filled model=FOLDER 'files=[FILE]'.
 
 Each candidate replaces the pronoun, and the one after which the rest of the text is most likely is the answer (Trinh
-and Le 2018, "A Simple Method for Commonsense Reasoning", section 3.1, partial scoring).
+and Le 2018, "A Simple Method for Commonsense Reasoning", partial scoring). What the pronoun itself tells, such as
+gender, is lost.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from anaphora.cli import run_program
@@ -51,13 +53,10 @@ def work(settings: FilledSentences) -> None:
 def hits(model: Any, tokenizer: Any, examples: Sequence[Example]) -> Iterator[bool]:
     """Yield for each example whether its most likely candidate is an antecedent."""
     parts = [filled(example, number) for example in examples for number in range(len(example.candidates))]
-    likelihoods = [
-        value
-        for start in range(0, len(parts), _TEXTS_AT_ONCE)
-        for value in log_likelihoods(model, tokenizer, parts[start : start + _TEXTS_AT_ONCE])
-    ]
+    batches = (parts[start : start + _TEXTS_AT_ONCE] for start in range(0, len(parts), _TEXTS_AT_ONCE))
+    likelihoods = chain.from_iterable(log_likelihoods(model, tokenizer, batch) for batch in batches)
     for example in examples:
-        own = [likelihoods.pop(0) for _ in example.candidates]
+        own = list(islice(likelihoods, len(example.candidates)))
         yield own.index(max(own)) in example.antecedents
 
 
