@@ -11,8 +11,7 @@ import pytest
 
 from anaphora.analysis.tasks.task_accuracy import MODEL, OWN_FOLDS_SUFFIX, answer_transfer
 from anaphora.base.errors import UserError
-from anaphora.commands.evaluate import Evaluation
-from anaphora.commands.parts.evaluation import evaluate_runs
+from anaphora.commands.evaluate import Evaluation, evaluate_runs
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import load

@@ -12,7 +12,7 @@ from published import write_folder
 
 from anaphora.analysis.maps.capture import capture_run, log_probabilities
 from anaphora.analysis.tasks.gap import decisions_from_answers
-from anaphora.commands.parts.name_decisions import evaluate_runs
+from anaphora.commands.gap import evaluate_runs
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.names import with_exchanged_names
 from anaphora.data.store import load as load_corpus

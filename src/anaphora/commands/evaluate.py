@@ -8,11 +8,28 @@ Example: anaphora evaluate run=outputs/demo split=dev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from anaphora.base.checks import at_least, one_of
+from anaphora.base.errors import UserError
+from anaphora.base.files import write_csv, write_json
+from anaphora.base.translation import N_, _
 from anaphora.commands.parts.settings import RunHead
-from anaphora.settings.data import SPLITS
+from anaphora.settings.data import SPLITS, LabelledText, TextCorpus
+from anaphora.settings.model.prediction import Label, NoPrediction
+
+if TYPE_CHECKING:
+    from anaphora.data.batches.encoded import EncodedSplit
+    from anaphora.data.example import Example
+    from anaphora.runs.directory import Run
+
+_OF_A_HEAD = ("candidate_accuracy", "antecedent_mass")
+"""Columns of the template table that depend on a head, left out if no head is named or chosen."""
 
 
 @dataclass(kw_only=True)
@@ -56,7 +73,314 @@ def evaluate(settings: Evaluation) -> None:
 
     On texts, a run without a prediction head has only a perplexity, which is printed. With `runs`, the accuracies of
     several runs are compared instead.
-    """
-    from anaphora.commands.parts.evaluation import evaluate_run, evaluate_runs
 
-    (evaluate_runs if settings.runs else evaluate_run)(settings)
+    Raises:
+        UserError: answers on other data would be mixed with those on the run's own data; `calibrate` or a head is set
+            for texts; or as in `evaluate_runs`, `evaluate_examples` and `evaluate_texts`.
+    """
+    from anaphora.commands.parts.shared import check_place_of_like_data, held_output
+    from anaphora.runs.directory import load
+
+    if settings.runs:
+        evaluate_runs(settings)
+        return
+    run = load(settings.run, settings.trainer)
+    of_texts = isinstance(settings.data or run.config.data, TextCorpus)
+    only_printed = of_texts and isinstance(run.config.task.prediction, NoPrediction)  # a perplexity
+    if not only_printed:
+        check_place_of_like_data(run, settings)
+    with held_output(settings.output, run.directory / "evaluation", run) as folder:
+        for name in ("calibrate", "layer"):
+            if of_texts and (value := getattr(settings, name)) is not None:
+                raise UserError(f"{name} ({value}) needs pronoun questions, and these data are texts")
+        (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
+
+
+def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
+    """Print and return the accuracy of several runs and of baselines; write a CSV if `output` is set.
+
+    Raises:
+        UserError: a run cannot be loaded; the runs differ in more than name, folder, fold and seed; the CSV cannot be
+            written; or as in `compare_answers` or, for text classifiers, `compare_labels`.
+    """
+    from anaphora.analysis.tasks.cross_validation import require_same_recipe
+    from anaphora.commands.parts.shared import TableFile, load_runs
+
+    table = TableFile.checked(settings.output)
+    runs = load_runs(settings.runs, settings.trainer)
+    require_same_recipe(runs)
+    of_labels = isinstance(runs[0].config.task.prediction, Label)
+    rows = (compare_labels if of_labels else compare_answers)(runs, settings)
+    table.write(rows)
+    return rows
+
+
+def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
+    """Answer the pronoun questions of a split, and print the accuracy by language, kind of cue, type and stratum.
+
+    The answers are written to `<split>_answers.json`, and scores by template to `<split>_templates.csv`. A model
+    without attention maps has no scores by template. The answers of a run that answers no pronoun questions are null.
+
+    Raises:
+        UserError: the run has no such head, the data have no pronoun questions, the split is empty, a text is too long
+            for the model, or as in `calibrate_answers`.
+    """
+    from anaphora.analysis.evidence.headline import score_split
+    from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head, stored_head
+    from anaphora.analysis.maps.answers import correctness
+    from anaphora.analysis.maps.capture import predict_answers
+    from anaphora.analysis.results.scores import Head
+    from anaphora.analysis.scores.strata import template_rows
+    from anaphora.commands.parts.shared import head_of_settings, say_how_long
+    from anaphora.commands.parts.tables import print_accuracy, print_shared_items
+    from anaphora.report.terminal import print_phrase, print_undecided
+    from anaphora.runs.items import encode, evaluation_splits, questions_of
+
+    head = head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
+    material = evaluation_splits(run, settings.split, settings.data, settings.items)
+    data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
+    rows: list[dict[str, Any]] = []
+    # Calibrated answers are computed once more.
+    say_how_long(run, material.measured, passes=1 + bool(settings.calibrate or answer_temperatures(run)))
+    if run.model.encoder.has_maps:
+        scores, answers = score_split(run.model, data, batching, prediction)
+        correct = correctness(answers, len(data))
+        rows = [asdict(row) for row in template_rows(scores, head or Head(0, 0), correct[scores.kept])]
+        if head is None:
+            rows = [{name: value for name, value in row.items() if name not in _OF_A_HEAD} for row in rows]
+    else:
+        answers = predict_answers(run.model, data, batching, prediction)
+        correct = correctness(answers, len(data))
+    answer_rows = [
+        {
+            "item": number,
+            "text": example.text,
+            "answer": None if answers is None else int(answers.candidates[number]),
+            "antecedents": list(example.antecedents),
+            "correct": None if answers is None or answers.undecided[number] else bool(answers.correct[number]),
+        }
+        for number, example in enumerate(material.measured)
+    ]
+    write_json(folder / f"{material.split}_answers.json", answer_rows)
+    if rows:
+        write_csv(folder / f"{material.split}_templates.csv", rows)
+    print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
+    print_undecided(answers)
+    calibrate_answers(run, settings, data)
+    if material.split != "train" and settings.data in (None, run.config.data):
+        print_shared_items(questions_of(material.measured), material.split, questions_of(material.training), "train")
+    print_phrase(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
+
+
+def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
+    """Fit and store temperatures if `calibrate` is set, and print the calibration error of a calibrated run.
+
+    The temperature of a language without items in the split to fit on is unchanged.
+
+    Raises:
+        UserError: the run does not answer pronoun questions, or the split to fit on is empty.
+    """
+    from anaphora.analysis.evidence.storage import answer_temperatures, write_calibration
+    from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
+    from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
+    from anaphora.commands.parts.shared import say_how_long
+    from anaphora.commands.parts.tables import print_calibration
+    from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import encode, evaluation_splits
+
+    batching, prediction = run.config.batching, run.config.task.prediction
+    if settings.calibrate and not answers_pronouns(prediction):
+        raise no_pronoun_answers(run)
+    temperatures = answer_temperatures(run)
+    if settings.calibrate:
+        examples = evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured
+        say_how_long(run, examples, passes=1)
+        fitted_on = encode(run, examples)
+        logs = log_probabilities(run.model, fitted_on, batching, prediction)
+        temperatures |= fit_temperatures(fitted_on.examples, logs)
+    if not temperatures:
+        return
+    logs = log_probabilities(run.model, measured, batching, prediction)
+    rows = calibration_by_language(measured.examples, logs, temperatures)
+    print_calibration(run.name, settings.split, rows)
+    if settings.calibrate:
+        source = (settings.data or run.config.data).kind
+        about = {"data": source, "fitted_on": settings.calibrate, "measured_on": settings.split}
+        path = write_calibration(run, temperatures, {**about, "measured": [asdict(row) for row in rows]})
+        print_phrase(N_("temperatures: {path}"), path=path)
+
+
+def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
+    """Label the texts of a split and compare the accuracy with a bag of words, or print a perplexity.
+
+    Labels are written to `<split>_answers.json`, and accuracies to `<split>_labels.csv`. For a run without a prediction
+    head, only the perplexity of masked tokens is printed.
+
+    Raises:
+        UserError: the split has no texts, the run was trained on a task other than that of the data, or a text is too
+            long for the model.
+    """
+    from anaphora.analysis.results.typed_json import table_row
+    from anaphora.analysis.tasks import labels as classification
+    from anaphora.base.console import working
+    from anaphora.commands.parts.tables import print_label_accuracy, print_perplexity
+    from anaphora.data.text import evenly_sampled
+    from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import corpus_of
+
+    source = settings.data or run.config.data
+    corpus = corpus_of(run, settings.data)
+    training, development = corpus.texts("train"), corpus.texts("dev")
+    texts = evenly_sampled(corpus.texts(settings.split), settings.items or run.config.trainer.limit_items)
+    if not texts:
+        raise UserError(f"split ({settings.split}) holds no texts")
+    if isinstance(run.config.task.prediction, NoPrediction):
+        perplexity, masked = classification.perplexity(run, texts)
+        print_perplexity(run.name, settings.split, perplexity, masked)
+        return
+    if not isinstance(source, LabelledText) or not isinstance(run.config.task.prediction, Label):
+        option = f"task.prediction={run.config.task.prediction.kind}"
+        raise UserError(f"{run.directory}: the run's {option} cannot label data={source.kind}")
+    names = classification.label_names(run)
+    labels = [names[number] for number in classification.predict_labels(run, texts)]
+    with working(_("fitting the bag of words on the training split")):
+        bag = classification.bag_of_words(training, development, texts)
+    rows = [table_row(row) for row in classification.accuracy_by_label(texts, labels, bag)]
+    answer_rows = [
+        {"item": number, "text": text.text, "label": text.label, "answer": answer, "bag_of_words": other}
+        for number, (text, answer, other) in enumerate(zip(texts, labels, bag, strict=True))
+    ]
+    write_json(folder / f"{settings.split}_answers.json", answer_rows)
+    write_csv(folder / f"{settings.split}_labels.csv", rows)
+    print_label_accuracy(run.name, settings.split, rows)
+    print_phrase(N_("answers and accuracies: {path}"), path=folder)
+
+
+def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
+    """Return the task accuracy and the worst template for each combination of language, kind, type and stratum.
+
+    Args:
+        examples: N items.
+        correct: (N,) as in `Answers.correct`; NaN for all items if the model does not answer pronoun questions, so that
+            accuracies are None.
+    """
+    cells: dict[tuple[str, ...], list[int]] = {}
+    for number, example in enumerate(examples):
+        key = (example.language, *(example.factors.get(name, "") for name in ("kind", "type", "stratum")))
+        cells.setdefault(key, []).append(number)
+    rows = []
+    for (language, kind, cue, stratum), items in sorted(cells.items()):
+        by_template: dict[str, list[float]] = {}
+        for item in items:
+            by_template.setdefault(examples[item].factors.get("template", ""), []).append(float(correct[item]))
+        worst, hits = min(by_template.items(), key=lambda entry: sum(entry[1]) / len(entry[1]))
+        accuracy = float(sum(correct[item] for item in items) / len(items))
+        is_answered = not math.isnan(accuracy)
+        worst_template = f"{worst} {sum(hits) / len(hits):.2f}" if worst and is_answered else ""
+        rows.append(
+            {
+                "language": language,
+                "kind": kind,
+                "type": cue,
+                "stratum": stratum,
+                "items": len(items),
+                "accuracy": accuracy if is_answered else None,
+                "worst_template": worst_template,
+            }
+        )
+    return rows
+
+
+def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
+    """Print and return the accuracy of several runs, and of shortcuts, on items that the runs have not seen.
+
+    Items whose text is in a run's training or development split are left out.
+
+    Raises:
+        UserError: a run does not answer pronoun questions, the data have none, no item is left, a factor is unknown,
+            `contrast` does not have two values, or a text is too long for a model.
+    """
+    from anaphora.analysis.results.typed_json import table_row
+    from anaphora.analysis.tasks import task_accuracy
+    from anaphora.base.console import working
+    from anaphora.commands.parts.tables import print_answers
+    from anaphora.data.store import load as load_corpus
+    from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import corpus_of
+
+    for run in runs:
+        task_accuracy.require_pronoun_head(run)
+    source = settings.data or runs[0].config.data
+    if isinstance(source, TextCorpus):
+        raise UserError(f"data={source.kind} has no pronoun questions; name other data, for instance data=knowref")
+    with working(_("reading the data")) as progress:
+        examples = load_corpus(source).examples(settings.split)
+        # Runs of one recipe have the same data settings, except for the fold.
+        corpora = {getattr(run.config.data, "fold", 0): corpus_of(run) for run in runs}
+        training = [corpus.examples("train") for corpus in corpora.values()]
+        # The runs' own test split is unseen too: nothing was trained or chosen on it.
+        splits = [corpus.examples(part) for corpus in corpora.values() for part in ("train", "dev")]
+        seen = {example.text for split in splits for example in split}
+        unseen = [example for example in examples if example.text not in seen]
+        if not unseen:
+            raise UserError(f"split ({settings.split}) of data={source.kind} holds no item that the runs have not seen")
+        task_accuracy.check_factors(unseen, settings.by, settings.contrast)
+        items = task_accuracy.answer_transfer(runs, training, unseen, settings.folds or 5, source.seed, progress)
+    rows = [table_row(row) for row in task_accuracy.accuracy_table(items, settings.by, settings.contrast)]
+    trained_on = runs[0].config.data.kind
+    title = _("{data}, answered by {runs} runs on {source}; shares in %, 95 % over groups").format(
+        data=source.kind, runs=len(runs), source=trained_on
+    )
+    print_answers(rows, title)
+    if len(unseen) < len(examples):
+        print_phrase(
+            N_("left out: {items} items whose text is in data={data}"),
+            items=len(examples) - len(unseen),
+            data=trained_on,
+        )
+    return rows
+
+
+def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
+    """Print and return the accuracy of several text classifiers, linear models and the most frequent label.
+
+    All are evaluated on the runs' own data.
+
+    Raises:
+        UserError: a setting is for pronoun questions only, the split has no texts, or a run's training items have
+            changed.
+    """
+    from anaphora.analysis.results.typed_json import table_row
+    from anaphora.analysis.tasks import labels as classification
+    from anaphora.base.console import working
+    from anaphora.commands.parts.tables import print_labels
+    from anaphora.data.text import evenly_sampled
+    from anaphora.runs.items import check_training_items, corpus_of
+
+    for name in ("data", "by", "contrast", "folds"):
+        if (given := getattr(settings, name)) not in (None, []):
+            value = getattr(given, "kind", given)
+            raise UserError(
+                f"{name} ({value}) is for runs that answer pronouns; runs that label texts answer their own"
+            )
+    first = runs[0]
+    corpus = corpus_of(first)
+    for run in runs[1:]:
+        check_training_items(run.files.directory, run.config.data, corpus)
+    training, development = corpus.texts("train"), corpus.texts("dev")
+    texts = evenly_sampled(corpus.texts(settings.split), first.config.trainer.limit_items)
+    if not texts:
+        raise UserError(f"split ({settings.split}) holds no texts")
+    with working(_("answering")):
+        names = classification.label_names(first)
+        labels: dict[str, list[list[str]]] = {
+            "encoder": [[names[label] for label in classification.predict_labels(run, texts)] for run in runs]
+        }
+    with working(_("fitting the linear models on the training split")):
+        labels["bag of its tokens"] = [classification.bag_of_tokens(first, training, development, texts)]
+        labels["bag of words and pairs"] = [classification.bag_of_words(training, development, texts)]
+    ((most, _count),) = Counter(text.label or "" for text in training).most_common(1)
+    labels["most frequent label"] = [[most] * len(texts)]
+    rows = [table_row(row) for row in classification.accuracy_by_policy(texts, labels)]
+    print_labels(rows, first.config.data.kind, settings.split, len(runs))
+    return rows

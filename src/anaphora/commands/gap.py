@@ -5,12 +5,25 @@ Example: anaphora gap 'runs=[outputs/gap]' data.path=gap-coreference
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
-from anaphora.settings.data import SPLITS, Data, Gap
+from anaphora.base.errors import UserError
+from anaphora.base.translation import N_, _
+from anaphora.settings.data import SPLITS, Data, ExternalCorpus, Gap
+from anaphora.settings.model.prediction import NoPrediction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from anaphora.analysis.tasks.gap import Decisions, GapScore
+    from anaphora.data.example import Example
+    from anaphora.runs.directory import Run
 
 
 @dataclass(kw_only=True)
@@ -46,8 +59,266 @@ class NameDecisions:
             raise ValueError(f"folds ({self.folds}) is for weights=...; the folds of runs=[...] are data.folds")
 
 
-def gap(settings: NameDecisions) -> list[dict[str, Any]]:
-    """Score name decisions, print the table, write it as CSV if `output` is set, and return its rows."""
-    from anaphora.commands.parts.name_decisions import score_name_decisions
+@dataclass(frozen=True, eq=False)
+class GapEvaluation:
+    """Scores of the answers of S runs to N items with M names."""
 
-    return score_name_decisions(settings)
+    scores: dict[str, GapScore]  # score of each run and of all runs together, by name of the table row
+    # (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names: decisions from
+    # the original names, then from the mean over original and exchanged names.
+    decisions: Decisions
+    examples: list[Example]  # the N items
+
+
+def gap(settings: NameDecisions) -> list[dict[str, Any]]:
+    """Score name decisions, print the table, write it as CSV if `output` is set, and return its rows.
+
+    Raises:
+        UserError: the items do not have two names and a gender each, two runs have the same name, a run does not answer
+            pronoun questions, a text is too long for a model, a run was trained on items of `dev`, or as in
+            `evaluate_folds` or `evaluate_without_fine_tuning`.
+    """
+    from anaphora.analysis.tasks.gap import require_two_names, score_columns
+    from anaphora.analysis.tasks.task_accuracy import require_pronoun_head
+    from anaphora.commands.parts.shared import TableFile, check_names_differ, load_runs
+    from anaphora.commands.parts.tables import print_decisions
+    from anaphora.data.store import load as load_corpus
+    from anaphora.report.wording import label, split_names
+    from anaphora.runs.directory import load
+    from anaphora.runs.items import corpus_of
+
+    table = TableFile.checked(settings.output)
+    runs = load_runs(settings.runs, settings.trainer)
+    check_names_differ(runs)
+    for run in runs:
+        if isinstance(run.config.task.prediction, NoPrediction):
+            raise UserError(
+                f"runs ({run.directory}) gives no answers (task.prediction=none); score its heads with weights=..."
+            )
+        require_pronoun_head(run)
+    evaluation: GapEvaluation | None = None
+    if settings.weights is not None:
+        pretrained = load(settings.weights, settings.trainer)
+        corpus = load_corpus(settings.data)
+        examples = require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
+        folds = settings.folds or 10
+        scores = evaluate_without_fine_tuning(pretrained, examples, folds, settings.data.seed)
+        title = _("Name decisions: {items} development items, {folds} folds by text").format(
+            items=len(examples), folds=folds
+        )
+    else:
+        if settings.split == "folds":
+            evaluation = evaluate_folds(runs, settings.data, settings.exchanged)
+            title = _("Name decisions: each run's own fold")
+        else:
+            split = settings.split or "test"
+            examples = require_two_names(load_corpus(settings.data).examples(split))
+            for run in runs:
+                if split == "dev" and _texts(examples) & _texts(corpus_of(run).examples("train")):
+                    raise _other_data_error(run)
+            evaluation = evaluate_runs(runs, examples, settings.exchanged)
+            named = label(split_names(), split)
+            title = _("Name decisions: {items} items of the {split} split").format(items=len(examples), split=named)
+        scores = evaluation.scores
+    rows = [{"policy": name, **score_columns(score)} for name, score in scores.items()]
+    print_decisions(title, rows, [run.name for run in runs])
+    if evaluation is not None and settings.exchanged:
+        _print_exchange_gain(evaluation)
+    table.write(rows)
+    return rows
+
+
+def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
+    """Score each run and, for several runs, also the mean of their scores.
+
+    If `exchanged`, also score the decisions from the mean over original and exchanged names.
+
+    Raises:
+        UserError: a text is too long for a model.
+    """
+    import numpy as np
+
+    decisions = np.stack([_decisions(run, examples, exchanged) for run in runs])
+    scores: dict[str, GapScore] = {}
+    for run, one in zip(runs, decisions, strict=True):
+        scores |= _scores(run.name, one[None], examples)
+    if len(runs) > 1:
+        scores |= _scores(N_("mean of {0}").format(len(runs)), decisions, examples)
+    return GapEvaluation(scores, decisions, examples)
+
+
+def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> GapEvaluation:
+    """Score each run on its held-out fold, and the runs together on all folds.
+
+    Raises:
+        UserError: a run has other data settings than `data`, a text is too long for its model, or as in `check_folds`.
+    """
+    import numpy as np
+
+    from anaphora.analysis.tasks.cross_validation import check_folds, fold_of
+    from anaphora.analysis.tasks.gap import require_two_names
+    from anaphora.data.store import load as load_corpus
+    from anaphora.runs.items import corpus_of
+
+    check_folds(runs)
+    examples_of: dict[int, list[Example]] = {}
+    decisions: dict[int, list[Decisions]] = {}
+    scores: dict[str, GapScore] = {}
+    for run in sorted(runs, key=lambda one: (fold_of(one), one.config.seed)):
+        fold = fold_of(run)
+        held_out = load_corpus(replace(data, fold=fold)).examples("dev") if isinstance(data, ExternalCorpus) else []
+        if _texts(held_out) != _texts(corpus_of(run).examples("dev")):
+            raise _other_data_error(run)
+        examples_of[fold] = require_two_names(held_out)
+        decisions.setdefault(fold, []).append(_decisions(run, examples_of[fold], exchanged))
+        scores |= _scores(run.name, decisions[fold][-1][None], examples_of[fold])
+    examples = [example for part in examples_of.values() for example in part]
+    together = np.concatenate([np.stack(each) for each in decisions.values()], axis=2)
+    return GapEvaluation(
+        scores | _scores(N_("all {0} folds").format(len(examples_of)), together, examples), together, examples
+    )
+
+
+def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
+    """Return the mean scores of S runs' decisions, (S, W, N, M), for each of the W ways, by name of the table row."""
+    from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
+
+    return {
+        f"{name}{way}": gap_score(decisions[:, number], examples)
+        for number, way in enumerate(("", BOTH_WAYS_SUFFIX)[: decisions.shape[1]])
+    }
+
+
+def _print_exchange_gain(evaluation: GapEvaluation) -> None:
+    """Print how averaging over original and exchanged names changes F1 and the decisions."""
+    from anaphora.analysis.tasks.gap import f1_difference
+    from anaphora.report.terminal import print_phrase
+
+    once, both = evaluation.decisions[:, 0], evaluation.decisions[:, 1]
+    above, (low, high) = f1_difference(both, once, evaluation.examples)
+    moved = 100 * float((once != both).any(axis=2).mean())
+    known = not math.isnan(low)
+    interval = _(" [{low}, {high}], paired over texts").format(low=f"{low:+.3f}", high=f"{high:+.3f}") if known else ""
+    print_phrase(
+        N_("both ways, less once: F1 {above}{interval}; {moved} % of answers change"),
+        above=f"{above:+.3f}",
+        interval=interval,
+        moved=f"{moved:.1f}",
+    )
+
+
+def _texts(examples: Sequence[Example]) -> set[str]:
+    return {example.text for example in examples}
+
+
+def _other_data_error(run: Run) -> UserError:
+    data = run.config.data
+    folds = f" data.folds={data.folds} data.fold={data.fold}" if isinstance(data, ExternalCorpus) and data.folds else ""
+    return UserError(
+        f"data: {run.directory} was trained with other data settings, so it may have seen these items; "
+        f"give data={data.kind}{folds} and its other data settings"
+    )
+
+
+def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
+    """Return a run's decisions, (W, N, 2): from the original names and, if `exchanged`, from the mean of both ways.
+
+    The mean over original and exchanged names removes a model's preference for one of the two names.
+    """
+    import numpy as np
+
+    from anaphora.analysis.tasks.gap import decisions_from_answers
+    from anaphora.data.names import with_exchanged_names
+
+    shares = [_log_shares(run, examples)]
+    if exchanged:
+        shares.append((shares[0] + _log_shares(run, [with_exchanged_names(example) for example in examples])) / 2)
+    return np.stack([decisions_from_answers(each.argmax(axis=1), 2) for each in shares])
+
+
+def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
+    """Return the log-probabilities of the first name, the second name and neither: (N, 3)."""
+    from anaphora.analysis.maps.capture import log_probabilities
+    from anaphora.runs.items import encode
+
+    return log_probabilities(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
+
+
+def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
+    """Score shortcuts, the best head, and a probe over all heads.
+
+    For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
+
+    Args:
+        folds: number of folds, into which the items are divided by text.
+        seed: seed of the folds, of random decisions and of the probe.
+
+    Returns:
+        The score of each policy, by name of the table row.
+
+    Raises:
+        UserError: a text is too long for the model, or the model has no attention maps.
+    """
+    import numpy as np
+
+    from anaphora.analysis.maps.capture import capture
+    from anaphora.analysis.maps.kinds import candidates_to_pronoun
+    from anaphora.analysis.maps.words import mention_mass
+    from anaphora.analysis.tasks.gap import (
+        gap_score,
+        gold_decisions,
+        head_features,
+        out_of_fold_probabilities,
+        rule_scores,
+    )
+    from anaphora.data.corpora.division import fold_numbers
+    from anaphora.runs.items import encode
+
+    numbers = np.array(fold_numbers(examples, folds, seed))
+    gold = gold_decisions(examples, 2)
+    scores = rule_scores(examples, seed)
+    data = encode(run, examples)
+    batching, prediction = run.config.batching, run.config.task.prediction
+    records = capture(run.model, data, batching, prediction).records
+    forth = np.stack([mention_mass(record) for record in records])  # (N, L, H, M)
+    back = candidates_to_pronoun(run.model, data, batching, prediction)
+    for name, masses in (("best head", forth), ("best head, either direction", np.concatenate([forth, back], axis=1))):
+        flat = masses.reshape(len(examples), -1, 2).transpose(0, 2, 1)  # (N, M, heads)
+        scores[name] = gap_score(_best_on_other_folds(flat, gold, numbers)[None], examples)
+        cut = _best_on_other_folds(flat, gold, numbers, threshold=True)
+        scores[f"{name}, with threshold"] = gap_score(cut[None], examples)
+    likely = out_of_fold_probabilities(head_features(forth, back), gold, numbers.tolist(), seed)
+    scores["probe over heads"] = gap_score(
+        _best_on_other_folds(likely[:, :, None], gold, numbers, threshold=True)[None], examples
+    )
+    return scores
+
+
+def _best_on_other_folds(
+    scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
+) -> Decisions:
+    """Return decisions for each fold, (N, M), by the policy that is best on the other folds.
+
+    Args:
+        scores: (N, M, K) score of each name under each of K policies.
+        folds: (N,) number of each item's fold.
+        threshold: whether a name is accepted only from a threshold fitted on the other folds; otherwise the name with
+            the highest score always is.
+    """
+    import numpy as np
+
+    from anaphora.analysis.tasks.gap import best_thresholds
+
+    answers = scores.argmax(axis=1)  # (N, K)
+    top = np.take_along_axis(scores, answers[:, None], axis=1)[:, 0].astype(np.float64)
+    right = np.take_along_axis(gold, answers, axis=1)
+    decisions = np.zeros_like(gold)
+    for fold in np.unique(folds):
+        training, held_out = folds != fold, np.flatnonzero(folds == fold)
+        if threshold:
+            cuts, f1 = best_thresholds(top[training], right[training], int(gold[training].sum()))
+        else:
+            cuts, f1 = np.full(top.shape[1], -np.inf), right[training].mean(axis=0)
+        best = int(f1.argmax())
+        decisions[held_out, answers[held_out, best]] = top[held_out, best] >= cuts[best]
+    return decisions

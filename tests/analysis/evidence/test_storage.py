@@ -29,7 +29,7 @@ from anaphora.analysis.scores.heads import MEASURES
 from anaphora.analysis.scores.strata import SCORE_COLUMNS
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.commands.parts.evaluation import accuracy_rows
+from anaphora.commands.evaluate import accuracy_rows
 from anaphora.data.example import Example
 from anaphora.runs.directory import load, training_record
 from anaphora.runs.items import evaluation_splits
