@@ -170,6 +170,16 @@ def without_some_bytes(kind: str) -> Any:
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, mask_token="<mask>")
 
 
+def test_the_mask_in_a_text_is_ordinary_text_for_a_tokenizer_without_one() -> None:
+    backend = byte_level(trim=True)
+    backend.train_from_iterator(
+        ["met"], trainers.BpeTrainer(initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    )
+    text = "a[MASK]b"
+    tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read(text)
+    assert [text[start:end] for start, end in tokens.spans if start < end] == list(text)
+
+
 @pytest.mark.parametrize("kind", ["pre-tokenizer", "normalizer", "fallback"])
 def test_bytes_that_a_vocabulary_lacks_are_dropped_too(kind: str) -> None:
     reader = TextReader(without_some_bytes(kind))

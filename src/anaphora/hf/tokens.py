@@ -138,6 +138,8 @@ def batches(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: i
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
     """Return the original offsets of all characters, and of the end, of a text in which `mask` has replaced [MASK]."""
+    if mask == _MASK:  # a tokenizer without a mask token splits it
+        return range(len(text) + 1)
     places: list[int] = []
     start = 0
     for number, part in enumerate(text.split(_MASK)):
@@ -165,7 +167,7 @@ class Limits:
 
     @classmethod
     def measured(cls, part: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> Limits:
-        """Measure the limits of the text part of a model and of its tokenizer; errors are those of `last_states`.
+        """Measure the limits of the text part of a model and of its tokenizer.
 
         Raises:
             UserError: the part cannot run on a text alone.
