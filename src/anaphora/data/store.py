@@ -93,7 +93,7 @@ class Corpus:
         return list(zip(chosen.column("text").to_pylist(), starts.to_pylist(), strict=True))
 
     def groups(self, split: str) -> list[str]:
-        """Return the group of each item of a split, "" for an item on its own; raise UserError for an unknown split.
+        """Return the group of each item of a split, "" for an item on its own.
 
         Raises:
             UserError: there is no such split.

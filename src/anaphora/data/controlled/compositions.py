@@ -58,12 +58,10 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """State of a person that is the reason for an event: who was tired in "because he was tired" depends on it."""
+    """State of a person that is the reason for an event, which decides who is meant in "because he was tired"."""
 
     text: str
-    kinds: Mapping[
-        str, frozenset[str]
-    ]  # participant -> classes of predicates after which the state is that participant's
+    kinds: Mapping[str, frozenset[str]]  # participant -> classes of predicates after which the state is theirs
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def _groups(settings: ControlledCorpus, content: Path) -> Iterator[tuple[str, li
 
 
 def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
-    """Return the examples' rows by split from (split, quad or octad), whose random order depends on the seed."""
+    """Return the rows of (split, quad or octad) pairs by split, in a random order that depends on the seed."""
     rows = {split: GroupRows() for split in SPLITS}
     for split, group in groups:
         rows[split].append(group)
@@ -219,7 +219,7 @@ def _quad_draw(
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
     """Return the number of items of a type that a split gets in addition to the other types, rounded up.
 
-    Dev and test get as many items as of each of the other types, training gets `share` times `train_items`.
+    Dev and test get as many items as of each of the other types; training gets `share` times `train_items`.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)

@@ -156,7 +156,7 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
 
 
 def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
-    """Return `value`, the content of the TOML section [entry]; raise a `UserError` if it is not a table.
+    """Return `value`, the content of the TOML section [entry], after checking that it is a table.
 
     Raises:
         UserError: the section is missing, or is not a table.
@@ -179,7 +179,7 @@ def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, A
 
 
 def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
-    """Raise a `UserError` that names file, entry, key and the allowed keys if a table has a key that is not allowed.
+    """Check that a table has only allowed keys.
 
     Raises:
         UserError: a key is not allowed; the message names file, entry, key and the allowed keys.

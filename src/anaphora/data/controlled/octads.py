@@ -66,8 +66,8 @@ class Plan:
 def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
     """Yield an endless sequence of random sentences that end with `stop`.
 
-    A distractor is at one of `DISTRACTOR_POSITIONS`: it replaces the prefix ("before") or the suffix ("after"), stands
-    in the event's slot {inside}, or at the start of the link ("between").
+    A distractor is at one of `DISTRACTOR_POSITIONS`: it replaces the prefix ("before") or the suffix ("after"), fills
+    the event's slot {inside} ("inside"), or stands at the start of the link ("between").
 
     All lines of a part are equally likely, whatever the number of texts to which they expand, so that all constructions
     are equally frequent.

@@ -187,7 +187,7 @@ class _DocumentBuilder:
         self._governors: list[tuple[str, str, int | None]] = []  # of its rows with a HEAD: location, HEAD, word's index
 
     def declare(self, fields: BracketFields) -> None:
-        """Set the meaning of the parts of the document's brackets, unless the document already has words.
+        """Set the meaning of the parts of the document's brackets.
 
         Raises:
             UserError: the document already has words.

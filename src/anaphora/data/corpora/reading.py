@@ -146,7 +146,7 @@ def _plain_dictionaries(value: Any) -> Any:
 
 @contextmanager
 def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
-    """Convert errors of the csv module in a `with` block to a `UserError` that names the file and row's first line.
+    """Convert errors of the csv module in a `with` block to a `UserError` that names the file and the row's first line.
 
     Raises:
         UserError: a quote is misplaced, or a cell is longer than the csv module allows.
@@ -220,7 +220,7 @@ def text_of(row: Row, field: str) -> str:
 
 
 def check_words(text: str) -> None:
-    """Raise a `DroppedRowError` if a text has placeholders for its words, by the rule of `lacks_words`.
+    """Check that a text has no placeholders for its words.
 
     Raises:
         DroppedRowError: the text has placeholders, by the rule of `lacks_words`.
