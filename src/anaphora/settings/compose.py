@@ -32,7 +32,7 @@ from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
 """Environment variable with the folder in which sweep jobs, including those on other machines, record failures."""
-_WITHOUT_EFFECT = (*("name=", "output=", "objective="), *("trainer.progress=", "trainer.loggers=", "trainer.pictures="))
+_WITHOUT_EFFECT = ("name=", "output=", "objective=", "trainer.progress=", "trainer.loggers=", "trainer.pictures=")
 """Overrides that do not change what a run computes, and are left out of the name of a job's run."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _LONGEST_NAME = 60  # characters, without the digest

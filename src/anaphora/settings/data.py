@@ -97,9 +97,9 @@ class ExternalCorpus(Data):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("dev_share", "test_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UserError(f"data.{name} ({getattr(self, name)}) must be from 0 to 1")
+        for name, share in (("dev_share", self.dev_share), ("test_share", self.test_share)):
+            if not 0 <= share <= 1:
+                raise UserError(f"data.{name} ({share}) must be from 0 to 1")
         if self.folds is not None:
             checks.at_least("data.folds", self.folds, 2)
         if not 0 <= self.fold < (self.folds or 1):

@@ -246,7 +246,7 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 
 
 def load_yaml(path: Path, missing: str) -> Any:
-    """Return a YAML file as OmegaConf containers; a UserError says `missing` if the file does not exist.
+    """Return a YAML file as OmegaConf containers; `missing` is the error message if the file does not exist.
 
     Raises:
         UserError: the file does not exist, or is not YAML.

@@ -26,7 +26,11 @@ class Vocabulary:
     kind: str = MISSING
 
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
-        """Learn the vocabulary of the training texts; `words` are known in advance, as by a Chinese segmentation."""
+        """Learn the vocabulary of the training texts; `words` are known in advance, as by a Chinese segmentation.
+
+        Raises:
+            UserError: the class is not a variant that can be built.
+        """
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 
 

@@ -25,7 +25,11 @@ class Attention:
     projections: ClassVar[tuple[str, ...]] = PROJECTIONS
 
     def build(self, width: int) -> Mixer:
-        """Build the attention of a layer, or the recurrent network that replaces it."""
+        """Build the attention of a layer, or the recurrent network that replaces it.
+
+        Raises:
+            UserError: the class is not a variant that can be built.
+        """
         raise UserError(f"model.attention.kind ({self.kind!r}) is not one that this encoder can build")
 
 

@@ -30,7 +30,11 @@ class FeedForward:
         at_least("model.feed_forward.expansion", self.expansion, 0.25)
 
     def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
-        """Build the network; its method `inside` returns the hidden features, (B, T, W) -> (B, T, hidden)."""
+        """Build the network; its method `inside` returns the hidden features, (B, T, W) -> (B, T, hidden).
+
+        Raises:
+            UserError: the class is not a variant that can be built.
+        """
         raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
 
     def hidden_features(self, width: int) -> int:
@@ -93,7 +97,11 @@ class Norm:
             raise ValueError(f"model.norm.epsilon ({self.epsilon}) must be positive")
 
     def build(self, width: int) -> nn.Module:
-        """Build the normalisation over the last axis: (..., W) -> (..., W)."""
+        """Build the normalisation over the last axis: (..., W) -> (..., W).
+
+        Raises:
+            UserError: the class is not a variant that can be built.
+        """
         raise UserError(f"model.norm.kind ({self.kind!r}) is not one that this encoder can build")
 
 
@@ -128,7 +136,11 @@ class Initialisation:
     kind: str = MISSING
 
     def build(self, weight: Tensor) -> None:
-        """Initialise a weight matrix in place."""
+        """Initialise a weight matrix in place.
+
+        Raises:
+            UserError: the class is not a variant that initialises weights.
+        """
         raise UserError(f"model.initialisation.kind ({self.kind!r}) is not one that this encoder can build")
 
 
