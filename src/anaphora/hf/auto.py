@@ -44,7 +44,7 @@ class AnaphoraConfig(PreTrainedConfig):
         self.vocab_size = vocab_size
 
     def settings(self) -> Config:
-        """Return the settings of the run, or raise a `UserError` if they are missing or invalid.
+        """Return the validated settings of the run.
 
         Raises:
             UserError: the settings are missing or invalid.
