@@ -85,3 +85,8 @@ def test_a_single_template_has_an_interval_over_its_blocks() -> None:
 def test_a_model_that_answers_nothing_has_no_task_accuracy() -> None:
     table = to_json(factors(SCORES, HEAD, np.full(6, np.nan)))
     assert table["type"]["en"][0]["task_accuracy"] is None
+
+
+def test_a_wrong_shape_is_reported() -> None:
+    with pytest.raises(ValueError, match=r"task_correct: the shape is \(3,\); expected \(6,\)"):
+        factors(SCORES, HEAD, np.ones(3))

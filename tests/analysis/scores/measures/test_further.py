@@ -127,3 +127,11 @@ def test_kinds_are_cells_and_only_main_items_count() -> None:
     assert {kind: cell["mrr"] for kind, cell in measures.items()} == pytest.approx(
         {"set": (1 + missed) / 2, "role": missed, "all": (1 + 2 * missed) / 3}, abs=1e-6
     )
+
+
+def test_wrong_shapes_are_reported() -> None:
+    records = pointing([0, 1])
+    with pytest.raises(ValueError, match=r"answers: the shape is \(1,\); expected \(2,\)"):
+        cell(records, [0])
+    with pytest.raises(ValueError, match=r"reverse: the shape is \(2, 1, 1, 2\); expected \(2, 1, 1, 3\)"):
+        cell(records, [0, 1], reverse=np.zeros((2, 1, 1, 2)))

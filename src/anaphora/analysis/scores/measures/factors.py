@@ -44,6 +44,8 @@ def factors(
     Raises:
         ValueError: `task_correct` has another shape.
     """
+    if task_correct.shape != (len(scores.examples),):
+        raise ValueError(f"task_correct: the shape is {task_correct.shape}; expected ({len(scores.examples)},)")
     main = np.flatnonzero(is_main(scores.examples))
     main_scores, task = scores.select(main), task_correct[main].astype(np.float64)
     examples = main_scores.examples

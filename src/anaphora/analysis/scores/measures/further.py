@@ -72,6 +72,11 @@ def further_measures(
     Raises:
         ValueError: `answers` or `reverse` has another shape.
     """
+    count = len(scores.examples)
+    if answers is not None and answers.shape != (count,):
+        raise ValueError(f"answers: the shape is {answers.shape}; expected ({count},), one for each scored item")
+    if reverse is not None and reverse.shape != scores.candidate_mass.shape:
+        raise ValueError(f"reverse: the shape is {reverse.shape}; expected {scores.candidate_mass.shape}")
     labels = clusters(scores.examples)
     lengths = np.array([len(records[number].spans) for number in scores.kept])
     at_head = (slice(None), head.layer, head.head)
