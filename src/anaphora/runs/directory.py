@@ -253,7 +253,7 @@ def pretrained_run(folder: Path) -> Run:
 
 
 def training_record(directory: Path) -> dict[str, Any]:
-    """Return the content of `training.json`; empty if it is missing. Raise a UserError if it is damaged.
+    """Return the content of `training.json`; empty if it is missing.
 
     Raises:
         UserError: the file is damaged.
@@ -307,8 +307,10 @@ def objective(directory: Path, name: str) -> float:
             f"delete {directory} to train it again"
         )
     kept = record["validations"][record["best_validation"]]
-    if name == "validation_loss" and "validation/loss" not in kept:
-        raise UserError(f"objective (validation_loss): {directory} has no validation loss; use best_head")
-    if name == "best_head" and "validation/best_head" not in kept:
+    if name == "validation_loss":
+        if "validation/loss" not in kept:
+            raise UserError(f"objective (validation_loss): {directory} has no validation loss; use best_head")
+        return float(kept["validation/loss"])
+    if "validation/best_head" not in kept:
         raise UserError(f"objective (best_head): no head of {directory} is measured in training; use validation_loss")
-    return float(kept["validation/loss"]) if name == "validation_loss" else 1.0 - float(kept["validation/best_head"])
+    return 1.0 - float(kept["validation/best_head"])

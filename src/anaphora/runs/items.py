@@ -44,10 +44,10 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run, data: Data | None = None) -> Corpus:
-    """Return the corpus of `data`, by default the run's own; raise a UserError as in `read_training_corpus`.
+    """Return the corpus of `data`, by default the run's own.
 
     Raises:
-        UserError: see `read_training_corpus`.
+        UserError: the corpus does not exist or cannot be read, or the run's own training items have changed.
     """
     return load_corpus(data) if data else read_training_corpus(run.files.directory, run.config.data)
 
@@ -104,7 +104,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
     # Few commands read the training split, which is many times as large as the others.
     stored = {
         name: StoredExamples(corpus, name, sample_groups(corpus.groups(name), limit) if limit else None)
-        for name in {"train", "dev", split}
+        for name in dict.fromkeys(("train", "dev", split))
     }
     measured = list(stored[split])
     if not measured:
@@ -113,7 +113,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Encode examples for the run's model; raise a UserError if one is longer than the model allows.
+    """Encode examples for the run's model.
 
     Raises:
         UserError: an example is longer than the model allows.

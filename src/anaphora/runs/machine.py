@@ -113,7 +113,7 @@ def bfloat16_slowdown() -> float:
 def attention_seconds(lengths: Sequence[int], layers: int, width: int) -> float:
     """Estimate the time of one pass of a model over long texts on the CPU, in seconds, by the products of attention.
 
-    The time grows with the square of a text's number of tokens, in `lengths`.
+    `lengths` are the texts' numbers of tokens; the time grows with their squares.
     """
     import torch
 

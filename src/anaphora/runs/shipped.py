@@ -34,7 +34,7 @@ class Release:
 
 
 def shipped_folder() -> Path:
-    """Return the folder of the run inside the package; raise a UserError if this installation has no packaged run.
+    """Return the folder of the run inside the package.
 
     Raises:
         UserError: this installation has no packaged run.
@@ -70,7 +70,7 @@ def write_release(folder: Path) -> Release:
 
 
 def read_release() -> Release:
-    """Read release.json of the packaged run; raise a UserError if it is missing or damaged.
+    """Read release.json of the packaged run.
 
     Raises:
         UserError: there is no packaged run, or release.json is damaged.
