@@ -47,7 +47,10 @@ def maps_of_run(headline: Headline) -> MapsOf:
 def example_sentences(
     measurement: Measurement, most: int, maps_of: MapsOf, among: Collection[int] | None = None
 ) -> list[ExampleSentence]:
-    """Select main items, `among` given records or all, in turn by language, type of cue and right answer and head."""
+    """Select up to `most` main items in rotation over language, type of cue, and correctness of the answer and head.
+
+    The items are chosen `among` the records with these indices, by default among all.
+    """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
     sentences = []

@@ -166,8 +166,8 @@ def _quads(cell: Cell) -> VerdictRow:
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
     """Return the outcomes of the rules on the head's layer.
 
-    Pairs are patched that differ in one word or, without such pairs, all. Without an interval, for example if all pairs
-    have one template, that rule is not decided.
+    Patching uses the pairs that differ in one word or, without such pairs, all pairs. Without an interval, for example
+    if all pairs have one template, the patching rule is not decided.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
     lost, lost_ends = (

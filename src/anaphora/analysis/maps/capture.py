@@ -1,7 +1,6 @@
 """Capture of the pronoun's attention rows and the model's answers in one pass over a split.
 
-N items, L layers, H heads, T tokens, M candidates at most. Functions that read attention raise `UserError` if the model
-has no attention maps.
+N items, L layers, H heads, T tokens, M candidates at most.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ def captured_words(
     """Yield each chunk's index and the attention rows of its Q query words, (Q, L, H, T), in the order of the batches.
 
     Raises:
-        UserError: the model takes the pronoun as a second sequence.
+        UserError: the model takes the pronoun as a second sequence, or has no attention maps.
     """
     model.check_without_query()
     for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
@@ -225,7 +224,7 @@ def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[Tok
     """Return the tokens of a text without a pronoun question and its attention maps, (L, H, queries, keys).
 
     Raises:
-        UserError: the model takes the pronoun as a second sequence.
+        UserError: the model takes the pronoun as a second sequence, or has no attention maps.
     """
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)

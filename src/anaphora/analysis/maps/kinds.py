@@ -1,7 +1,7 @@
 """All kinds of map for the items of a split, four of them for one sentence, and weights from candidates to pronoun.
 
 N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. The modules `rollout_and_flow` and
-`attribution` define the maps. All functions raise `UserError` if the model has no attention maps.
+`attribution` define the maps.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def pronoun_maps(
         Rows by name of the map, in the order of the split; attention flow skips texts that are too long for it.
 
     Raises:
-        UserError: a name is unknown, or integrated gradients are requested for a model that answers no pronoun
-            questions.
+        UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
+            that answers no pronoun questions.
     """
     for name in names:
         if name not in MAP_GRANULARITY:

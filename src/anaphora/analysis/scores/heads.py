@@ -95,8 +95,7 @@ class HeadScores:
 
     def at(self, head: Head, measure: str) -> Floats:
         """Return one of `MEASURES` in one head: (N,)."""
-        values: NDArray[np.float32] = getattr(self, measure)[:, head.layer, head.head]
-        return values.astype(np.float64)
+        return np.asarray(getattr(self, measure)[:, head.layer, head.head], dtype=np.float64)
 
     def select(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> HeadScores:
         """Return the scores of items selected by mask or by index, with empty `dropped`."""
@@ -126,8 +125,9 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
     shape: tuple[int, ...] | None = None
     for first, batch in _batches(records):
         for record in batch:
-            shape = shape or record.weights.shape[:2]
-            if (own := record.weights.shape[:2]) != shape:
+            own = record.weights.shape[:2]
+            shape = shape or own
+            if own != shape:
                 raise UserError(f"weights: one record has {own} layers and heads; expected {shape} as in the first")
             attending.update(attending_layers(record.weights))
         reasons = [reason_to_drop(record.example) for record in batch]
@@ -177,9 +177,10 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """Return the first of `ranked_heads`.
+    """Return the first of `ranked_heads`; report it on another split, because selection biases its accuracy upwards.
 
-    Selection biases the accuracy of the best of L * H heads upwards, so it must be reported on another split.
+    Raises:
+        UserError: as in `ranked_heads`.
     """
     return ranked_heads(scores)[0]
 

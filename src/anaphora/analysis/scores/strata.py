@@ -91,9 +91,9 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
         else None
         for example in test.examples
     )
+    measures = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
     listed = []
     for (language, stratum, name), items in rows.items():
-        measures = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
         means = {measure: rounded(table.values[measure][items].mean()) for measure in measures}
         listed.append(TemplateRow(language=language, stratum=stratum, template=name, items=len(items), **means))
     return listed

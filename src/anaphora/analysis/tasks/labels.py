@@ -142,7 +142,7 @@ class LabelAccuracy:
 
 
 def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
-    """Return the accuracy of each policy's labels of all texts, one list per run."""
+    """Return the accuracy of each policy, from the labels that each of its runs gives all texts."""
     gold = np.array([one.label for one in texts])
     right = {
         name: np.array([np.array(labels) == gold for labels in runs], dtype=np.float64)

@@ -283,8 +283,9 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 
 
 class WordSets:
-    """Sets of up to `count` words, 1 to 3, in the training texts (sorted ids), as rows of a sparse matrix.
+    """Sets of up to `count` words (1 to 3) of the training texts, as rows of a sparse matrix.
 
+    A text is given by the sorted ids of its distinct words.
     Only buckets that occur in these texts have a column, because each step of the model updates all weights, and single
     words fill only a few hundred of four million buckets. All other buckets share column 0, whose weight stays 0.
     """

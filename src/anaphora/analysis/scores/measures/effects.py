@@ -45,9 +45,9 @@ class HeadsOnDevelopment:
 
 
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
-    """Return the permutation p-values of a head that was chosen on other items, since they are invalid on the same.
+    """Return the permutation p-values of a head on main items, by language and kind of cue.
 
-    They are those of main items by language and kind of cue, corrected over all languages and kinds together.
+    They are valid only for a head that was chosen on other items. The correction is over all languages and kinds.
     """
     claims = claim_cells(scores.examples)
     raw = [permutation_p(scores.select(items), head) for _, _, items in claims]

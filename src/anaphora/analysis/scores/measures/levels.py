@@ -71,7 +71,8 @@ def composition_shortcuts(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the correctness of each shortcut on the test compositions, (N,), fitted on all training compositions.
 
-    NaN for items other than compositions and in languages without training compositions; empty if no language has both.
+    NaN for items other than compositions and in languages without training compositions; empty if no language has
+    compositions in both splits.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):

@@ -42,8 +42,8 @@ class Specificity:
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> tuple[float, float]:
     """Return the weight on the antecedent from the pronoun, and the largest from another word; 0 without other words.
 
-    A word's row in the head's map (T, T) is the mean over its tokens. The antecedent's tokens and special tokens are no
-    queries.
+    A word's row in the head's map (T, T) is the mean over its tokens. The antecedent's tokens and special tokens are
+    not used as queries.
     """
     gold = {
         token for index in example.antecedents for span in example.candidates[index] for token in tokens.covering(span)
