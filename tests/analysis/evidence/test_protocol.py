@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from anaphora.analysis.evidence import verdict
 from anaphora.analysis.evidence.plan import Protocol
@@ -128,8 +131,10 @@ def test_items_without_a_kind_are_tested_together() -> None:
     assert list(significance(score_records(items([True] * 4)), HEAD)["en"]) == ["all"]
 
 
-def test_the_p_of_one_cell_is_that_of_its_items_alone() -> None:
-    one = score_records(items([True, True, False, True] * 4, kind="set"))
+@hypothesis_settings(max_examples=10, deadline=None)
+@given(st.lists(st.booleans(), min_size=8, max_size=24))
+def test_the_p_of_one_cell_is_that_of_its_items_alone(hits: list[bool]) -> None:
+    one = score_records(items(hits, kind="set"))
     assert significance(one, HEAD)["en"]["set"].p == pytest.approx(permutation_p(one, HEAD), abs=1e-6)
 
 
