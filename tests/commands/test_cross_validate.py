@@ -96,9 +96,9 @@ def test_runs_that_are_not_the_folds_of_one_corpus_are_refused(
     assert "same fold and seed" in message(*folds, *copies)
     assert "by ('colour') must be one of" in message(*folds, by=["colour"])
     arguments = ("data.folds=2", "data.fold=0", "data.test_share=0", f"data.path={plain}")
-    best = Path(train(tiny(tmp_path / "best", *arguments)))
+    best = train(tiny(tmp_path / "best", *arguments))
     assert "validation.keep=last" in message(best, folds[1])
-    longer = Path(train(tiny(tmp_path / "longer", *arguments, "validation.keep=last", "optimizer.clip=2")))
+    longer = train(tiny(tmp_path / "longer", *arguments, "validation.keep=last", "optimizer.clip=2"))
     assert "other settings" in message(folds[1], longer)
 
 

@@ -93,7 +93,7 @@ def test_no_shortcut_learns_from_the_group_that_it_is_asked_about(finished: Path
 def test_runs_that_cannot_be_put_into_one_row_are_refused(
     finished: Path, tiny: Callable[..., Any], other: OwnExamples, table: Path, tmp_path: Path
 ) -> None:
-    longer = Path(train(tiny(tmp_path, "optimizer.clip=2")))
+    longer = train(tiny(tmp_path, "optimizer.clip=2"))
     with pytest.raises(UserError, match="other settings"):
         evaluate_runs(Evaluation(runs=[str(finished), str(longer)], data=other))
     with pytest.raises(UserError, match="no item that the runs have not seen"):

@@ -275,7 +275,7 @@ def test_a_run_trained_on_masked_tokens_gives_no_answers_but_fills_masks_in_the_
     from anaphora.training.run import train
 
     arguments = ("task/prediction=none", "task.masked_lm=0.3", "trainer.limit_steps=2")
-    run = Path(train(tiny(tmp_path, *arguments)))
+    run = train(tiny(tmp_path, *arguments))
     done("report", f"run={run}", "items=6", "untrained=0", "sentences=2", "formats=[]")
     content = metrics(run)
     assert content["causal"]["items"] > 0

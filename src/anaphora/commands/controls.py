@@ -76,9 +76,10 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
     by_name = controls.read_to_replace(run.directory, settings.split)
     for number, name in enumerate(settings.controls, start=1):
         say(_("control {number} of {all}: {name}").format(number=number, all=len(settings.controls), name=name))
-        config, trained = control_settings(run, name, settings.trainer.device), run
+        config = control_settings(run, name, settings.trainer.device)
         if same_settings(config, run.config):
             say(_("the run itself is this control: its settings leave nothing to change"))
+            trained = run
         else:
             trained = load_or_train(config, "remove or rename this folder")
         with working(_("measuring {name}").format(name=name)):

@@ -90,6 +90,9 @@ def explain(settings: Explanation) -> None:
     """Print a walk-through, or write it as a page or as JSON, by default in `outputs/explain`.
 
     With `example=list`, the built-in examples are listed instead.
+
+    Raises:
+        UserError: as in `build_walkthrough`, or the output cannot be written.
     """
     from rich.console import Console
 
@@ -151,7 +154,8 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
             query = optional_example(settings.text, settings.pronoun, settings.candidates)
             return _walk_through_sentence(settings, settings.text, query, settings.row)
         if settings.example is None:
-            calculation = load_calculation(Path(settings.matrices or ""), language)
+            assert settings.matrices is not None
+            calculation = load_calculation(Path(settings.matrices), language)
         else:
             calculation = load_example(settings.example, language)
         if settings.run is None:

@@ -87,7 +87,7 @@ def extract(settings: Extraction) -> None:
     run = load(settings.run, settings.trainer)
     if settings.text is None:
         check_place_of_other_data(run, settings)
-    before = _resident_bytes()
+    bytes_before = _resident_bytes()
     name = settings.split
     if settings.text is not None:
         asked = (settings.run, settings.pronoun, settings.candidates, settings.antecedent)
@@ -97,7 +97,7 @@ def extract(settings: Extraction) -> None:
         check_folder_name(settings.output)
     place = Path(settings.output) if settings.output else run.directory / "attention"
     with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place, run) as folder:
-        _extract(run, _selection(run, settings), folder / f"{name}.parquet", settings, before)
+        _extract(run, _selection(run, settings), folder / f"{name}.parquet", settings, bytes_before)
 
 
 def _selection(run: Run, settings: Extraction) -> Selection:

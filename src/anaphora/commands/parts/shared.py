@@ -113,6 +113,9 @@ def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs
     """Check as `check_place_of_other_data` does, if both data are texts or both are pronoun questions.
 
     Otherwise the results cannot be mixed up with those on the run's own data, since they have other files.
+
+    Raises:
+        UserError: as in `check_place_of_other_data`.
     """
     if isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus):
         check_place_of_other_data(run, settings, place)
