@@ -250,11 +250,11 @@ class StudyProgress:
             self.timed_steps += job.config.steps
             self.timed_seconds += seconds
         left = self._seconds_left()
-        is_last = left is None or not self._steps_left
+        has_estimate = left is not None and bool(self._steps_left)
         print_phrase(
-            N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration})")
-            if is_last
-            else N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration}); about {left} left"),
+            N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration}); about {left} left")
+            if has_estimate
+            else N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration})"),
             ended=self.ended,
             runs=len(self.jobs),
             cell=job.cell,

@@ -64,9 +64,9 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
     ]
     pools = []
     for name, pooled in plan.pools.items():
-        records = [record for cell in pooled for record in by_cell[cell]]
-        runs = tuple(PoolRun(cell=record.cell, seed=record.seed, status=record.status) for record in records)
-        pools.append(PoolSummary(name=name, cells=tuple(pooled), runs=runs, groups=_group_summaries(plan, records)))
+        of_pool = [run for cell in pooled for run in by_cell[cell]]
+        runs = tuple(PoolRun(cell=run.cell, seed=run.seed, status=run.status) for run in of_pool)
+        pools.append(PoolSummary(name=name, cells=tuple(pooled), runs=runs, groups=_group_summaries(plan, of_pool)))
     return Study(
         name=plan.name,
         question=plan.question,

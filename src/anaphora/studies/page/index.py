@@ -80,7 +80,8 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
     figures: dict[str, Figure | None] = {}
     cells = False
     for rule in study.verdict.rules:
-        series = (axis_value(rule.group) or ("",))[0], rule.measure
+        place = axis_value(rule.group)
+        series = (place[0] if place else "", rule.measure)
         if series in names:
             figures[names[series]] = series_figure(study, *series)
         else:
