@@ -108,8 +108,6 @@ class Block(nn.Module):
 class LayerPass:
     """Forward pass of one layer on a batch; `mixed`, the attention output, is computed on first use and cached.
 
-    A recurrent network has no `rows` and `maps`: they raise a `UserError`.
-
     Attributes:
         block: the layer.
         context: inputs shared by all layers, such as mask and bias.

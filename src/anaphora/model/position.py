@@ -75,7 +75,7 @@ class Learned(Position):
         self.table = nn.Embedding(max_length, width)
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add the position vectors, or raise a `UserError` if a sentence is longer than `model.position.max_length`.
+        """Add the position vectors.
 
         Raises:
             UserError: a sentence is longer than `model.position.max_length`.

@@ -100,7 +100,7 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Raise a `UserError` if the model cannot encode a text without a query, which is then a second sequence.
+        """Check that the model can encode a text without a query.
 
         Raises:
             UserError: the query is a second sequence (`model.second_sequence`).

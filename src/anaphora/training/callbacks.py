@@ -119,7 +119,7 @@ class ValidationCheckpoint(lightning.Callback):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore a checkpoint's state, or raise a `UserError` if its training items are not those of the run.
+        """Restore the state of a checkpoint.
 
         Raises:
             UserError: the training items are not those of the checkpoint.

@@ -26,6 +26,11 @@ class CheckpointFile(TorchCheckpointIO):
         Path(path).write_bytes(content.getbuffer())
 
     def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
+        """Read a checkpoint of tensors and primitive values.
+
+        Raises:
+            UserError: the file is damaged, or not a checkpoint of a run.
+        """
         return read_checkpoint(Path(path))
 
 

@@ -117,8 +117,11 @@ def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
     """Compute the mean probability that both items of a minimal pair get the same answer, in [0, 1].
 
     The probability is the sum over answers of the product of both items' probabilities, after the mutual-exclusivity
-    loss of Klein and Nabi 2020. It uses no label except that the answers differ. There are (N, M + 1) scores of the
-    prediction head, and (Q, 2) item indices of at least one pair.
+    loss of Klein and Nabi 2020. It uses no label except that the answers differ.
+
+    Args:
+        scores: (N, M + 1) scores of the prediction head.
+        minimal_pairs: (Q, 2) item indices of at least one pair with different answers.
     """
     shares = scores.softmax(dim=1)
     return (shares[minimal_pairs[:, 0]] * shares[minimal_pairs[:, 1]]).sum(dim=1).mean()

@@ -62,7 +62,7 @@ def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Param
     The last block has `decay`, the first of L blocks `decay` ** L, the embedding `decay` ** (L + 1) (Clark et al. 2020,
     ELECTRA, appendix B). Weights shared by embedding and output count as the embedding's.
     """
-    blocks = {name: int(found[1]) for name, _ in model.named_parameters() if (found := _BLOCK_NAME.search(name))}
+    blocks = {name: int(match[1]) for name, _ in model.named_parameters() if (match := _BLOCK_NAME.search(name))}
     layers = max(blocks.values(), default=-1) + 1
     shares = {}
     for name, weight in model.named_parameters():

@@ -84,19 +84,19 @@ def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
 
 
 def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
-    """Run `work` on rank 0 only and return its result, or raise its user error, on every rank.
+    """Run `work` on rank 0 only and return its result on every rank.
 
     Raises:
-        UserError: the error of rank 0.
+        UserError: the error of rank 0, on every rank.
     """
     if not distributed.is_initialized():
         return work()
     outcome: list[Any] = list(_attempt(work)) if distributed.get_rank() == 0 else [None, None]
     distributed.broadcast_object_list(outcome, src=0)
-    result, error = outcome
-    if error is not None:
-        raise error
-    return result  # type: ignore[no-any-return]
+    if outcome[1] is not None:
+        raise outcome[1]
+    result: Outcome = outcome[0]
+    return result
 
 
 def check_same_on_every_rank(*arrays: NDArray[Any]) -> None:

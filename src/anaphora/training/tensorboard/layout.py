@@ -126,7 +126,7 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
 def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
     """Return the steps at which images are drawn: the start, the end, and validations evenly spread between them.
 
-    A run has a validation `every` so many steps, and images at no more than `most` steps; 1 means the last step.
+    A run is validated after every `every` steps. Images are drawn at no more than `most` steps: 1 means only the last.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
