@@ -69,7 +69,7 @@ def test_every_recipe_trains_on_ones_own_data(recipe: str, table: Path, tmp_path
         texts = [{"text": f"It went {number}", "label": "ab"[number % 2]} for number in range(40)]
         path.write_text("\n".join(map(json.dumps, texts)), encoding="utf-8")
         data = (f"data.path={path}", "data=labelled_text")
-    directory = Path(train(settings(f"recipe={recipe}", *data, *TINY, f"output={tmp_path}", "name=run")))
+    directory = train(settings(f"recipe={recipe}", *data, *TINY, f"output={tmp_path}", "name=run"))
     assert (directory / "model.safetensors").exists()
 
 

@@ -72,9 +72,8 @@ SHAPES = {
 def test_tokens_are_equal_and_maps_and_answers_agree(
     overrides: tuple[str, ...], settings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "anaphora.report.page.offline.with_fonts", lambda html, *_: html
-    )  # they take seconds to cut out
+    # Fonts take seconds to cut out.
+    monkeypatch.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
     temperatures = {"en": 0.6, "zh": 1.7}
     for place in ("anaphora.api.browser.page", "anaphora.api.live.questions"):
         monkeypatch.setattr(f"{place}.answer_temperatures", lambda _run: temperatures)

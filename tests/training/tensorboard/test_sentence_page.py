@@ -19,14 +19,14 @@ CORPUS = ("trainer.limit_steps=null", "data.train_items=300", "data.test_items=6
 def test_a_page_of_four_sentences_is_written_at_each_validation_named_once_and_changes_no_weight(
     settings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = Path(train(settings(*SMALL, *CORPUS, f"output={tmp_path}", "name=run")))
+    run = train(settings(*SMALL, *CORPUS, f"output={tmp_path}", "name=run"))
     assert capsys.readouterr().err.count(PAGE) == 1
     page = (run / PAGE).read_text(encoding="utf-8")
     assert page.count('<span class="row"') == 4 and re.findall(r"<tr><td>(\d+)</td>", page) == ["8", "6", "4", "2"]
     assert "rescued" in page and "http://" not in page and "https://" not in page
     monkeypatch.setattr(SentencePage, "on_validation_end", lambda *_: None)
     monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
-    other = Path(train(settings(*SMALL, *CORPUS, f"output={tmp_path}", "name=other")))
+    other = train(settings(*SMALL, *CORPUS, f"output={tmp_path}", "name=other"))
     assert not (other / PAGE).exists()
     weights = load(run).model.state_dict()
     assert all(torch.equal(values, weights[name]) for name, values in load(other).model.state_dict().items())
