@@ -59,16 +59,16 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
             heading = _("{mentions}\n{items} items").format(mentions=mentions, items=counted["items"])
             table.add_column(heading, justify="right", no_wrap=True)
         for name in RULES:
-            found = [row_of(subset_rows, selector=name, field="mentions", column=column) for column in columns]
-            table.add_row(label(selector_names(), name), *map(share_and_head, found))
+            by_type = [row_of(subset_rows, selector=name, field="mentions", column=column) for column in columns]
+            table.add_row(label(selector_names(), name), *map(share_and_head, by_type))
         for field in CHOICE_SETS:
             table.add_section()
             for selector in ("best head", "one head", "untrained"):
-                found = [row_of(subset_rows, selector=selector, field=field, column=column) for column in columns]
-                if any(found):
+                by_type = [row_of(subset_rows, selector=selector, field=field, column=column) for column in columns]
+                if any(by_type):
                     name = label(selector_names(), _HEADS[selector].format(field))
                     style = "dim" if selector == "untrained" else ""
-                    table.add_row(name, *map(share_and_head, found), style=style)
+                    table.add_row(name, *map(share_and_head, by_type), style=style)
         if subset == "all":
             table.add_section()
             for name, printed in PAPER_ACCURACIES.items():
@@ -174,9 +174,9 @@ def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float]
     return None if low is None or high is None else (low, high)
 
 
-def share_and_head(row: Mapping[str, Any] | None, named: str = "{layer}-{head}") -> str:
-    """Return an accuracy in % with its interval and, for a head, its layer and number; a dash for None."""
+def share_and_head(row: Mapping[str, Any] | None, position: str = "{layer}-{head}") -> str:
+    """Return an accuracy in % with its interval and, for a head, the filled template `position`; a dash for None."""
     if row is None:
         return NOT_MEASURED
     share = format_percent(row["accuracy"], interval_of(row))
-    return share if row["layer"] is None else f"{share} {named.format(layer=row['layer'], head=row['head'])}"
+    return share if row["layer"] is None else f"{share} {position.format(layer=row['layer'], head=row['head'])}"

@@ -129,9 +129,8 @@ def panel_figure(
     legend = [[entries[name] for name in names] for names in lines_of_names]
     width = max(width, *(_legend_width(legend_line) + 0.3 for legend_line in legend))
     head = heading.height + (0.24 + _LEGEND_LINE * (len(legend) - 1) if key else 0.0) + 0.2
-    line = _ROW_HEIGHT * _TALL_ROW.get(
-        min(4, max((len(measured_marks(row)) for row in marks.values()), default=0)), 1.0
-    )
+    most_marks = max((len(measured_marks(row)) for row in marks.values()), default=0)
+    line = _ROW_HEIGHT * _TALL_ROW.get(min(4, most_marks), 1.0)
     tall = line * len(rows) + 0.08
     sheet = Sheet(width, head + tall + 0.5, heading)
     for number, legend_line in enumerate(legend):

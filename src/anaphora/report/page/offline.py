@@ -26,6 +26,7 @@ from anaphora.report.wording import head_role_names
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
+    from matplotlib.colors import Colormap
 
 TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 FONT_MARK = "/*the faces of the characters in use*/"
@@ -116,20 +117,24 @@ def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
 
 def weight_colours() -> dict[str, Any]:
     """Return 64 colours of attention weights from 0 to 1 ("ramp"), and whether each needs white text ("light")."""
-    return _colour_steps("WEIGHTS")
+    from anaphora.report.figures import style
+
+    return _colour_steps(style.WEIGHTS)
 
 
 def diverging_colours() -> dict[str, Any]:
     """Return 64 colours of signed values, white in the middle ("ramp"), and whether each needs white text ("light")."""
-    return _colour_steps("DIVERGING")
+    from anaphora.report.figures import style
+
+    return _colour_steps(style.DIVERGING)
 
 
-def _colour_steps(name: str) -> dict[str, Any]:
+def _colour_steps(colours: Colormap) -> dict[str, Any]:
     from matplotlib.colors import to_hex
 
     from anaphora.report.figures import style
 
-    steps = [getattr(style, name)(step / 63) for step in range(64)]
+    steps = [colours(step / 63) for step in range(64)]
     return {
         "ramp": [to_hex(colour) for colour in steps],
         "light": [style.text_colour_on(colour) == style.PAPER for colour in steps],
@@ -180,7 +185,7 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return the file name suffix of each page by language: ".zh" for Chinese if there are "both", otherwise empty."""
+    """Return the suffix of each page's file name by language: ".zh" for Chinese beside English, otherwise empty."""
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 

@@ -60,13 +60,8 @@ class AtlasEntry:
 
     @property
     def head(self) -> str:
-        """Return the chosen head as "layer.head"."""
-        return numbered_head(self.evidence.head.layer, self.evidence.head.head)
-
-
-def numbered_head(layer: int, head: int) -> str:
-    """Return a head as "layer.head", both counted from 0."""
-    return f"{layer}.{head}"
+        """Return the chosen head as "layer.head", both counted from 0."""
+        return f"{self.evidence.head.layer}.{self.evidence.head.head}"
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
