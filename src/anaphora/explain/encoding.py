@@ -41,7 +41,7 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """Text, as an example if it has a pronoun, and whether the pronoun was detected automatically."""
+    """Text, with its example if it has a pronoun, and whether the pronoun was detected automatically."""
 
     text: str
     example: Example | None = None

@@ -21,7 +21,7 @@ _LARGE_SCORE = 100.0
 
 @dataclass(frozen=True)
 class MatrixLabels:
-    """Labels of the rows that attend, of the rows attended to, and of the value features, which may be numbered."""
+    """Labels of the rows that attend, of the rows attended to, and of the value features: () if they are numbered."""
 
     queries: tuple[str, ...]
     tokens: tuple[str, ...]
@@ -181,14 +181,14 @@ def attention_steps(
     differences = cells("D", scores - largest)
     subtraction = (current, "−", column("max", largest[0, head]), "=", differences)
     steps.add("shift", _("Softmax, first: shift each row"), text, subtraction)
-    exponentials = (scores - largest).exp()
-    shares = cells("E", exponentials)
-    total = column("z", exponentials[0, head].sum(dim=-1, keepdim=True))
+    powers = (scores - largest).exp()
+    exponentials = cells("E", powers)
+    total = column("z", powers[0, head].sum(dim=-1, keepdim=True))
     steps.add(
         "exponential",
         _("Softmax, second: exponentials and their sum"),
         _("e to the power of each shifted score is positive, and 1 for the largest. z is the sum of the row."),
-        ("exp", differences, "=", shares, _("sum"), total),
+        ("exp", differences, "=", exponentials, _("sum"), total),
     )
     weights = masked_softmax(scores)
     head_map = steps.add(
@@ -198,7 +198,7 @@ def attention_steps(
             "Each exponential divided by its row's sum. This is the attention map: how much each token takes from "
             "every token, itself included."
         ),
-        (shares, "÷", total, "=", cells("A", weights, weights=True)),
+        (exponentials, "÷", total, "=", cells("A", weights, weights=True)),
     )
     values = labelled_matrix("V", value[0, head], labels.tokens, labels.values, followed=False)
     share = weights[0, head].unsqueeze(-1)  # (Q, T, 1)
