@@ -84,7 +84,7 @@ class WordAttribution:
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
     """Return each word's integrated gradients for a run's predicted label, or for its answer about a pronoun.
 
-    `example` is None to explain a label. The arguments and errors are those of `OpenRun.attribution`.
+    `example` is None to explain a label; `by` is one of `UNITS`.
 
     Raises:
         UserError: a pronoun is given to a run that predicts labels; the pronoun or its candidates are missing, or the

@@ -146,8 +146,11 @@ class _PackedWeights:
 def _pack_weights(run: Run, precision: int) -> _PackedWeights:
     """Encode the weights with 32 or 16 bits each; 16 bits are used whenever they represent all weights exactly."""
     is_word = run.config.task.prediction.kind == "word"  # other prediction heads do not use the output layer
-    needed = {name: each for name, each in distinct_tensors(run.model).items() if is_word or name[:7] != "output."}
-    tensors = {name: weight.float().numpy() for name, weight in needed.items()}
+    tensors = {
+        name: weight.float().numpy()
+        for name, weight in distinct_tensors(run.model).items()
+        if is_word or not name.startswith("output.")
+    }
     whole = np.concatenate([weight.ravel() for weight in tensors.values()]).astype("<f4")
     with np.errstate(over="ignore"):
         rounded = whole.astype("<f2")

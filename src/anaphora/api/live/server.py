@@ -100,7 +100,7 @@ class LiveApplication:
         return _refusal(_("there is nothing here"), 404)
 
     def answer(self, message: Any) -> dict[str, Any]:
-        """Return the reply to one question; raise a UserError if the model is unknown, or as in `parse` and `reply`.
+        """Return the reply to one question.
 
         Raises:
             UserError: the model is unknown, or as in `parse` and `reply`.
