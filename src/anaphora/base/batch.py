@@ -39,9 +39,9 @@ class Batch:
     words: Tensor
     slots: Tensor  # (R, T) slot (candidate's number, from 1) of the token's candidate, 0 for other tokens
     query_positions: Tensor  # (K,) flat position of each pronoun token
-    query_items: Tensor  # (K,) index of its item
+    query_items: Tensor  # (K,) index of each pronoun token's item
     candidate_positions: Tensor  # (C,) flat position of each candidate token
-    candidate_owners: Tensor  # (C,) its item * M + candidate
+    candidate_owners: Tensor  # (C,) item * M + candidate of each candidate token
     present: Tensor  # (N, M) bool mask of the candidates; False is padding
     gold: Tensor  # (N, M) bool mask of the antecedents, or of a text's label
     candidate_slots: Tensor  # (N, M) slot of each candidate, from 1

@@ -29,7 +29,7 @@ def code_digest(*names: str) -> str:
 
 
 def modules_behind(*names: str) -> list[Path]:
-    """Return the sorted paths of modules or packages and of the `anaphora` modules that they import, as digested."""
+    """Return the sorted paths of modules or packages, and of the modules that `code_digest` follows from them."""
     reached: set[Path] = set()
     waiting = [path for name in names for path in _files(name)]
     while waiting:

@@ -83,7 +83,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write indented JSON atomically; raise a ValueError for NaN and infinities, which JSON lacks.
+    """Write indented JSON atomically.
 
     Raises:
         UserError: the file cannot be written.
@@ -299,7 +299,7 @@ def _locked_file(directory: Path) -> int:
 
 
 def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
-    """Create, open and lock a draft: a file with a suffix, or a directory if `suffix` is None; remove leftovers."""
+    """Remove leftovers; create, open and lock a draft: a file with a suffix, or a directory if `suffix` is None."""
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder, depth=0)
     while True:

@@ -19,10 +19,10 @@ _ANSWER_HOLDS_SECONDS = 10.0
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """Import `transformers`; if it is not installed, raise a UserError that names the `extra` that installs it.
+    """Import the optional dependency `transformers`.
 
     Raises:
-        UserError: `transformers` is not installed.
+        UserError: `transformers` is not installed; the message names the `extra` of this package that installs it.
     """
     try:
         return import_module("transformers")
