@@ -60,7 +60,7 @@ batch = next(iter(evaluation_batches(data, batching, 0)))
 model.prediction_head.loss(model.prediction_head.scores(model(batch), batch), batch).mean().backward()
 print("position", model.encoder.position.rate.tolist(), bool(model.encoder.position.rate.grad.any()))
 print("prediction", bool(model.prediction_head.factor.grad))
-rows = pronoun_maps(model.eval(), data, batching, prediction, ["raw", "mean_of_heads"])
+rows = pronoun_maps(model.eval(), data, batching, ["raw", "mean_of_heads"])
 mean, heads = (rows[name].records[0].weights for name in ("mean_of_heads", "raw"))
 sys.argv = ["anaphora", "longest", "data=pairs", f"data.path={table}", "data.dev_share=0", "data.test_share=0"]
 sys.argv.append("count=1")

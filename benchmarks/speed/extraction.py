@@ -16,7 +16,6 @@ from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.model.position import Learned
-from anaphora.settings.model.prediction import NoPrediction
 from anaphora.settings.training import Batching
 from benchmarks.speed import layouts
 from benchmarks.speed.layouts import BatchLayout
@@ -55,7 +54,7 @@ def variants(size: EncoderSize, data: EncodedSplit, batch_sentences: int, device
 
 
 def _extract_ours(model: PronounModel, data: EncodedSplit, batching: Batching) -> int:
-    return len(capture(model, data, batching, NoPrediction()).records)
+    return len(capture(model, data, batching).records)
 
 
 def _extract_peer(model: nn.Module, data: EncodedSplit, rows: list[list[int]]) -> int:

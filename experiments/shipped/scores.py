@@ -161,10 +161,10 @@ def calibrate(run: Run, measured: Measurement) -> list[LanguageCalibration]:
     from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
     from anaphora.runs.items import encode
 
-    batching, prediction = run.config.batching, run.config.task.prediction
+    batching = run.config.batching
     development, test = (encode(run, scores.examples) for scores in (measured.development, measured.measured))
-    fitted = fit_temperatures(development.examples, log_probabilities(run.model, development, batching, prediction))
-    logs = log_probabilities(run.model, test, batching, prediction)
+    fitted = fit_temperatures(development.examples, log_probabilities(run.model, development, batching))
+    logs = log_probabilities(run.model, test, batching)
     return calibration_by_language(test.examples, logs, fitted)
 
 

@@ -97,7 +97,7 @@ def test_asked_both_ways_an_answer_does_not_hang_on_who_bears_which_name(
     assert own is not None
     assert (here[0] == decisions_from_answers(own.candidates, 2)).all()
     shares = [
-        log_probabilities(run.model, EncodedSplit(each, run.tokenizer), run.config.batching, run.config.task.prediction)
+        log_probabilities(run.model, EncodedSplit(each, run.tokenizer), run.config.batching)
         for each in (examples, exchanged)
     ]
     assert np.allclose(np.exp(shares[0]).sum(axis=1), 1)

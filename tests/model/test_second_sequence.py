@@ -99,9 +99,9 @@ def test_every_map_of_the_pronoun_lies_on_the_text_and_can_be_scored() -> None:
     model, data = pronoun_model(), EncodedSplit([EXAMPLE], TOKENIZER)
     rows = model.forward_with_rows(data.batch([[0]])).rows
     assert rows is not None and not rows[..., PRONOUN].any()
-    _, maps = whole_maps(model, TOKENIZER, EXAMPLE, prediction_settings.Word())
+    _, maps = whole_maps(model, TOKENIZER, EXAMPLE)
     assert not maps[..., PRONOUN].any() and maps.sum(axis=-1) == pytest.approx(1, abs=1e-6)
-    kinds = pronoun_maps(model, data, ROWS, prediction_settings.Word())
+    kinds = pronoun_maps(model, data, ROWS)
     assert not kinds["raw"].records[0].weights[..., PRONOUN].any()
     for name, rows_of_kind in kinds.items():
         assert rows_of_kind.records[0].weights.sum(axis=-1) == pytest.approx(1, abs=1e-5), name

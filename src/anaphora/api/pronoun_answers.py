@@ -185,7 +185,7 @@ def _probabilities(
 
 def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
     """Return a run's log-probabilities, (N, M + 1), divided by the temperature of the text's language."""
-    logs = log_probabilities(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
+    logs = log_probabilities(run.model, encode(run, examples), run.config.batching)
     temperatures = answer_temperatures(run)
     divisors = np.array([[temperatures.get(example.language, 1.0)] for example in examples])
     calibrated: NDArray[np.float64] = logs / divisors

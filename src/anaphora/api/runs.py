@@ -136,7 +136,7 @@ class OpenRun:
         if example is None:
             tokens, maps = text_maps(model, tokenizer, text)
         else:
-            tokens, maps = whole_maps(model, tokenizer, example, self.run.config.task.prediction)
+            tokens, maps = whole_maps(model, tokenizer, example)
         tokens = replace(tokens, unread=whole.unread)
         return labelled_attention(
             text, tokens, maps, by=by, own_words=words, chosen=self.head_for(text), model=self.name, example=example

@@ -237,7 +237,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
     example = sentence_of(settings)
     head = head_of_settings(settings, run) or stored_head(run, example.language)
     encode(run, [example])  # refuses a text that is too long for the model
-    tokens, maps = whole_maps(run.model, run.tokenizer, example, run.config.task.prediction)
+    tokens, maps = whole_maps(run.model, run.tokenizer, example)
     pronoun_tokens = tokens.covering(example.pronoun)
     record = AttentionRecord.of(example, tokens, maps[:, :, pronoun_tokens].mean(axis=2))
     return partial(pictures.sentence_figures, record, word_map(maps, tokens.words), head)
@@ -269,7 +269,7 @@ def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     run, head = headline.run, headline.head
     examples = {language: first_right_and_wrong(headline, language) for language in headline.evidence().languages}
     maps = {
-        language: whole_maps(run.model, run.tokenizer, records["right"].example, run.config.task.prediction)[1]
+        language: whole_maps(run.model, run.tokenizer, records["right"].example)[1]
         for language, records in examples.items()
         if "right" in records
     }

@@ -138,18 +138,18 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 
     head = head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
-    data, batching, prediction = encode(run, material.measured), run.config.batching, run.config.task.prediction
+    data, batching = encode(run, material.measured), run.config.batching
     rows: list[dict[str, Any]] = []
     # Calibrated answers are computed once more.
     say_how_long(run, material.measured, passes=1 + bool(settings.calibrate or answer_temperatures(run)))
     if run.model.encoder.has_maps:
-        scores, answers = score_split(run.model, data, batching, prediction)
+        scores, answers = score_split(run.model, data, batching)
         correct = correctness(answers, len(data))
         rows = [asdict(row) for row in template_rows(scores, head or Head(0, 0), correct[scores.kept])]
         if head is None:
             rows = [{name: value for name, value in row.items() if name not in _OF_A_HEAD} for row in rows]
     else:
-        answers = predict_answers(run.model, data, batching, prediction)
+        answers = predict_answers(run.model, data, batching)
         correct = correctness(answers, len(data))
     answer_rows = [
         {
@@ -188,19 +188,18 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import encode, evaluation_splits
 
-    batching, prediction = run.config.batching, run.config.task.prediction
-    if settings.calibrate and not answers_pronouns(prediction):
+    if settings.calibrate and not answers_pronouns(run.config.task.prediction):
         raise no_pronoun_answers(run)
     temperatures = answer_temperatures(run)
     if settings.calibrate:
         examples = evaluation_splits(run, settings.calibrate, settings.data, settings.items).measured
         say_how_long(run, examples, passes=1)
         fitted_on = encode(run, examples)
-        logs = log_probabilities(run.model, fitted_on, batching, prediction)
+        logs = log_probabilities(run.model, fitted_on, run.config.batching)
         temperatures |= fit_temperatures(fitted_on.examples, logs)
     if not temperatures:
         return
-    logs = log_probabilities(run.model, measured, batching, prediction)
+    logs = log_probabilities(run.model, measured, run.config.batching)
     rows = calibration_by_language(measured.examples, logs, temperatures)
     print_calibration(run.name, settings.split, rows)
     if settings.calibrate:

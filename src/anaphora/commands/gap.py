@@ -241,7 +241,7 @@ def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
     from anaphora.analysis.maps.capture import log_probabilities
     from anaphora.runs.items import encode
 
-    return log_probabilities(run.model, encode(run, examples), run.config.batching, run.config.task.prediction)
+    return log_probabilities(run.model, encode(run, examples), run.config.batching)
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
@@ -278,10 +278,10 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
     gold = gold_decisions(examples, 2)
     scores = rule_scores(examples, seed)
     data = encode(run, examples)
-    batching, prediction = run.config.batching, run.config.task.prediction
-    records = capture(run.model, data, batching, prediction).records
+    batching = run.config.batching
+    records = capture(run.model, data, batching).records
     forth = np.stack([mention_mass(record) for record in records])  # (N, L, H, M)
-    back = candidates_to_pronoun(run.model, data, batching, prediction)
+    back = candidates_to_pronoun(run.model, data, batching)
     for name, masses in (("best head", forth), ("best head, either direction", np.concatenate([forth, back], axis=1))):
         flat = masses.reshape(len(examples), -1, 2).transpose(0, 2, 1)  # (N, M, heads)
         scores[name] = gap_score(_best_on_other_folds(flat, gold, numbers)[None], examples)

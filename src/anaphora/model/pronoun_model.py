@@ -57,6 +57,7 @@ class PronounModel(nn.Module):
         self, chosen: model_settings.Model, predicted: prediction_settings.Prediction, vocabulary: int
     ) -> None:
         super().__init__()
+        self.prediction = predicted
         self.encoder = Encoder(chosen, vocabulary)
         tied_to = self.encoder.tokens if chosen.tied_output else None
         self.output = VocabularyOutput(chosen, vocabulary, tied_to)

@@ -42,7 +42,7 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
 
     def correct(part: str) -> NDArray[np.float64]:
         with permuted_projections(run.model.encoder, part, run.config.seed):
-            return task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
+            return task_correctness(run.model, data, run.config.batching)
 
     return _accuracies(examples, {f"{part} permuted": correct(part) for part in PROJECTIONS})
 
@@ -95,7 +95,7 @@ _Cuts = dict[str, tuple[str, Sequence[int] | None]]
 def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
     """Return the correctness of the answers with the edges of each cut knocked out: name -> (N,)."""
     data = EncodedSplit(examples, run.tokenizer)
-    subject = PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
+    subject = PackedSubject(run.model, data, run.config.batching)
     edges, (layers, heads) = token_edges(data), subject.shape
     knocked_out = {
         name: subject.knocked_out(in_layers(edges[of], range(layers) if only is None else only, heads))
@@ -175,7 +175,7 @@ def _levels(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.
 
 def _of_one_head(run: Run, examples: Sequence[Example], head: Head, by: Cells) -> GroupMeasures:
     tested = one_head_tests_of_run(run, examples, head, by)
-    whole = maps_of_each(run.model, run.tokenizer, list(examples), run.config.task.prediction)
+    whole = maps_of_each(run.model, run.tokenizer, list(examples))
     specificity = pronoun_specificity(examples, whole, head, by)
     return {
         language: {

@@ -251,7 +251,7 @@ def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -
     if not run.model.encoder.has_maps:
         examples = [example for example in examples if reason_to_drop(example) is None]  # as in the scores of heads
         data = EncodedSplit(examples, run.tokenizer)
-        correct = task_correctness(run.model, data, run.config.batching, run.config.task.prediction)
+        correct = task_correctness(run.model, data, run.config.batching)
         return SplitEvaluation(examples, correct, None)
     headline = measure_headline(run, None, splits["dev"], examples, split, 0)
     write_evidence(headline, run.directory)

@@ -330,7 +330,7 @@ def subject(
     torch.manual_seed(0)
     answer = prediction or prediction_settings.Word()
     model = PronounModel(shape(**changes), answer, tokenizer.size).double().eval()
-    return PackedSubject(model, EncodedSplit(examples, tokenizer), Batching(tokens=48, row_tokens=24), answer)
+    return PackedSubject(model, EncodedSplit(examples, tokenizer), Batching(tokens=48, row_tokens=24))
 
 
 def edges(*listed: tuple[int, int, int, int, int]) -> Edges:

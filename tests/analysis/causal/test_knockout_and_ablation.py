@@ -354,9 +354,7 @@ def run(settings: Callable[..., Any]) -> Run:
 
 
 def test_a_model_that_answers_by_one_row_hangs_on_that_row(run: Run) -> None:
-    scores = score_records(
-        capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching, run.config.task.prediction).records
-    )
+    scores = score_records(capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching).records)
     head = Head(1, 0)
     weights = {name: value.clone() for name, value in run.model.state_dict().items()}
     stages: list[str] = []
@@ -379,9 +377,7 @@ def test_a_model_that_answers_by_one_row_hangs_on_that_row(run: Run) -> None:
 
 
 def test_heads_are_ranked_as_one_is_chosen(run: Run) -> None:
-    scores = score_records(
-        capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching, run.config.task.prediction).records
-    )
+    scores = score_records(capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching).records)
     order = ranked_heads(scores)
     assert order[0] == choose_head(scores)
     assert sorted(order) == [Head(*place) for place in np.ndindex(*scores.shape)]
@@ -390,9 +386,7 @@ def test_heads_are_ranked_as_one_is_chosen(run: Run) -> None:
 
 
 def test_a_run_that_answers_nothing_is_refused(run: Run) -> None:
-    scores = score_records(
-        capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching, run.config.task.prediction).records
-    )
+    scores = score_records(capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching).records)
     with pytest.raises(UserError, match="no item of stratum main has both an antecedent and a distractor"):
         causal_tests_of_run(run, [example(0, 0, stratum="cataphora")], Head(1, 0), scores, None, silent)
     kept = run.config.task.prediction
@@ -405,8 +399,6 @@ def test_a_run_that_answers_nothing_is_refused(run: Run) -> None:
 
 
 def test_what_our_models_offer_is_what_the_tests_ask_for(run: Run) -> None:
-    subject = PackedSubject(
-        run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching, run.config.task.prediction
-    )
+    subject = PackedSubject(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching)
     assert subject.shape == (2, 2)
     assert [len(each.ids) for each in subject.tokens] == [10] * 32

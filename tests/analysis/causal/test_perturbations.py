@@ -139,7 +139,7 @@ def test_a_model_without_positions_does_not_see_the_order(encoding: Position) ->
 def test_a_run_is_measured_under_each_of_them(finished: Path) -> None:
     run = load(finished)
     data = EncodedSplit(load_corpus(run.config.data).examples("dev"), run.tokenizer)
-    captured_split = capture(run.model, data, run.config.batching, run.config.task.prediction)
+    captured_split = capture(run.model, data, run.config.batching)
     accuracies = perturbations(run, captured_split.records, Head(0, 1))
     assert set(accuracies) == set(PERTURBATIONS)
     for languages in accuracies.values():

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers
 from anaphora.analysis.maps.capture import capture, predict_answers, whole_maps
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
+from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import Run, load
 from anaphora.runs.items import encode, evaluation_splits
 from anaphora.settings.model.prediction import NoPrediction
@@ -27,24 +27,19 @@ def data(run: Run) -> EncodedSplit:
 
 
 def test_items_come_in_the_splits_order_with_the_rows_of_their_own_sentence(run: Run, data: EncodedSplit) -> None:
-    prediction = run.config.task.prediction
-    captured = capture(run.model, data, run.config.batching, prediction)
+    captured = capture(run.model, data, run.config.batching)
     assert [record.example for record in captured.records] == list(data.examples)
     for record in captured.records[::5]:
-        tokens, maps = whole_maps(run.model, run.tokenizer, record.example, prediction)
+        tokens, maps = whole_maps(run.model, run.tokenizer, record.example)
         own = tokens.covering(record.example.pronoun)
         np.testing.assert_allclose(record.weights, maps[:, :, own].mean(axis=2), atol=1e-5)
         assert record.spans == tokens.spans
 
 
 def test_packing_changes_neither_rows_nor_answers(run: Run, data: EncodedSplit) -> None:
-    prediction = run.config.task.prediction
-    packed = capture(run.model, data, run.config.batching, prediction)
+    packed = capture(run.model, data, run.config.batching)
     alone = capture(
-        run.model,
-        data,
-        replace(run.config.batching, tokens=data.max_tokens(), row_tokens=data.max_tokens()),
-        prediction,
+        run.model, data, replace(run.config.batching, tokens=data.max_tokens(), row_tokens=data.max_tokens())
     )
     assert packed.answers is not None and alone.answers is not None
     np.testing.assert_array_equal(packed.answers.candidates, alone.answers.candidates)
@@ -53,7 +48,7 @@ def test_packing_changes_neither_rows_nor_answers(run: Run, data: EncodedSplit) 
 
 
 def test_an_answer_is_the_best_score_and_right_if_it_is_an_antecedent(run: Run, data: EncodedSplit) -> None:
-    captured = capture(run.model, data, run.config.batching, run.config.task.prediction)
+    captured = capture(run.model, data, run.config.batching)
     assert captured.answers is not None
     named = captured.answers.candidates.tolist()
     assert set(named) <= {0, 1}
@@ -62,10 +57,10 @@ def test_an_answer_is_the_best_score_and_right_if_it_is_an_antecedent(run: Run, 
 
 
 def test_a_model_without_a_prediction_head_answers_nothing(run: Run, data: EncodedSplit) -> None:
-    torch.manual_seed(0)
-    captured = capture(run.model, data, run.config.batching, NoPrediction())
+    model = PronounModel(run.config.model, NoPrediction(), run.tokenizer.size).eval()
+    captured = capture(model, data, run.config.batching)
     assert captured.answers is None
-    assert predict_answers(run.model, data, run.config.batching, NoPrediction()) is None
+    assert predict_answers(model, data, run.config.batching) is None
     assert np.isnan(captured.correct).all()
     assert len(captured.records) == len(data)
 

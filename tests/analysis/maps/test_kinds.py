@@ -242,7 +242,7 @@ def test_every_map_gives_rows_that_can_be_scored(
     model = pronoun_model(attention=attention, norm=norm, values=values)
     heads = attention_settings.heads_of(attention)
     units = {"head": (2, heads), "layer": (2, 1), "model": (1, 1)}
-    rows_by_map = pronoun_maps(model, DATA, ROWS, prediction_settings.Word())
+    rows_by_map = pronoun_maps(model, DATA, ROWS)
     assert list(rows_by_map) == list(MAP_GRANULARITY)
     for name, rows in rows_by_map.items():
         assert (rows.granularity, rows.items, rows.skipped) == (MAP_GRANULARITY[name], [0, 1, 2, 3], 0)
@@ -251,9 +251,7 @@ def test_every_map_gives_rows_that_can_be_scored(
             assert record.weights.shape == (*units[MAP_GRANULARITY[name]], len(tokens.ids))
             np.testing.assert_allclose(record.weights.sum(axis=2), 1, atol=1e-5)
         assert score_records(rows.records).shape == units[MAP_GRANULARITY[name]]
-    for record, wanted in zip(
-        rows_by_map["raw"].records, capture(model, DATA, ROWS, prediction_settings.Word()).records, strict=True
-    ):
+    for record, wanted in zip(rows_by_map["raw"].records, capture(model, DATA, ROWS).records, strict=True):
         np.testing.assert_allclose(record.weights, wanted.weights, atol=1e-6)
 
 
@@ -261,8 +259,8 @@ def test_every_map_gives_rows_that_can_be_scored(
 @pytest.mark.parametrize("prediction", PREDICTIONS, ids=kind)
 def test_packing_changes_no_map(values: str, prediction: prediction_settings.Prediction) -> None:
     model = pronoun_model(prediction, values=values)
-    packed = pronoun_maps(model, DATA, ROWS, prediction)
-    alone = pronoun_maps(model, DATA, Batching(kind="buckets", tokens=1, row_tokens=1), prediction)
+    packed = pronoun_maps(model, DATA, ROWS)
+    alone = pronoun_maps(model, DATA, Batching(kind="buckets", tokens=1, row_tokens=1))
     assert DATA.max_tokens() * 2 <= ROWS.row_tokens
     for name in MAP_GRANULARITY:
         for one, other in zip(packed[name].records, alone[name].records, strict=True):
@@ -273,9 +271,9 @@ def test_packing_changes_no_map(values: str, prediction: prediction_settings.Pre
 def test_the_pronouns_rows_are_the_mean_over_its_tokens_of_the_whole_maps(values: str) -> None:
     model = pronoun_model(values=values)
     names = ("raw", "norm", "rollout", "value_zeroing")
-    rows = pronoun_maps(model, DATA, ROWS, prediction_settings.Word(), names)
+    rows = pronoun_maps(model, DATA, ROWS, names)
     for number, example in enumerate(EXAMPLES):
-        tokens, maps = sentence_maps(model, TOKENIZER, example, prediction_settings.Word())
+        tokens, maps = sentence_maps(model, TOKENIZER, example)
         assert tuple(maps) == names
         own = tokens.covering(example.pronoun)
         assert len(own) == (2 if number == 2 else 1)
@@ -293,10 +291,8 @@ def test_the_pronouns_rows_are_the_mean_over_its_tokens_of_the_whole_maps(values
 
 def test_flow_starts_at_each_of_the_pronouns_tokens() -> None:
     model = pronoun_model()
-    (record,) = pronoun_maps(model, EncodedSplit(EXAMPLES[2:3], TOKENIZER), ROWS, prediction_settings.Word(), ["flow"])[
-        "flow"
-    ].records
-    tokens, maps = sentence_maps(model, TOKENIZER, EXAMPLES[2], prediction_settings.Word())
+    (record,) = pronoun_maps(model, EncodedSplit(EXAMPLES[2:3], TOKENIZER), ROWS, ["flow"])["flow"].records
+    tokens, maps = sentence_maps(model, TOKENIZER, EXAMPLES[2])
     flows = [flow_of_states(maps["raw"].mean(axis=1), own) for own in tokens.covering(EXAMPLES[2].pronoun)]
     np.testing.assert_allclose(record.weights[:, 0], np.mean(flows, axis=0), atol=1e-6)
 
@@ -307,7 +303,7 @@ def test_long_texts_have_no_flow_where_it_takes_a_solver_and_are_counted(
 ) -> None:
     monkeypatch.setattr("anaphora.analysis.maps.kinds.MAX_FLOW_TOKENS", 7)
     one_row = Batching(tokens=64, row_tokens=64)
-    rows_by_map = pronoun_maps(pronoun_model(values=values), DATA, one_row, prediction_settings.Word(), ["flow", "raw"])
+    rows_by_map = pronoun_maps(pronoun_model(values=values), DATA, one_row, ["flow", "raw"])
     assert [len(tokens.ids) for tokens in DATA.tokens] == [7, 9, 8, 10]
     assert (rows_by_map["flow"].items, rows_by_map["flow"].skipped) == (items, 4 - len(items))
     assert [record.example for record in rows_by_map["flow"].records] == [EXAMPLES[place] for place in items]
@@ -352,7 +348,7 @@ def test_integrated_gradients_do_not_know_the_gold_answer() -> None:
 def test_the_row_of_integrated_gradients_is_the_share_of_absolute_attribution() -> None:
     model = pronoun_model()
     attributed = integrated_gradients(model, DATA.batch([[3]])).tokens[0].abs()
-    rows = pronoun_maps(model, DATA, ROWS, prediction_settings.Word(), ["integrated_gradients"])
+    rows = pronoun_maps(model, DATA, ROWS, ["integrated_gradients"])
     wanted = (attributed / attributed.sum()).numpy()
     np.testing.assert_allclose(rows["integrated_gradients"].records[3].weights[0, 0], wanted, atol=1e-6)
 
@@ -378,15 +374,15 @@ def test_gradients_of_the_weights_are_left_alone() -> None:
 def test_integrated_gradients_need_a_prediction_head_and_a_step() -> None:
     silent = pronoun_model(prediction_settings.NoPrediction())
     with pytest.raises(UserError, match="without a prediction head"):
-        pronoun_maps(silent, DATA, ROWS, prediction_settings.NoPrediction(), ["integrated_gradients"])
-    assert len(pronoun_maps(silent, DATA, ROWS, prediction_settings.NoPrediction(), ["norm", "flow"])) == 2
+        pronoun_maps(silent, DATA, ROWS, ["integrated_gradients"])
+    assert len(pronoun_maps(silent, DATA, ROWS, ["norm", "flow"])) == 2
     with pytest.raises(UserError, match=r"steps \(0\) must be at least 1"):
         integrated_gradients(pronoun_model(), DATA.batch([[0]]), steps=0)
 
 
 def test_an_unknown_map_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(UserError, match=r"maps \('rolout'\) must be one of raw, norm, rollout, flow"):
-        pronoun_maps(pronoun_model(), DATA, ROWS, prediction_settings.Word(), ["raw", "rolout"])
+        pronoun_maps(pronoun_model(), DATA, ROWS, ["raw", "rolout"])
 
 
 @every_attention
@@ -394,10 +390,10 @@ def test_the_other_direction_is_the_mean_from_the_candidate_of_the_sum_to_the_pr
     attention: attention_settings.Attention,
 ) -> None:
     model = pronoun_model(attention=attention)
-    reverse = candidates_to_pronoun(model, DATA, ROWS, prediction_settings.Word())
+    reverse = candidates_to_pronoun(model, DATA, ROWS)
     assert reverse.shape == (4, 2, attention_settings.heads_of(attention), 2)
     for number, example in enumerate(EXAMPLES):
-        tokens, maps = sentence_maps(model, TOKENIZER, example, prediction_settings.Word())
+        tokens, maps = sentence_maps(model, TOKENIZER, example)
         onto = maps["raw"][..., tokens.covering(example.pronoun)].sum(axis=3)
         for name, mentions in enumerate(example.candidates):
             own = [position for mention in mentions for position in tokens.covering(mention)]
@@ -406,7 +402,7 @@ def test_the_other_direction_is_the_mean_from_the_candidate_of_the_sum_to_the_pr
 
 def test_the_other_direction_takes_the_place_of_a_candidates_mass() -> None:
     model = pronoun_model()
-    reverse = candidates_to_pronoun(model, DATA, ROWS, prediction_settings.Word())
-    scores = score_records(pronoun_maps(model, DATA, ROWS, prediction_settings.Word(), ["raw"])["raw"].records)
+    reverse = candidates_to_pronoun(model, DATA, ROWS)
+    scores = score_records(pronoun_maps(model, DATA, ROWS, ["raw"])["raw"].records)
     pointed = strongest_candidates(replace(scores, candidate_mass=reverse[scores.kept]))
     assert np.array_equal(pointed.argmax(axis=3), reverse.argmax(axis=3))

@@ -11,7 +11,6 @@ from anaphora.analysis.tasks.antecedent_selection import Passages
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run, load
-from anaphora.settings.model.prediction import NoPrediction
 
 TEXTS = (
     "Anna met Tom before she went to the park.",
@@ -53,7 +52,7 @@ def test_each_text_is_read_once_and_each_mention_gets_its_own_row(run: Run) -> N
     assert sorted(records) == list(range(len(examples)))
     assert len(examples) > sum(numbers) == len(passages) == len(TEXTS)
     for number, record in records.items():
-        tokens, maps = whole_maps(run.model, run.tokenizer, examples[number], NoPrediction())
+        tokens, maps = whole_maps(run.model, run.tokenizer, examples[number])
         own = tokens.covering(examples[number].pronoun)
         assert record.example is examples[number]
         np.testing.assert_allclose(record.weights, maps[:, :, own].mean(axis=2), atol=1e-5)

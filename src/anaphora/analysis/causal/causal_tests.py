@@ -91,7 +91,7 @@ def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
     if answers_by_masks(run):
         return LanguageModelSubject(MaskedRun(run), testable)
     data = EncodedSplit(testable, run.tokenizer)
-    return PackedSubject(run.model, data, run.config.batching, run.config.task.prediction)
+    return PackedSubject(run.model, data, run.config.batching)
 
 
 def why_unanswered(run: Run) -> UserError | None:

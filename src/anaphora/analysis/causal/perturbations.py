@@ -63,7 +63,7 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
             data = data.with_ids(ids_with_replaced_names(data))
         case _:
             data = data.with_ids(masked_ids(data, name))
-    captured = capture(model, data, run.config.batching, run.config.task.prediction)
+    captured = capture(model, data, run.config.batching)
     scores = score_records(captured.records)
     right = scores.at(head, "candidate_accuracy")
     task = captured.correct[scores.kept]

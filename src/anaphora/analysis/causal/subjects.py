@@ -34,7 +34,7 @@ from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.model.layers import Block
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.model.prediction import Prediction, slots_of
+from anaphora.settings.model.prediction import slots_of
 from anaphora.settings.training import Batching
 
 
@@ -186,12 +186,14 @@ def stretched(outputs: Tensor, count: int) -> Tensor:
 class PackedSubject(EditedSubject):
     """`Subject` that wraps a `PronounModel` in evaluation mode, with the items packed into batches."""
 
-    def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> None:
+    def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching) -> None:
         self.examples, self.tokens = data.examples, data.tokens
         self._model = model
         self._layers = [block.attention for block in model.encoder.blocks if isinstance(block, Block)]
         self._device = model.device
-        self._batches = [batch.to(self._device) for batch in evaluation_batches(data, batching, slots_of(prediction))]
+        self._batches = [
+            batch.to(self._device) for batch in evaluation_batches(data, batching, slots_of(model.prediction))
+        ]
         # Index of each item's batch, and flat position of the item's first token in it.
         self._batch_and_start: dict[int, tuple[int, int]] = {}
         for number, batch in enumerate(self._batches):

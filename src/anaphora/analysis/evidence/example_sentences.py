@@ -40,8 +40,7 @@ MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
 def maps_of_run(headline: Headline) -> MapsOf:
     """Return a function that computes the maps of a measured sentence with the run's model."""
     run, records = headline.run, headline.capture.records
-    prediction = run.config.task.prediction
-    return lambda number: sentence_maps(run.model, run.tokenizer, records[number].example, prediction)[1]
+    return lambda number: sentence_maps(run.model, run.tokenizer, records[number].example)[1]
 
 
 def example_sentences(

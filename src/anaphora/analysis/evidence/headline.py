@@ -26,7 +26,7 @@ from anaphora.data.example import Example, sample_quads
 from anaphora.data.grouping import indices_by
 from anaphora.runs.directory import Run, training_record
 from anaphora.runs.items import analysis_code_digest, examples_digest, weights_digest
-from anaphora.settings.model.prediction import Prediction, reads_candidates
+from anaphora.settings.model.prediction import reads_candidates
 from anaphora.settings.training import Batching
 
 if TYPE_CHECKING:
@@ -193,12 +193,10 @@ def measure_headline(
 
 def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Answers | None]:
     data = EncodedSplit(examples, run.tokenizer)
-    return score_split(run.model, data, run.config.batching, run.config.task.prediction)
+    return score_split(run.model, data, run.config.batching)
 
 
-def score_split(
-    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
-) -> tuple[HeadScores, Answers | None]:
+def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> tuple[HeadScores, Answers | None]:
     """Return the scores of all heads on a split, and the model's answers, None if it answers no pronoun questions.
 
     Each batch's rows are freed after scoring.
@@ -211,7 +209,7 @@ def score_split(
     answers: list[tuple[NDArray[np.int64], Answers]] = []
 
     def records() -> Iterator[AttentionRecord]:
-        for batch in captured_batches(model, data, batching, prediction):
+        for batch in captured_batches(model, data, batching):
             numbers.extend(batch.items.tolist())
             if batch.answers is not None:
                 answers.append((batch.items, batch.answers))
@@ -272,6 +270,5 @@ def _untrained_scores(
     run: Run, seed: int, development: EncodedSplit, measured: EncodedSplit
 ) -> tuple[HeadScores, HeadScores]:
     model = run.untrained_model(seed)
-    batching, prediction = run.config.batching, run.config.task.prediction
-    first, second = (score_split(model, data, batching, prediction)[0] for data in (development, measured))
+    first, second = (score_split(model, data, run.config.batching)[0] for data in (development, measured))
     return first, second

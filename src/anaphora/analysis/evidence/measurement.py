@@ -138,7 +138,7 @@ class MeasuredModel:
     def whole_maps(self) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
         """Yield the tokens and attention maps (L, H, queries, keys) of each item in `examples`."""
         run = self.headline.run
-        return maps_of_each(run.model, run.tokenizer, self.examples, run.config.task.prediction)
+        return maps_of_each(run.model, run.tokenizer, self.examples)
 
     @cached_property
     def map_rows(self) -> dict[str, MapRows]:
@@ -180,9 +180,7 @@ def measure_evidence(
     """
     run, scores = headline.run, headline.measured
     progress(_("the other direction"))
-    reverse = candidates_to_pronoun(
-        run.model, EncodedSplit(scores.examples, run.tokenizer), run.config.batching, run.config.task.prediction
-    )
+    reverse = candidates_to_pronoun(run.model, EncodedSplit(scores.examples, run.tokenizer), run.config.batching)
     progress(_("significance, effects, factors and roles"))
     evidence = row_evidence(replace(headline, reverse=reverse))
     model = MeasuredModel(
@@ -221,18 +219,18 @@ def row_evidence(measurement: Measurement) -> Evidence:
 
 
 def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
-    prediction, batching = run.config.task.prediction, run.config.batching
+    batching = run.config.batching
     data = EncodedSplit(examples, run.tokenizer)
     without_gradients = [name for name in MAP_GRANULARITY if name != "integrated_gradients"]
-    by_map = pronoun_maps(run.model, data, batching, prediction, without_gradients)
+    by_map = pronoun_maps(run.model, data, batching, without_gradients)
     # Integrated gradients explain an answer, which needs a prediction head.
-    if not isinstance(prediction, NoPrediction):
+    if not isinstance(run.config.task.prediction, NoPrediction):
         tokens = int(data.ids.lengths.sum())
         few = list(examples)
         if tokens > MAX_ATTRIBUTED_TOKENS:
             few = sample_quads(few, max(1, len(few) * MAX_ATTRIBUTED_TOKENS // tokens))
         name = "integrated_gradients"
-        rows = pronoun_maps(run.model, EncodedSplit(few, run.tokenizer), batching, prediction, [name])[name]
+        rows = pronoun_maps(run.model, EncodedSplit(few, run.tokenizer), batching, [name])[name]
         by_map[name] = replace(rows, skipped=len(examples) - len(few))
     return by_map
 

@@ -50,10 +50,10 @@ def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
     Raises:
         UserError: the model has no attention maps.
     """
-    return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching, run.config.task.prediction)
+    return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching)
 
 
-def capture(model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction) -> Capture:
+def capture(model: PronounModel, data: EncodedSplit, batching: Batching) -> Capture:
     """Capture the attention rows and answers of all items, in the order of the split.
 
     Raises:
@@ -61,7 +61,7 @@ def capture(model: PronounModel, data: EncodedSplit, batching: Batching, predict
     """
     records: list[AttentionRecord | None] = [None] * len(data)
     answers: list[tuple[NDArray[np.int64], Answers]] = []
-    for batch in captured_batches(model, data, batching, prediction):
+    for batch in captured_batches(model, data, batching):
         for item, record in zip(batch.items.tolist(), batch.records, strict=True):
             records[item] = record
         if batch.answers is not None:
@@ -77,16 +77,14 @@ class CapturedBatch(NamedTuple):
     answers: Answers | None
 
 
-def captured_batches(
-    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
-) -> Iterator[CapturedBatch]:
+def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching) -> Iterator[CapturedBatch]:
     """Yield the captured rows and answers of each batch.
 
     Raises:
         UserError: the model has no attention maps.
     """
-    for batch in evaluation_batches(data, batching, slots_of(prediction)):
-        rows, scores = _capture_batch(model, batch.to(model.device), prediction)
+    for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
+        rows, scores = _capture_batch(model, batch.to(model.device))
         starts = (batch.item_starts % batch.ids.shape[1]).tolist()
         records = []
         for number, item in enumerate(batch.items.tolist()):
@@ -122,15 +120,13 @@ def captured_words(
             yield item, by_word[end - count : end, ..., : len(data.tokens[item].ids)]
 
 
-def predict_answers(
-    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
-) -> Answers | None:
+def predict_answers(model: PronounModel, data: EncodedSplit, batching: Batching) -> Answers | None:
     """Return a model's answers to all items; None if it answers no pronoun questions. Attention is not needed."""
-    if not answers_pronouns(prediction):
+    if not answers_pronouns(model.prediction):
         return None
     return Answers.in_order(
         (items, Answers.from_scores([data.examples[item] for item in items], scores.cpu().numpy()))
-        for items, scores in _batch_scores(model, data, batching, prediction)
+        for items, scores in _batch_scores(model, data, batching)
     )
 
 
@@ -145,9 +141,7 @@ def no_pronoun_answers(run: Run) -> UserError:
     return UserError(message, run=run.name, prediction=run.config.task.prediction.kind)
 
 
-def log_probabilities(
-    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
-) -> NDArray[np.float64]:
+def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
     """Return the log-probability of each answer, "none of them" last: (N, M + 1).
 
     Absent candidates, and "none of them" if the task does not allow it, are -inf.
@@ -156,7 +150,7 @@ def log_probabilities(
         UserError: the model answers no pronoun questions.
     """
     shares = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
-    for items, scores in _batch_scores(model, data, batching, prediction):
+    for items, scores in _batch_scores(model, data, batching):
         logs = scores.log_softmax(dim=1).cpu().numpy()
         shares[items, : logs.shape[1] - 1] = logs[:, :-1]
         shares[items, -1] = logs[:, -1]
@@ -164,50 +158,46 @@ def log_probabilities(
 
 
 def _batch_scores(
-    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
+    model: PronounModel, data: EncodedSplit, batching: Batching
 ) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
     """Yield the indices of each batch's items and the scores of their answers, (n, M + 1)."""
-    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+    for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
         with torch.inference_mode():
             on_device = batch.to(model.device)
             scores = model.prediction_head.scores(model(on_device), on_device).float()
         yield batch.items.numpy(), scores
 
 
-def task_correctness(
-    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
-) -> NDArray[np.float64]:
+def task_correctness(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
     """Return `Answers.correct` for all items, (N,); NaN if the model answers no pronoun questions."""
-    return correctness(predict_answers(model, data, batching, prediction), len(data))
+    return correctness(predict_answers(model, data, batching), len(data))
 
 
-def _capture_batch(
-    model: PronounModel, batch: Batch, prediction: Prediction
-) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+def _capture_batch(model: PronounModel, batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """Return a batch's rows (N, L, H, T) and answer scores (N, M + 1), or None for the scores without such answers."""
     with torch.inference_mode():
         output = model.forward_with_rows(batch)
         assert output.rows is not None
         rows = group_mean(output.rows.transpose(0, 1), batch.query_items, len(batch.items))  # (N, L, H, T)
-        if not answers_pronouns(prediction):
+        if not answers_pronouns(model.prediction):
             return rows.float().cpu().numpy(), None
         scores = model.prediction_head.scores(output, batch)
         return rows.float().cpu().numpy(), scores.float().cpu().numpy()
 
 
 def whole_maps(
-    model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
+    model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
     """Return the tokens of one sentence and its attention maps, (L, H, queries, keys).
 
     Raises:
         UserError: the model has no attention maps.
     """
-    return next(iter(maps_of_each(model, tokenizer, [example], prediction)))
+    return next(iter(maps_of_each(model, tokenizer, [example])))
 
 
 def maps_of_each(
-    model: PronounModel, tokenizer: Tokenizer, examples: list[Example], prediction: Prediction
+    model: PronounModel, tokenizer: Tokenizer, examples: list[Example]
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
     """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys).
 
@@ -215,7 +205,7 @@ def maps_of_each(
         UserError: the model has no attention maps.
     """
     for example in examples:
-        batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
+        batch, tokens = single_batch(example, tokenizer, slots_of(model.prediction))
         with torch.inference_mode():
             yield tokens, _first_maps(model, model.encoder_input(batch.to(model.device)))
 

@@ -33,7 +33,7 @@ from anaphora.model.attention import Queries
 from anaphora.model.layers import LayerPass
 from anaphora.model.prediction import group_mean
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.settings.model.prediction import Prediction, slots_of
+from anaphora.settings.model.prediction import slots_of
 from anaphora.settings.training import Batching
 
 MAP_GRANULARITY = {
@@ -69,11 +69,7 @@ class MapRows:
 
 
 def pronoun_maps(
-    model: PronounModel,
-    data: EncodedSplit,
-    batching: Batching,
-    prediction: Prediction,
-    names: Collection[str] = tuple(MAP_GRANULARITY),
+    model: PronounModel, data: EncodedSplit, batching: Batching, names: Collection[str] = tuple(MAP_GRANULARITY)
 ) -> dict[str, MapRows]:
     """Return the pronoun's rows in the named maps, from one pass over a split.
 
@@ -96,7 +92,7 @@ def pronoun_maps(
         if name not in MAP_GRANULARITY:
             raise UserError(f"maps ({name!r}) must be one of {', '.join(MAP_GRANULARITY)}")
     weights: dict[str, dict[int, NDArray[np.float32]]] = {name: {} for name in names}
-    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+    for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
         on_device = batch.to(model.device)
         rows = _batch_maps(model, on_device, names)
         if "integrated_gradients" in names:
@@ -175,7 +171,7 @@ def _query_indices(batch: Batch, positions: Tensor) -> Queries:
 
 
 def sentence_maps(
-    model: PronounModel, tokenizer: Tokenizer, example: Example, prediction: Prediction
+    model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
     """Return the tokens of one sentence and its maps by name, without flow and integrated gradients.
 
@@ -186,7 +182,7 @@ def sentence_maps(
     Raises:
         UserError: the model has no attention maps.
     """
-    batch, tokens = single_batch(example, tokenizer, slots_of(prediction))
+    batch, tokens = single_batch(example, tokenizer, slots_of(model.prediction))
     batch = batch.to(model.device)
     every = torch.arange(len(tokens.ids), device=batch.ids.device)
     queries = (torch.zeros_like(every), every)
@@ -203,9 +199,7 @@ def sentence_maps(
     return tokens, {name: torch.stack(layers).float().cpu().numpy() for name, layers in stacked.items()}
 
 
-def candidates_to_pronoun(
-    model: PronounModel, data: EncodedSplit, batching: Batching, prediction: Prediction
-) -> NDArray[np.float32]:
+def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float32]:
     """Return the raw attention weight from each candidate to the pronoun: (N, L, H, M), 0 for absent candidates.
 
     Weights are averaged over the tokens of all the candidate's mentions and summed over the pronoun's tokens. The
@@ -216,7 +210,7 @@ def candidates_to_pronoun(
         UserError: the model has no attention maps.
     """
     weights: dict[int, NDArray[np.float32]] = {}
-    for batch in evaluation_batches(data, batching, slots_of(prediction)):
+    for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
         of_batch = _candidate_rows(model, batch.to(model.device)).float().cpu().numpy()
         weights |= zip(batch.items.tolist(), of_batch, strict=True)
     return np.stack([weights[item] for item in range(len(data))])

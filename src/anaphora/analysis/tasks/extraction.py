@@ -154,7 +154,7 @@ class Extractor:
         portions = self._portions(data.ids.lengths.tolist())
         for portion in portions:
             own = data if len(portions) == 1 else encode(self.run, [examples[index] for index in portion])
-            captured = capture(self.run.model, own, self.run.config.batching, self.run.config.task.prediction)
+            captured = capture(self.run.model, own, self.run.config.batching)
             records = [(numbers[index], record) for index, record in zip(portion, captured.records, strict=True)]
             scores = score_records(captured.records)
             kept = np.array(numbers)[list(portion)][scores.kept]

@@ -83,7 +83,7 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
     require_pronoun_head(run)
     data = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, data.max_tokens())
-    answers = predict_answers(run.model, data, run.config.batching, run.config.task.prediction)
+    answers = predict_answers(run.model, data, run.config.batching)
     assert answers is not None
     return answers
 

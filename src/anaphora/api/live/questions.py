@@ -161,12 +161,12 @@ def _run_reply(
     with intervene(run.model.encoder, *interventions):
         if example is None:
             return text_maps(run.model, run.tokenizer, question.text)[1], None
-        maps = whole_maps(run.model, run.tokenizer, example, prediction)[1]
+        maps = whole_maps(run.model, run.tokenizer, example)[1]
         count = len(example.candidates) + prediction.none_of_them
         if not is_readable or not example.candidates or count < 2 or not answers_pronouns(prediction):
             return maps, None
         data = EncodedSplit([example], run.tokenizer)
-        logs = log_probabilities(run.model, data, run.config.batching, prediction)[0]
+        logs = log_probabilities(run.model, data, run.config.batching)[0]
     shares = shares_at(logs, answer_temperatures(run).get(example.language, 1.0))
     named = [example.words(number) for number in range(len(example.candidates))]
     answers = [{"candidate": name, "share": float(share)} for name, share in zip(named, shares, strict=False)]

@@ -112,7 +112,7 @@ class CurvesCallback(lightning.Callback):
 
     def _draw(self, board: RunTensorBoardLogger, model: PronounModel, step: int) -> None:
         examples = [self.validation.examples[number] for _, number in self._probes]
-        encoded_maps = maps_of_each(model, self.tokenizer, examples, self.config.task.prediction)
+        encoded_maps = maps_of_each(model, self.tokenizer, examples)
         for (tag, _), example, (tokens, maps) in zip(self._probes, examples, encoded_maps, strict=True):
             row = maps[:, :, tokens.covering(example.pronoun)].mean(axis=2)
             record = AttentionRecord.of(example, tokens, row)

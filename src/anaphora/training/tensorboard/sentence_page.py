@@ -93,7 +93,7 @@ class SentencePage(lightning.Callback):
         best = best_head(validation_metrics(trainer))
         if self._sentences is None or best is None:
             return
-        captured = capture(module.model, self._sentences, self.config.batching, self.config.task.prediction)
+        captured = capture(module.model, self._sentences, self.config.batching)
         records, answers = captured.records, captured.answers
         named = [NO_CANDIDATE] * len(records) if answers is None else map(int, answers.candidates)
         rows = tuple(
