@@ -64,5 +64,10 @@ class Batch:
         """Return a mask of the correct answers, (N, M + 1): the antecedents, or else "none of them" (last)."""
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
+    def row_and_token(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the row and the token in the row of each flat position: (P,) -> (P,), (P,)."""
+        length = self.ids.shape[1]
+        return positions // length, positions % length
+
     def to(self, device: torch.device | str) -> Batch:
         return replace(self, **{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})

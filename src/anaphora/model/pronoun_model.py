@@ -81,9 +81,7 @@ class PronounModel(nn.Module):
 
     def forward_with_rows(self, batch: Batch) -> EncoderOutput:
         """Encode a batch, with the query tokens' attention rows in every layer and head."""
-        length = batch.ids.shape[1]
-        queries = (batch.query_positions // length, batch.query_positions % length)
-        needed = self._needed_positions(batch)
+        queries, needed = batch.row_and_token(batch.query_positions), self._needed_positions(batch)
         hidden, rows = self.encoder.forward_with_rows(self.encoder_input(batch), queries, needed)
         return EncoderOutput(hidden=hidden.flatten(0, 1), rows=rows)
 

@@ -170,7 +170,7 @@ def test_an_edge_is_compared_with_matched_ones_on_the_items_that_have_them() -> 
     half = np.arange(len(PAIRS)) < len(PAIRS) // 2
     mass = np.ones(len(PAIRS))
     matched = dict.fromkeys(MATCHED_EDGES, KnockedOut(tests.right, mass, everything))
-    knocked: dict[str, KnockedOut | None] = {
+    knocked = {
         "gold": KnockedOut(np.zeros(len(PAIRS)), mass, everything),
         **matched,
         "matched_distance": KnockedOut(tests.right * ~half, mass, half),

@@ -114,13 +114,11 @@ class CausalTests:
         """Return the loss of task accuracy over the items of a mask and its interval; None without items."""
         return self.mean(self.right - right, items)
 
-    def knockout(self) -> dict[str, dict[str, KnockedOut | None]]:
+    def knockout(self) -> dict[str, dict[str, KnockedOut]]:
         """Knock out each kind of edge in each scope, and zero the values along the edges to the antecedent.
 
-        For the head under test, a further test zeroes the values along all other edges of the pronoun.
-
-        Returns:
-            Outcomes by scope, then by kind of edge; None for "matched_heads" if too few heads are outside the scope.
+        For the head under test, a further test zeroes the values along all other edges of the pronoun. The outcomes are
+        by scope, then by kind of edge.
         """
         layer = self.head.layer
         scopes = {
@@ -129,7 +127,7 @@ class CausalTests:
             "window": [head for head in self.all_heads if abs(head.layer - layer) <= 1],
             "all_layers": self.all_heads,
         }
-        knockouts: dict[str, dict[str, KnockedOut | None]] = {}
+        knockouts: dict[str, dict[str, KnockedOut]] = {}
         for name, heads in scopes.items():
             self.progress(_(_KNOCKOUT_STAGES[name]))
             knockouts[name] = {
@@ -139,13 +137,12 @@ class CausalTests:
         knockouts["head"]["value_zeroing_others"] = self.zeroed("other_keys", [self.head])
         return knockouts
 
-    def knocked_out(self, kind: str, heads: Sequence[Head]) -> KnockedOut | None:
-        """Knock out one kind of edge in the given heads; None for "matched_heads" if too few heads are outside them."""
+    def knocked_out(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
+        """Knock out one kind of edge in the given heads."""
         others = [head for head in self.all_heads if head not in heads]
-        if kind == "matched_heads" and len(others) < len(heads):
-            return None
         edges, mass, has_edge = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
-        return KnockedOut(self.is_right(self.subject.knocked_out(edges)), mass, has_edge)
+        right = self.is_right(self.subject.knocked_out(edges)) if has_edge.any() else self.right
+        return KnockedOut(right, mass, has_edge)
 
     def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
         """Zero the values along one kind of the pronoun's edges in the given heads; all other weights stay the same."""
@@ -268,7 +265,7 @@ class CausalTests:
 
 
 def knockout_cell(
-    tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut | None]], items: Bools
+    tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut]], items: Bools
 ) -> dict[str, Knockout]:
     """Return the task accuracy lost by each knockout, by scope and kind of edge, with intervals.
 
@@ -277,12 +274,10 @@ def knockout_cell(
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
-        gold = kinds["gold"]
-        matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES and done is not None]
-        assert gold is not None
+        matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES]
         # Items without a matched edge are left out; otherwise they would count as zero loss.
         compared = [(done, items & done.has_edge) for done in matched if (items & done.has_edge).any()]
-        differences = [tests.mean(done.right - gold.right, shared) for done, shared in compared]
+        differences = [tests.mean(done.right - kinds["gold"].right, shared) for done, shared in compared]
         losses = [float((tests.right - done.right)[shared].mean()) for done, shared in compared]
         value, interval = differences[int(np.argmax(losses))] if losses else (None, None)
         cell[scope] = Knockout(
@@ -292,11 +287,10 @@ def knockout_cell(
     return cell
 
 
-def _loss(tests: CausalTests, done: KnockedOut | None, items: Bools) -> KnockoutLoss:
-    if done is None or not (cut := items & done.has_edge).any():
-        return KnockoutLoss(items=0, drop=None, interval=None, mass_removed=None)
+def _loss(tests: CausalTests, done: KnockedOut, items: Bools) -> KnockoutLoss:
+    cut = items & done.has_edge
     drop, interval = tests.drop(done.right, cut)
-    mass_removed = rounded(done.mass[cut].mean())
+    mass_removed = rounded(done.mass[cut].mean()) if cut.any() else None
     return KnockoutLoss(items=int(cut.sum()), drop=drop, interval=interval, mass_removed=mass_removed)
 
 

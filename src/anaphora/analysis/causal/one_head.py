@@ -61,11 +61,10 @@ def one_head(tests: CausalTests) -> OneHead:
 
 
 def head_level_cell(
-    tests: CausalTests, zeroed: Mapping[str, KnockedOut | None], patch: PatternPatch, alone: OneHead, items: Bools
+    tests: CausalTests, zeroed: Mapping[str, KnockedOut], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
     """Return the effects of one head's edge to the antecedent, of its other edges and of its whole row."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
-    assert antecedent is not None and others is not None
     patched = aligned_patch_cell(tests, patch.aligned, items)
     exchanged = items & alone.exchange.items
     exchange_flips, exchange_interval = tests.mean(alone.exchange.flipped.astype(np.float64), exchanged)

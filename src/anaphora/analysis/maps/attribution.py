@@ -138,8 +138,7 @@ def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRA
 
 def _scores(model: PronounModel, batch: Batch, context: AttentionContext, embedded: Tensor) -> Tensor:
     """Return the prediction head's scores (N, M + 1) for the input embeddings `embedded` (R, T, W)."""
-    length = batch.ids.shape[1]
-    queries = (batch.query_positions // length, batch.query_positions % length)
+    queries = batch.row_and_token(batch.query_positions)
     rows = []
     for layer in layer_passes(model.encoder.layers, replace(context, embeddings=embedded)):
         if model.prediction_head.needs_rows():

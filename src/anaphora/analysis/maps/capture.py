@@ -16,7 +16,7 @@ from torch import Tensor
 
 from anaphora.analysis.maps.answers import Answers, correctness
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.base.batch import Batch, EncoderInput
+from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.data.batches.batching import encode_plain_text, evaluation_batches, single_batch
@@ -84,13 +84,20 @@ def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching
         UserError: the model has no attention maps.
     """
     for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
-        rows, scores = _capture_batch(model, batch.to(model.device))
-        starts = (batch.item_starts % batch.ids.shape[1]).tolist()
+        on_device = batch.to(model.device)
+        with torch.inference_mode():
+            output = model.forward_with_rows(on_device)
+            assert output.rows is not None
+            by_item = group_mean(output.rows.transpose(0, 1), on_device.query_items, len(batch.items))  # (n, L, H, T)
+            rows = by_item.float().cpu().numpy()
+            answers_items = answers_pronouns(model.prediction)
+            scores = model.prediction_head.scores(output, on_device).float().cpu().numpy() if answers_items else None
+        _, starts = batch.row_and_token(batch.item_starts)
         records = []
-        for number, item in enumerate(batch.items.tolist()):
-            tokens, example = data.tokens[item], data.examples[item]
-            row = rows[number, :, :, starts[number] : starts[number] + len(tokens.ids)]
-            records.append(AttentionRecord.of(example, tokens, row))
+        for row, item, start in zip(rows, batch.items.tolist(), starts.tolist(), strict=True):
+            tokens = data.tokens[item]
+            own = row[:, :, start : start + len(tokens.ids)]
+            records.append(AttentionRecord.of(data.examples[item], tokens, own))
         answers = None if scores is None else Answers.from_scores([record.example for record in records], scores)
         yield CapturedBatch(batch.items.numpy(), records, answers)
 
@@ -105,14 +112,14 @@ def captured_words(
     """
     model.check_without_query()
     for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
-        items, length = batch.items.numpy(), batch.ids.shape[1]
+        items = batch.items.numpy()
         counts = data.word_counts[items]
         ends = counts.cumsum()
         words, owners, _ = data.query_words.take(items)
         with torch.inference_mode():
             batch = batch.to(model.device)
             tokens = EncoderInput(batch.inputs, batch.positions, batch.segments)
-            queries = (batch.query_positions // length, batch.query_positions % length)
+            queries = batch.row_and_token(batch.query_positions)
             _, rows = model.encoder.forward_with_rows(tokens, queries, batch.masked_positions)  # none is masked
             word_of = torch.from_numpy(words + (ends - counts)[owners]).to(model.device)
             by_word = group_mean(rows.transpose(0, 1), word_of, int(ends[-1])).float().cpu().numpy()
@@ -171,18 +178,6 @@ def _batch_scores(
 def task_correctness(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
     """Return `Answers.correct` for all items, (N,); NaN if the model answers no pronoun questions."""
     return correctness(predict_answers(model, data, batching), len(data))
-
-
-def _capture_batch(model: PronounModel, batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-    """Return a batch's rows (N, L, H, T) and answer scores (N, M + 1), or None for the scores without such answers."""
-    with torch.inference_mode():
-        output = model.forward_with_rows(batch)
-        assert output.rows is not None
-        rows = group_mean(output.rows.transpose(0, 1), batch.query_items, len(batch.items))  # (N, L, H, T)
-        if not answers_pronouns(model.prediction):
-            return rows.float().cpu().numpy(), None
-        scores = model.prediction_head.scores(output, batch)
-        return rows.float().cpu().numpy(), scores.float().cpu().numpy()
 
 
 def whole_maps(

@@ -97,7 +97,7 @@ def pronoun_maps(
         rows = _batch_maps(model, on_device, names)
         if "integrated_gradients" in names:
             rows["integrated_gradients"] = _attribution_shares(model, on_device)
-        starts = (batch.item_starts % batch.ids.shape[1]).tolist()
+        starts = batch.row_and_token(batch.item_starts)[1].tolist()
         for name, values in rows.items():
             arrays = values.float().cpu().numpy()
             for number, (item, start) in enumerate(zip(batch.items.tolist(), starts, strict=True)):
@@ -119,7 +119,7 @@ def _mixes_tokens(model: PronounModel) -> bool:
 
 def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str]) -> dict[str, Tensor]:
     """Return the pronouns' rows of a batch in each named map except integrated gradients: (N, L, H or 1, T)."""
-    queries = _query_indices(batch, batch.query_positions)
+    queries = batch.row_and_token(batch.query_positions)
     tokens = _mixes_tokens(model)
     single_layer: dict[str, list[Tensor]] = {name: [] for name in SINGLE_LAYER_MAPS if name in names}
     means = []
@@ -160,14 +160,9 @@ def _attribution_shares(model: PronounModel, batch: Batch) -> Tensor:
     """Return each token's share of its text's absolute integrated gradients: (N, 1, 1, T)."""
     values = integrated_gradients(model, batch).tokens.abs()
     numbers = torch.arange(len(batch.items), device=values.device)
-    rows = batch.item_starts // batch.ids.shape[1]
+    rows, _ = batch.row_and_token(batch.item_starts)
     inside = batch.segments[rows] == numbers.unsqueeze(1)  # (N, T)
     return normalise_rows(values[rows] * inside)[:, None, None]
-
-
-def _query_indices(batch: Batch, positions: Tensor) -> Queries:
-    length = batch.ids.shape[1]
-    return positions // length, positions % length
 
 
 def sentence_maps(
@@ -219,8 +214,8 @@ def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Bat
 def _candidate_rows(model: PronounModel, batch: Batch) -> Tensor:
     """Return the weight from each candidate to the pronoun in one batch: (N, L, H, M)."""
     items, most = batch.present.shape
-    _, pronoun_columns = _query_indices(batch, batch.query_positions)
-    queries = _query_indices(batch, batch.candidate_positions)
+    _, pronoun_columns = batch.row_and_token(batch.query_positions)
+    queries = batch.row_and_token(batch.candidate_positions)
     with torch.inference_mode():
         pronoun = torch.zeros(items, batch.ids.shape[1], device=batch.ids.device)
         pronoun[batch.query_items, pronoun_columns] = 1

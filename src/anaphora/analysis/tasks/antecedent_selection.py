@@ -297,25 +297,21 @@ class Passages:
             raise UserError("model.second_sequence reads one pronoun of a text; here every mention is evaluated")
         device = next(encoder.parameters()).device
         for batch in evaluation_batches(self.encoded, batching, 0):
-            length = batch.ids.shape[1]
             passages = batch.items.tolist()
             mentions = [
                 (start, passage, item, self.mention_positions[item])
                 for start, passage in zip(batch.item_starts.tolist(), passages, strict=True)
                 for item in self.items[passage]
             ]
-            flat = torch.tensor([start + token for start, _, _, positions in mentions for token in positions])
-            owner = torch.tensor([number for number, (*_, positions) in enumerate(mentions) for _ in positions])
-            moved = batch.to(device)
+            flat = torch.tensor([start + token for start, _, _, own in mentions for token in own], device=device)
+            owner = torch.tensor([number for number, (*_, own) in enumerate(mentions) for _ in own], device=device)
+            batch = batch.to(device)
+            texts = EncoderInput(batch.inputs, batch.positions, batch.segments)
             with torch.inference_mode():
-                _, rows = encoder.forward_with_rows(
-                    EncoderInput(moved.inputs, moved.positions, moved.segments),
-                    ((flat // length).to(device), (flat % length).to(device)),
-                    needed=torch.unique(flat).to(device),
-                )
-                means = group_mean(rows.transpose(0, 1), owner.to(device), len(mentions)).float().cpu().numpy()
+                _, rows = encoder.forward_with_rows(texts, batch.row_and_token(flat), torch.unique(flat))
+                means = group_mean(rows.transpose(0, 1), owner, len(mentions)).float().cpu().numpy()
             for (start, passage, item, _), rows_of_mention in zip(mentions, means, strict=True):
-                tokens, first = self.encoded.tokens[passage], start % length
+                tokens, first = self.encoded.tokens[passage], start % batch.ids.shape[1]
                 row = rows_of_mention[:, :, first : first + len(tokens.ids)]
                 yield item, AttentionRecord.of(self.examples[item], tokens, row)
             progress(len(passages))
