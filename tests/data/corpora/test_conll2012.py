@@ -217,6 +217,14 @@ def test_a_document_without_words_or_with_some_is_dropped_and_counted(path: Path
         list(evaluation_texts(path))
 
 
+def test_a_document_without_a_single_word_changes_nothing(path: Path) -> None:
+    expected, report = conll2012.read(settings(path))
+    path.write_text(document(ENGLISH) + document((), "nw/empty"))
+    splits, again = conll2012.read(settings(path))
+    assert splits == expected
+    assert again.reasons == {**report.reasons, NO_LAYER: 1}
+
+
 def test_documents_without_coreference_and_documents_that_stand_twice_are_counted(path: Path) -> None:
     expected, report = conll2012.read(settings(path))
     bare = re.sub(r"(?m)^(nw.*\s)\S+$", r"\1-", document(ENGLISH, "nw/bare"))

@@ -11,17 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import (
-    FOLDERS,
-    FORM_WORDS,
-    POSSESSIVE,
-    PRONOUN_FORMS,
-    SUBJECT,
-    check_keys,
-    read_toml,
-    tables,
-    words,
-)
+from anaphora.data.controlled import lexicon
 from anaphora.settings.cue_types import role_cue_types
 from anaphora.settings.data import SPLITS
 
@@ -51,7 +41,7 @@ class Template:
     @property
     def forms(self) -> tuple[str, ...]:
         """Return the form of each pronoun slot of the template: two if it has {he:1} and {he:2}, else at most one."""
-        forms = {match[2] or "1": match[1] for match in _slots(self.tokens) if match[1] in PRONOUN_FORMS}
+        forms = {match[2] or "1": match[1] for match in _slots(self.tokens) if match[1] in lexicon.PRONOUN_FORMS}
         return tuple(forms[key] for key in sorted(forms))
 
 
@@ -85,19 +75,19 @@ def load(language: str, kind: str, folder: Path) -> CueTypeContent:
         UserError: the file is missing, an entry is invalid, or a split has no template that is not cataphoric; the
             message names file, entry and what is allowed.
     """
-    path = folder / FOLDERS[language] / f"{kind}.toml"
-    table = read_toml(path)
-    check_keys(path, "the file", table, {"template", "scenario"})
-    listed = tables(path, table, "scenario") if "scenario" in table else []
+    path = folder / lexicon.FOLDERS[language] / f"{kind}.toml"
+    table = lexicon.read_toml(path)
+    lexicon.check_keys(path, "the file", table, {"template", "scenario"})
+    listed = lexicon.tables(path, table, "scenario") if "scenario" in table else []
     scenarios = tuple(_scenario(path, index, written) for index, written in enumerate(listed))
     role = kind in role_cue_types(language)
     if role != bool(scenarios):
         raise UserError(f"{path}: a {kind} file must {'have' if role else 'not have'} scenarios")
     patterns = _slot_patterns(scenarios)
     templates = []
-    for index, written in enumerate(tables(path, table, "template")):
+    for index, written in enumerate(lexicon.tables(path, table, "template")):
         entry = f"template {index} ({written.get('text', '')!r})"
-        check_keys(path, entry, written, {"split", "text", "cataphora"})
+        lexicon.check_keys(path, entry, written, {"split", "text", "cataphora"})
         place = f"{path}, {entry}"
         template = _template(place, f"{language}/{kind}/{index}", written)
         if role:
@@ -146,13 +136,13 @@ def _scenario(path: Path, index: int, written: Mapping[str, Any]) -> Scenario:
         raise UserError(f"{path}, {place}: {slot} is both shared and different; write it once")
     form = [*sides["first"].get("form", ()), *sides["second"].get("form", ()), *sides["shared"].get("form", ())]
     for word in form:
-        if word not in FORM_WORDS:
-            raise UserError(f"{path}, {place}, form: {word!r} must be one of {', '.join(FORM_WORDS)}")
+        if word not in lexicon.FORM_WORDS:
+            raise UserError(f"{path}, {place}, form: {word!r} must be one of {', '.join(lexicon.FORM_WORDS)}")
     return Scenario(name=str(index), **sides)
 
 
 def _alternatives(path: Path, entry: str, value: Any) -> tuple[str, ...]:
-    return words(path, entry, [value] if isinstance(value, str) else value, 1)
+    return lexicon.words(path, entry, [value] if isinstance(value, str) else value, 1)
 
 
 def _check_slots(place: str, names: Sequence[str], allowed: set[str]) -> None:
@@ -163,7 +153,7 @@ def _check_slots(place: str, names: Sequence[str], allowed: set[str]) -> None:
 
 
 def _check_set_template(place: str, kind: str, template: Template) -> None:
-    forms = {SUBJECT} if kind == "selection" else {SUBJECT, POSSESSIVE}
+    forms = {lexicon.SUBJECT} if kind == "selection" else {lexicon.SUBJECT, lexicon.POSSESSIVE}
     allowed = {*POOLS, "list", "A", "B", *forms}
     if kind == "selection":
         allowed.add("cue")
@@ -202,7 +192,7 @@ def _slot_pattern(slot: str, option: str) -> str:
 
 
 def _check_role_template(place: str, template: Template, patterns: Mapping[tuple[tuple[str, str], ...], str]) -> None:
-    allowed = {*POOLS, "A", "B", "x", *PRONOUN_FORMS}
+    allowed = {*POOLS, "A", "B", "x", *lexicon.PRONOUN_FORMS}
     for pattern, scenario in patterns.items():
         place_too = f"{place} with scenario {scenario}"
         values = dict(pattern)
@@ -217,7 +207,7 @@ def _check_role_template(place: str, template: Template, patterns: Mapping[tuple
 
 
 def _check_pronouns(place: str, tokens: Sequence[str], most: int) -> None:
-    numbers = [each[2] for each in _slots(tokens) if each[1] in PRONOUN_FORMS]
+    numbers = [each[2] for each in _slots(tokens) if each[1] in lexicon.PRONOUN_FORMS]
     if numbers != [None] and not (most == 2 and sorted(each or "" for each in numbers) == ["1", "2"]):
         wanted = "one pronoun" if most == 1 else "one pronoun, or two written {he:1} and {he:2}"
         raise UserError(f"{place}: {wanted} is needed, not {len(numbers)}")
@@ -225,7 +215,7 @@ def _check_pronouns(place: str, tokens: Sequence[str], most: int) -> None:
 
 def _check_positions(place: str, template: Template, tokens: Sequence[str]) -> None:
     names = _slot_names(tokens)
-    first_pronoun = min(place for place, name in enumerate(names) if name in PRONOUN_FORMS)
+    first_pronoun = min(place for place, name in enumerate(names) if name in lexicon.PRONOUN_FORMS)
     last_candidate = max(place for place, name in enumerate(names) if name in ("list", "A", "B"))
     if (first_pronoun < last_candidate) != template.cataphora:
         raise UserError(
@@ -257,7 +247,7 @@ def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]
         if match is None or value is None:
             result.append(token)
         elif match[1] == "form":
-            result.append(f"{{{FORM_WORDS[value]}}}")
+            result.append(f"{{{lexicon.FORM_WORDS[value]}}}")
         else:
             result.extend(value.split())
     return result

@@ -13,19 +13,10 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
+from anaphora.data.corpora import reading
 from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping
 from anaphora.data.corpora.parts import train_and_test_rows
-from anaphora.data.corpora.reading import (
-    DroppedRowError,
-    Row,
-    RowReader,
-    check_words,
-    check_written,
-    example_of,
-    json_lines,
-    split_examples,
-    text_of,
-)
+from anaphora.data.corpora.reading import DroppedRowError, Row
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Cluewsc
 
@@ -51,16 +42,16 @@ def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     rows, rows without a label or with placeholders, and candidates that overlap the pronoun or another candidate are
     dropped.
     """
-    reading = RowReader()
+    reader = reading.RowReader()
     train, test = train_and_test_rows(
-        settings.path, ORIGIN.files, lambda folder: folder / TRAIN, DEVELOPMENT, json_lines
+        settings.path, ORIGIN.files, lambda folder: folder / TRAIN, DEVELOPMENT, reading.json_lines
     )
-    first = _examples(train, reading)
-    second = None if test is None else _examples(test, reading)
-    return split_examples(first, second, settings), reading.report()
+    first = _examples(train, reader)
+    second = None if test is None else _examples(test, reader)
+    return reading.split_examples(first, second, settings), reader.report()
 
 
-def _examples(rows: Iterable[tuple[str, Row]], reading: RowReader) -> list[Example]:
+def _examples(rows: Iterable[tuple[str, Row]], reader: reading.RowReader) -> list[Example]:
     known: set[_LabelledPair] = set()
 
     def claim(row: Row) -> _LabelledPair:
@@ -71,14 +62,14 @@ def _examples(rows: Iterable[tuple[str, Row]], reading: RowReader) -> list[Examp
         return pair
 
     claims_by_pronoun: dict[tuple[str, Span], list[tuple[str, _LabelledPair]]] = {}
-    for where, pair in reading.convert(rows, claim):
+    for where, pair in reader.convert(rows, claim):
         claims_by_pronoun.setdefault((pair.text, pair.pronoun), []).append((where, pair))
-    return [_example(text, pronoun, claims, reading) for (text, pronoun), claims in claims_by_pronoun.items()]
+    return [_example(text, pronoun, claims, reader) for (text, pronoun), claims in claims_by_pronoun.items()]
 
 
 def _labelled_pair(row: Row) -> _LabelledPair:
-    text = text_of(row, "text")
-    check_words(text)
+    text = reading.text_of(row, "text")
+    reading.check_words(text)
     if row.get("label") is None:
         raise DroppedRowError(N_("it has no label"))
     if not isinstance(row["label"], str | bool) or row["label"] not in _LABELS:
@@ -97,20 +88,20 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
     if isinstance(start, bool) or not isinstance(start, int) or start < 0 or not isinstance(words, str) or not words:
         raise UserError(f"target: {name}_index {start!r} must be a whole number and {name}_text {words!r} text")
     span = (start, start + len(words))
-    check_written(f"target: {name}_index", text, span, words)
+    reading.check_written(f"target: {name}_index", text, span, words)
     return span
 
 
-def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reading: RowReader) -> Example:
+def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reader: reading.RowReader) -> Example:
     """Build the example of one pronoun; of two overlapping candidates, the correct or else the first one is kept."""
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []
     for where, claim in sorted(claims, key=lambda each: (not each[1].is_right, each[1].candidate)):
         if not non_overlapping([claim.candidate], taken):
-            reading.dropped.append((where, N_("the candidate overlaps another one of its pronoun")))
+            reader.dropped.append((where, N_("the candidate overlaps another one of its pronoun")))
             continue
         taken.append(claim.candidate)
         entities.setdefault((text[slice(*claim.candidate)], claim.is_right), []).append(claim.candidate)
     right = tuple(number for number, (_, is_right) in enumerate(entities) if is_right)
     mentions = tuple(map(tuple, entities.values()))
-    return example_of("cluewsc", text, pronoun, mentions, right, language="zh", group=f"cluewsc/{text}")
+    return reading.example_of("cluewsc", text, pronoun, mentions, right, language="zh", group=f"cluewsc/{text}")

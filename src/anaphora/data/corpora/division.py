@@ -168,12 +168,20 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
     return splits
 
 
-def in_two_splits(where: str, name: str, value: str, split: str | None, earlier: str, its_split: str | None) -> str:
-    """Return the error message for a row whose "group" or "minimal_pair" is also that of a row of another split."""
-    return (
-        f"{where}, {name}: {value[:60]!r} is in split {split} here and in split {its_split} at {earlier}; "
-        "what belongs together must be in one split"
-    )
+def check_one_split(
+    first_of: dict[tuple[str, str], tuple[str, str | None]], where: str, name: str, value: str, split: str | None
+) -> None:
+    """Check that a row has the split of the first row with its "group" or "minimal_pair", which `first_of` records.
+
+    Raises:
+        UserError: the splits differ; the message names both rows.
+    """
+    earlier, its_split = first_of.setdefault((name, value), (where, split))
+    if value and split != its_split:
+        raise UserError(
+            f"{where}, {name}: {value[:60]!r} is in split {split} here and in split {its_split} at {earlier}; "
+            "what belongs together must be in one split"
+        )
 
 
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:

@@ -7,17 +7,10 @@ from __future__ import annotations
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
+from anaphora.data.corpora import reading
 from anaphora.data.corpora.division import Origin, ReadingReport, non_overlapping, occurrences, whole_number
 from anaphora.data.corpora.parts import train_and_test_rows
-from anaphora.data.corpora.reading import (
-    DroppedRowError,
-    Row,
-    check_written,
-    example_of,
-    read_examples,
-    tab_separated,
-    text_of,
-)
+from anaphora.data.corpora.reading import DroppedRowError, Row
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Gap
 
@@ -34,30 +27,30 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     """
     development, validation = train_and_test_rows(
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),
-        lambda file: tab_separated(file, _COLUMNS),
+        lambda file: reading.tab_separated(file, _COLUMNS),
     )
-    return read_examples(settings, _example, development, validation)
+    return reading.read_examples(settings, _example, development, validation)
 
 
 def _example(row: Row) -> Example:
-    text = text_of(row, "Text")
+    text = reading.text_of(row, "Text")
     pronoun = _offset_span(row, "Pronoun")
     names = [_offset_span(row, "A"), _offset_span(row, "B")]
     if non_overlapping(names, [pronoun]) != names or non_overlapping(names[:1], names[1:]) != names[:1]:
         raise DroppedRowError(N_("pronoun and names overlap"))
     right = tuple(number for number, name in enumerate(("A", "B")) if _is_true(row, f"{name}-coref"))
     mentions = _mentions(row["A"], row["B"], text, pronoun, names)
-    return example_of("gap", text, pronoun, mentions, right, group=f"gap/{text}")
+    return reading.example_of("gap", text, pronoun, mentions, right, group=f"gap/{text}")
 
 
 def _offset_span(row: Row, field: str) -> Span:
     """Return the character span of the words in a field, from their offset."""
-    words, offset = text_of(row, field), str(row[f"{field}-offset"])
+    words, offset = reading.text_of(row, field), str(row[f"{field}-offset"])
     start = whole_number(offset)
     if start is None:
         raise UserError(f"{field}-offset: {offset[:40]!r} must be a whole number of characters")
     span = (start, start + len(words))
-    check_written(f"{field}-offset", row["Text"], span, words)
+    reading.check_written(f"{field}-offset", row["Text"], span, words)
     return span
 
 

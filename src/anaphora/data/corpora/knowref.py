@@ -12,17 +12,9 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.translation import N_
+from anaphora.data.corpora import reading
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
-from anaphora.data.corpora.reading import (
-    DroppedRowError,
-    Row,
-    check_words,
-    example_of,
-    find_mentions,
-    read_examples,
-    text_of,
-    without_brackets,
-)
+from anaphora.data.corpora.reading import DroppedRowError, Row
 from anaphora.data.example import Example
 from anaphora.settings.data import Knowref
 
@@ -34,7 +26,7 @@ def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
 
     The factor `names` is "original" or, if the sentence differs from the original one, "exchanged".
     """
-    return read_examples(settings, _example, _items(existing_path(settings.path, ORIGIN.files)))
+    return reading.read_examples(settings, _example, _items(existing_path(settings.path, ORIGIN.files)))
 
 
 def _items(path: Path) -> Iterator[tuple[str, Row]]:
@@ -48,11 +40,11 @@ def _items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _example(row: Row) -> Example:
-    sentence = text_of(row, "sentence_with_pronoun")
-    check_words(sentence)
+    sentence = reading.text_of(row, "sentence_with_pronoun")
+    reading.check_words(sentence)
     names = [_single_value(row, "candidate0"), _single_value(row, "candidate1")]
     right = _single_value(row, "correct_candidate")
-    text, marked = without_brackets(sentence)
+    text, marked = reading.without_brackets(sentence)
     if not marked:
         raise UserError(f"sentence_with_pronoun: {sentence!r} must hold the pronoun in [ ]")
     if len(marked) > 1:
@@ -63,11 +55,11 @@ def _example(row: Row) -> Example:
     if right not in names:
         raise UserError(f"correct_candidate: {right!r} must be one of {names}")
     original = _single_value(row, "original_sentence")
-    return example_of(
+    return reading.example_of(
         "knowref",
         text,
         pronoun,
-        find_mentions(names, text, pronoun),
+        reading.find_mentions(names, text, pronoun),
         (names.index(right),),
         group=f"knowref/{original}",
         names="original" if original == text else "exchanged",

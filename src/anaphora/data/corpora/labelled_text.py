@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,19 +18,8 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.translation import N_
-from anaphora.data.corpora import tables
-from anaphora.data.corpora.division import (
-    Origin,
-    ReadingReport,
-    existing_path,
-    in_two_splits,
-    is_hub,
-    read_lines,
-    read_text,
-    split_by_group,
-    unknown_format,
-    whole_number,
-)
+from anaphora.data.corpora import division, tables
+from anaphora.data.corpora.division import Origin, ReadingReport
 from anaphora.data.corpora.parts import hub_data
 from anaphora.data.corpora.reading import rows_below_header
 from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
@@ -87,6 +76,10 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
             value), a group is in two splits, or no text has a label.
     """
     rows_by_split = _rows_by_split(settings)
+    first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
+    for split, rows in rows_by_split.items():
+        for row in rows:
+            division.check_one_split(first_of, row.where, "group", row.group, split)
     dropped: list[tuple[str, str]] = []
     texts = {split: _texts(rows, dropped) for split, rows in rows_by_split.items()}
     if not any(texts.values()):
@@ -103,7 +96,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
         texts["dev"] = [(where, one) for where, one in texts["dev"] if one.text not in tested]
     held_out = {one.text for split in ("dev", "test") for _, one in texts.get(split, [])}
     training = _deduplicated(texts["train"], held_out, dropped)
-    parts = split_by_group(
+    parts = division.split_by_group(
         training,
         0.0 if texts.get("dev") else settings.dev_share,
         0.0 if texts["test"] else settings.test_share,
@@ -123,7 +116,7 @@ def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
     A single file, and both files of rotten_tomatoes, have the split "train". In any other folder, the first file of
     each split is used, in the order of `_SPLIT_NAMES` and `_SUFFIXES`.
     """
-    path = existing_path(settings.path, _origin(settings).files)
+    path = division.existing_path(settings.path, _origin(settings).files)
     if not path.is_dir():
         return [(path, "train", _POLARITY_FILES.get(path.name))]
     if settings.kind == "rotten_tomatoes":
@@ -150,19 +143,20 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
     """Return all rows by split, with and without labels, from files or the hub."""
     names = LABELS.get(settings.kind, ())
     rows_by_split: dict[str, list[_Row]] = {}
-    if is_hub(settings.path):
+    if division.is_hub(settings.path):
         there = hub_data(settings.path, _origin(settings).files)
         for split, split_names in _SPLIT_NAMES.items():
             for name in split_names:
                 if name in there:
                     of_name = _hub_rows(f"{settings.path}, {name}", there[name], names)
                     rows_by_split.setdefault(split, []).extend(of_name)
-        _check_groups(rows_by_split)
         return rows_by_split
     for path, split, label in _sources(settings):
         if label is not None:
             rows = [
-                _Row(f"{path}, line {at}", text, label) for at, text in enumerate(read_lines(path), 1) if text.strip()
+                _Row(f"{path}, line {at}", text, label)
+                for at, text in enumerate(division.read_lines(path), 1)
+                if text.strip()
             ]
         else:
             # In the files of known corpora, quotes are ordinary characters.
@@ -171,17 +165,7 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
             raise tables.without_rows(path, "text and label")
         for name, of_split in _divided(rows, split, is_named=Path(settings.path).expanduser().is_dir()).items():
             rows_by_split.setdefault(name, []).extend(of_split)
-    _check_groups(rows_by_split)
     return rows_by_split
-
-
-def _check_groups(rows_by_split: Mapping[str, Sequence[_Row]]) -> None:
-    first_of: dict[str, tuple[str, str]] = {}
-    for split, rows in rows_by_split.items():
-        for row in rows:
-            earlier, its_split = first_of.setdefault(row.group, (row.where, split))
-            if row.group and split != its_split:
-                raise UserError(in_two_splits(row.where, "group", row.group, split, earlier, its_split))
 
 
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
@@ -235,20 +219,20 @@ def _cells(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, d
         case suffix if suffix in _SUFFIXES:
             yield from tables.rows(path)
         case _:
-            raise unknown_format(path, _SUFFIXES)
+            raise division.unknown_format(path, _SUFFIXES)
 
 
 def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, dict[str, Any]]]:
     lines = [
         (f"{path}, line {number}", line.rstrip("\r").split("\t"))
-        for number, line in enumerate(read_lines(path), start=1)
+        for number, line in enumerate(division.read_lines(path), start=1)
         if line.strip()
     ]
     if not lines:
         return
     first, cells = lines[0]
     if all(_QUOTED.fullmatch(cell) for cell in cells) and {cell[1:-1] for cell in cells} & _HEADER:
-        quoted = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t", strict=True)
+        quoted = csv.DictReader(io.StringIO(division.read_text(path), newline=""), delimiter="\t", strict=True)
         yield from rows_below_header(path, quoted)
         return
     header = ["text", _LABEL]
@@ -315,7 +299,7 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
     label = "" if label is None or (isinstance(label, float) and math.isnan(label)) else str(label).strip()
     if not label:
         return _Row(where, text, None, split, "" if group is None else f"{group}")
-    number = whole_number(label)
+    number = division.whole_number(label)
     if number is not None and number < len(names):
         label = names[number]
     if names and label not in names:

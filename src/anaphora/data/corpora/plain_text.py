@@ -18,15 +18,8 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.data import contamination
-from anaphora.data.corpora.division import (
-    Origin,
-    ReadingReport,
-    existing_path,
-    files_below,
-    is_hub,
-    read_lines,
-    split_by_group,
-)
+from anaphora.data.corpora import division
+from anaphora.data.corpora.division import Origin, ReadingReport
 from anaphora.data.corpora.parts import hub_data
 from anaphora.data.corpora.reading import json_lines
 from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
@@ -58,7 +51,7 @@ def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], R
         rows += sum(document.text.count("\n") + 1 for document in documents)
         dropped += left_out
         (splits[official] if official else free).extend(kept)
-    for split, texts in split_by_group(free, settings.dev_share, settings.test_share, settings.seed).items():
+    for split, texts in division.split_by_group(free, settings.dev_share, settings.test_share, settings.seed).items():
         splits[split] += texts
     if not any(splits.values()):
         raise UserError(f"data.path ({settings.path}): no text is left")
@@ -71,13 +64,13 @@ def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
     Raises:
         UserError: a path does not exist, or has no file of a known format.
     """
-    local = [name for name in (settings.path, *settings.also) if not is_hub(name)]
+    local = [name for name in (settings.path, *settings.also) if not division.is_hub(name)]
     return {str(path): path for name in local for path in _files_of(name).values()}
 
 
 def _files_of(name: str) -> dict[str, Path]:
     """Return the files of known formats at a path, a file or a folder, by relative path; hidden files are left out."""
-    there = files_below(existing_path(name, ORIGIN.files))
+    there = division.files_below(division.existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
         raise UserError(f"data.path ({name}): it has no file of {', '.join(_FORMATS)}, as it is or as .gz")
@@ -93,7 +86,7 @@ def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, s
     if len(set(official.values())) < 2:
         official = {}
     for name in (settings.path, *settings.also):
-        if is_hub(name):
+        if division.is_hub(name):
             yield from _hub(name)
         else:
             for place, path in _files_of(name).items():
@@ -130,7 +123,7 @@ def _documents(path: Path, place: str) -> Iterator[Text]:
         case ".tokens":
             yield from _wikitext(path, place)
         case _:
-            for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(read_lines(path)))):
+            for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(division.read_lines(path)))):
                 text = " ".join(written.split())
                 if text:
                     yield Text(text=text, language=language_of(text), group=f"{place}/{number}")
@@ -151,7 +144,7 @@ def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
 def _wikitext(path: Path, place: str) -> Iterator[Text]:
     title, count = "", 0
     written: list[str] = []
-    lines = [*read_lines(path), ""]  # an empty line before the final heading, which ends the last document
+    lines = [*division.read_lines(path), ""]  # an empty line before the final heading, which ends the last document
     for before, line, after in zip(["", *lines], [*lines, " = end = "], [*lines[1:], "", ""], strict=True):
         heading = _HEADING.fullmatch(line.strip())
         # The lines of a legend such as "W = Won" look like headings, but have no empty lines around them.

@@ -21,8 +21,8 @@ from anaphora.base.language import is_contradicted
 from anaphora.data.corpora.division import (
     Origin,
     ReadingReport,
+    check_one_split,
     existing_path,
-    in_two_splits,
     read_text,
     unknown_format,
 )
@@ -77,10 +77,8 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         examples.append(example)
         splits.append(split)
         pair, group = example.minimal_pair, example.group
-        for name, value in (("group", group), ("minimal_pair", pair)):
-            earlier, its_split = first_of.setdefault((name, value), (where, split))
-            if value and split != its_split:
-                raise UserError(in_two_splits(where, name, value, split, earlier, its_split))
+        check_one_split(first_of, where, "group", group, split)
+        check_one_split(first_of, where, "minimal_pair", pair, split)
         earlier, its_group = group_of.setdefault(pair, (where, group))
         if pair and group != its_group and (split is None or settings.folds):  # examples are divided by group
             raise UserError(

@@ -16,16 +16,9 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
+from anaphora.data.corpora import reading
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines, whole_number
-from anaphora.data.corpora.reading import (
-    DroppedRowError,
-    Row,
-    RowReader,
-    check_words,
-    example_of,
-    split_examples,
-    without_brackets,
-)
+from anaphora.data.corpora.reading import DroppedRowError, Row
 from anaphora.data.example import Example
 from anaphora.settings.data import Winobias
 
@@ -46,17 +39,17 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     if not folder.is_dir():
         raise UserError(f"data.path ({settings.path}) must be a folder: the lists of occupations belong to the corpus")
     pattern = _occupations(folder)
-    reading = RowReader()
+    reader = reading.RowReader()
     parts: dict[str, list[Example]] = {}
     for part in ("dev", "test"):
         rows = _rows(folder, part)
-        parts[part] = [example for _, example in reading.convert(rows, lambda row: _example(row, pattern))]
-    if not reading.rows:
+        parts[part] = [example for _, example in reader.convert(rows, lambda row: _example(row, pattern))]
+    if not reader.rows:
         raise UserError(f"data.path ({settings.path}): the folder has no file such as {EXAMPLE}")
     if parts["dev"] and parts["test"]:
-        return {"train": [], **parts}, reading.report()
+        return {"train": [], **parts}, reader.report()
     examples = parts["dev"] + parts["test"]
-    return split_examples(examples, None, settings), reading.report()
+    return reading.split_examples(examples, None, settings), reader.report()
 
 
 def _occupations(folder: Path) -> re.Pattern[str]:
@@ -82,8 +75,8 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     place = whole_number(number)
     if place is None:
         raise UserError(f"{row['line'][:40]!r} must begin with its number")
-    check_words(sentence)
-    text, marked = without_brackets(sentence)
+    reading.check_words(sentence)
+    text, marked = reading.without_brackets(sentence)
     if "[" in text or "]" in text:
         raise DroppedRowError(N_("its brackets do not pair"))
     if len(marked) < 2:
@@ -97,7 +90,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
     if len(others) != 1:
         raise DroppedRowError(N_("not one other occupation before the pronoun"))
     group = f"winobias/{row['part']}/{row['type']}/{(place + 1) // 2}"
-    example = example_of(
+    example = reading.example_of(
         "winobias",
         text,
         pronoun,

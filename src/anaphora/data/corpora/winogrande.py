@@ -9,18 +9,10 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
+from anaphora.data.corpora import reading
 from anaphora.data.corpora.division import Origin, ReadingReport
 from anaphora.data.corpora.parts import train_and_test_rows
-from anaphora.data.corpora.reading import (
-    BLANK,
-    DroppedRowError,
-    Row,
-    example_of,
-    find_mentions,
-    json_lines,
-    read_examples,
-    text_of,
-)
+from anaphora.data.corpora.reading import DroppedRowError, Row
 from anaphora.data.example import Example
 from anaphora.settings.data import WINOGRANDE_SIZES, Winogrande
 
@@ -39,9 +31,9 @@ def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]
     are dropped, as are those that `find_mentions` rejects.
     """
     train, development = train_and_test_rows(
-        settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, json_lines
+        settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, reading.json_lines
     )
-    return read_examples(settings, _example, train, development)
+    return reading.read_examples(settings, _example, train, development)
 
 
 def _train_file(folder: Path, settings: Winogrande) -> Path:
@@ -53,22 +45,22 @@ def _train_file(folder: Path, settings: Winogrande) -> Path:
 
 
 def _example(row: Row) -> Example:
-    text, names = text_of(row, "sentence"), [text_of(row, "option1"), text_of(row, "option2")]
-    if text.count(BLANK) != 1:
-        raise UserError(f"sentence: {text!r} must hold the blank {BLANK} once")
+    text, names = reading.text_of(row, "sentence"), [reading.text_of(row, "option1"), reading.text_of(row, "option2")]
+    if text.count(reading.BLANK) != 1:
+        raise UserError(f"sentence: {text!r} must hold the blank {reading.BLANK} once")
     if not row.get("answer"):
         raise DroppedRowError(N_("it has no answer"))
     if row["answer"] not in ("1", "2"):
         raise UserError(f"answer: {row['answer']!r} must be '1' or '2'")
-    start = text.index(BLANK)
-    pronoun = (start, start + len(BLANK))
+    start = text.index(reading.BLANK)
+    pronoun = (start, start + len(reading.BLANK))
     # The rows of the hub have no qID; rows with the same options may be a minimal pair and share a group.
-    pair = text_of(row, "qID").rpartition("-")[0] if "qID" in row else ""
-    return example_of(
+    pair = reading.text_of(row, "qID").rpartition("-")[0] if "qID" in row else ""
+    return reading.example_of(
         "winogrande",
         text,
         pronoun,
-        find_mentions(names, text, pronoun),
+        reading.find_mentions(names, text, pronoun),
         (int(row["answer"]) - 1,),
         group=f"winogrande/{pair or '/'.join(sorted(map(str.lower, names)))}",
         minimal_pair=f"winogrande/{pair}" if pair else "",

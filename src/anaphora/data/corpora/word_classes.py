@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.translation import N_
@@ -117,7 +118,7 @@ def lacks_words(text: str) -> bool:
 
 def blanks_after(words: Sequence[str]) -> list[bool]:
     """Return whether a space follows each word; there is none next to a Chinese character or a full-width mark."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
+    pairs = zip_longest(words, words[1:], fillvalue="")
     return [not (WIDE_CHARACTER.match(word[-1]) or WIDE_CHARACTER.match(after[:1])) for word, after in pairs]
 
 

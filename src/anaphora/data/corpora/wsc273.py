@@ -17,19 +17,10 @@ from xml.etree import ElementTree
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
+from anaphora.data.corpora import reading
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.corpora.dpr import four_line_items, masked_example
-from anaphora.data.corpora.reading import (
-    DroppedRowError,
-    Row,
-    RowReader,
-    example_of,
-    find_mentions,
-    in_adjacent_groups,
-    split_examples,
-    text_of,
-    xml_root,
-)
+from anaphora.data.corpora.reading import DroppedRowError, Row
 from anaphora.data.example import Example
 from anaphora.settings.data import Pdp60, Wsc273
 
@@ -55,20 +46,20 @@ def read(settings: Wsc273 | Pdp60) -> tuple[dict[str, list[Example]], ReadingRep
     corpus, make = ("pdp60", lambda row: masked_example(row, "pdp60")) if is_pdp else ("wsc273", _example)
     path = existing_path(settings.path, ORIGINS[corpus].files)
     rows = _schemas(path) if path.suffix.lower() == ".xml" and not is_pdp else four_line_items(path)
-    reading = RowReader()
-    converted = [each for _, each in reading.convert(rows, lambda row: (row, make(row)))]
+    reader = reading.RowReader()
+    converted = [each for _, each in reader.convert(rows, lambda row: (row, make(row)))]
     questions: list[tuple[Hashable, Hashable]] = [
         (tuple(row["text"].split()[:4]), None)  # no minimal pairs
         if is_pdp
         else (frozenset(map(str.lower, row["names"])), row["answer"].lower())
         for row, _ in converted
     ]
-    examples = in_adjacent_groups(corpus, [example for _, example in converted], questions)
-    return split_examples(examples, None, settings), reading.report()
+    examples = reading.in_adjacent_groups(corpus, [example for _, example in converted], questions)
+    return reading.split_examples(examples, None, settings), reader.report()
 
 
 def _schemas(path: Path) -> Iterator[tuple[str, Row]]:
-    schemas = xml_root(path).findall("schema")
+    schemas = reading.xml_root(path).findall("schema")
     if not schemas:
         raise UserError(f"{path}: it has no <schema>")
     for number, schema in enumerate(schemas):
@@ -90,11 +81,15 @@ def _example(row: Row) -> Example:
         raise DroppedRowError(N_("not among the first 273 schemas"))
     if "pron" not in row:
         return masked_example(row, "wsc273")
-    before, form, after = row["txt1"], text_of(row, "pron"), text_of(row, "txt2")
+    before, form, after = row["txt1"], reading.text_of(row, "pron"), reading.text_of(row, "txt2")
     start = len(before) + 1 if before else 0
     between = "" if after[0] in _CLOSING else " "
     text = f"{before} {form}{between}{after}" if before else f"{form}{between}{after}"
     pronoun = (start, start + len(form))
-    return example_of(
-        "wsc273", text, pronoun, find_mentions(row["names"], text, pronoun), (row["names"].index(row["answer"]),)
+    return reading.example_of(
+        "wsc273",
+        text,
+        pronoun,
+        reading.find_mentions(row["names"], text, pronoun),
+        (row["names"].index(row["answer"]),),
     )

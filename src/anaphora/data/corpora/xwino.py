@@ -15,15 +15,9 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import N_
+from anaphora.data.corpora import reading
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, read_lines
-from anaphora.data.corpora.reading import (
-    DroppedRowError,
-    Row,
-    RowReader,
-    example_of,
-    in_adjacent_groups,
-    split_examples,
-)
+from anaphora.data.corpora.reading import DroppedRowError, Row
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Xwino
 
@@ -43,16 +37,16 @@ def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
     files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]
     if not files:
         raise UserError(f"data.path ({settings.path}): the folder has no file that ends in .tsv")
-    reading = RowReader()
+    reader = reading.RowReader()
     examples: list[Example] = []
     for file in files:
-        converted = [example for _, example in reading.convert(_rows(file), _example)]
+        converted = [example for _, example in reader.convert(_rows(file), _example)]
         questions = [
             (frozenset(one.words(index).lower() for index in range(2)), one.words(one.antecedents[0]).lower())
             for one in converted
         ]
-        examples += in_adjacent_groups(f"xwino/{file.stem}", converted, questions)
-    return split_examples(examples, None, settings), reading.report()
+        examples += reading.in_adjacent_groups(f"xwino/{file.stem}", converted, questions)
+    return reading.split_examples(examples, None, settings), reader.report()
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Row]]:
@@ -87,7 +81,7 @@ def _example(row: Row) -> Example:
     if len(right) != 1:
         raise UserError(f"candidates: {len(right)} of {listed!r} are right; one must be")
     spans = tuple((_character_span("candidates", each, tokens, token_spans),) for each in listed)
-    return example_of("xwino", text, pronoun, spans, tuple(right), language=row["language"])
+    return reading.example_of("xwino", text, pronoun, spans, tuple(right), language=row["language"])
 
 
 def _token_spans(tokens: Any, text: str) -> list[Span]:
