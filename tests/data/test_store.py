@@ -53,6 +53,19 @@ def test_groups_become_rows_whether_or_not_the_last_part_is_full(groups: int, mo
     assert rows.table(order).column("text").to_pylist() == texts
 
 
+def test_decoded_examples_are_those_that_were_written_whatever_their_factors_hold() -> None:
+    plain = Example(text="Ann ran.", language="en", pronoun=(0, 3), candidates=(), antecedents=())
+    items = [
+        replace(plain, factors=factors, candidates=candidates, antecedents=(0,) * len(candidates))
+        for candidates in ((), (((4, 7),),))
+        for factors in ({}, {"cue": "冷", "type": 'a "quoted", name'}, {"cue": "}, {"}, {"cue": ""})
+    ]
+    for some in (items, items[:2], items[:1], items[2:3]):
+        read = records.decoded(records.table_of(some, records.example_schema()))
+        assert read == some
+        assert list(map(repr, read)) == list(map(repr, some))
+
+
 def test_what_is_read_back_is_what_was_made() -> None:
     splits = corpus.generate(SMALL)
     for _ in range(2):

@@ -63,7 +63,9 @@ def is_inside_word(text: str, place: int) -> bool:
     next to each letter of a script without spaces, where the word boundaries are unknown. An offset between a letter
     and its combining mark is inside the word, except after a Chinese character.
     """
-    if not 0 < place < len(text) or CHINESE_CHARACTER.match(text[place - 1]):
+    if not 0 < place < len(text):
+        return False
+    if text[place - 1] == " " or text[place] == " " or CHINESE_CHARACTER.match(text[place - 1]):
         return False
     if text[place - 1 : place + 1].isascii():
         before, after = text[place - 1], text[place]
@@ -81,7 +83,7 @@ def is_inside_word(text: str, place: int) -> bool:
 
 def cuts_word(text: str, span: tuple[int, int]) -> bool:
     """Return whether a span starts or ends inside a word or number."""
-    return any(is_inside_word(text, place) for place in span)
+    return is_inside_word(text, span[0]) or is_inside_word(text, span[1])
 
 
 def stands_alone(character: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.base.files import atomic_write
-from anaphora.data.example import Example
+from anaphora.data.example import Example, unchecked_examples
 from anaphora.data.offsets import cut_words
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _GROUPS_AT_ONCE = 1024
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+_BETWEEN_OBJECTS = "}, {"  # as the encoder writes a list of objects; more of them are in texts
 ITEM_COLUMNS = {
     "text": "sentence or passage",
     "language": "en or zh",
@@ -124,17 +125,23 @@ def columns_of(items: Sequence[Example] | Sequence[Text]) -> dict[str, list[Any]
     """Convert items to one list of plain values per column; factors become JSON strings."""
     columns = {field.name: [getattr(item, field.name) for item in items] for field in dataclasses.fields(items[0])}
     if "factors" in columns:
-        columns["factors"] = [_written_factors(item) for item in items if isinstance(item, Example)]
+        columns["factors"] = _written_factors([item for item in items if isinstance(item, Example)])
     return columns
 
 
-def _written_factors(item: Example) -> str:
-    """Return the factors as JSON.
+def _written_factors(items: Sequence[Example]) -> list[str]:
+    """Return the factors of each item as JSON.
 
     The factor `word_parts` lists the starts of spans that cut a word, so that the item passes `check_offsets`.
     """
-    parts = cut_words(item.text, item.spans)
-    return _AS_JSON({**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors))
+    cut = [cut_words(item.text, item.spans) for item in items]
+    factors = [
+        {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)
+        for item, parts in zip(items, cut, strict=True)
+    ]
+    # One call of the encoder for all items takes half as long as one call per item.
+    written = _AS_JSON(factors)[2:-2].split(_BETWEEN_OBJECTS)
+    return [f"{{{each}}}" for each in written] if len(written) == len(items) else list(map(_AS_JSON, factors))
 
 
 def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
@@ -178,7 +185,7 @@ def decoded(table: pyarrow.Table) -> list[Example]:
     )
     columns = {name: flat(name).to_pylist() for name in ("text", "language", "group", "minimal_pair")}
     columns |= {"pronoun": pronouns, "candidates": candidates, "antecedents": antecedents, "factors": factors}
-    return [Example(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    return unchecked_examples(columns)
 
 
 def _list_bounds(lists: pyarrow.Array) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ import pytorch_lightning as lightning
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import MinimalPairs, TrainingBatches, evaluation_batches, masked_for_evaluation
-from anaphora.data.batches.encoded import ENCODED_AT_ONCE, EncodedSplit
+from anaphora.data.batches.encoded import ENCODED_AT_ONCE, EncodedSplit, Indices
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.names import with_exchanged_names, with_other_names
@@ -107,10 +107,12 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     for examples in (training, development, test):
         check_candidates(config, examples)
     tokenizer = known or config.vocabulary.build([text for text, _ in questions_of(training)], corpus.words)
-    for examples in (training, development, test):
+    training_tokenizer = _training_tokenizer(config, tokenizer)
+    encoded = EncodedSplit(training, training_tokenizer, keeps_tokens=False)
+    check_lengths(config, training, tokenizer, encoded.ids.lengths if training_tokenizer is tokenizer else None)
+    for examples in (development, test):
         check_lengths(config, examples, tokenizer)
     validation = EncodedSplit(sample_quads(development, config.validation.items), tokenizer)
-    encoded = EncodedSplit(training, _training_tokenizer(config, tokenizer), keeps_tokens=False)
     for split in (encoded, validation):
         check_batches_hold(config, split)
     return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
@@ -245,8 +247,12 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
             )
 
 
-def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
+def check_lengths(
+    config: Config, examples: Sequence[Example], tokenizer: Tokenizer, lengths: Indices | None = None
+) -> None:
     """Check that no item has more tokens than the model has learned positions; other positions have no limit.
+
+    `lengths` are the numbers of tokens, (N,), if they are known.
 
     Raises:
         UserError: an item is too long.
@@ -257,10 +263,11 @@ def check_lengths(config: Config, examples: Sequence[Example], tokenizer: Tokeni
     texts = [text for text, _ in questions_of(examples)]
     for start in range(0, len(texts), ENCODED_AT_ONCE):
         some = texts[start : start + ENCODED_AT_ONCE]
-        for text, tokens in zip(some, tokenizer.encode_batch(some), strict=True):
-            if len(tokens.ids) > position.max_length:
+        counts = [len(tokens.ids) for tokens in tokenizer.encode_batch(some)] if lengths is None else lengths[start:]
+        for text, count in zip(some, counts, strict=False):
+            if count > position.max_length:
                 raise UserError(
-                    f"data ({config.data.path_or_kind()}): {text[:60]!r} has {len(tokens.ids)} tokens, more "
+                    f"data ({config.data.path_or_kind()}): {text[:60]!r} has {count} tokens, more "
                     f"than model.position.max_length ({position.max_length})"
                 )
 

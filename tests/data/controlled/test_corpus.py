@@ -355,6 +355,24 @@ def test_lists_have_every_size_of_their_type_and_pairs_have_two(language: str, k
     assert {len(source.set_quad(frames, pair, place, chance)[0].candidates) for _ in range(50)} == {2}
 
 
+def test_names_are_drawn_as_from_a_search_through_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = lexicon.load("en")
+    holdout = splits.assign_cosets(words, 0, 0.2)
+    fast, plain = QuadGenerator(words, holdout), QuadGenerator(words, holdout)
+
+    def search(names: Sequence[str], without: Sequence[str], split: str, chance: random.Random) -> str:
+        return plain._draw([name for name in names if name not in without], split, chance)
+
+    monkeypatch.setattr(plain, "_draw_name", search)
+    pools = [list("abcdefg"), list("bcd"), list("gxyz"), list("ab")]
+    chances = random.Random(1), random.Random(1)
+    for number in range(500):
+        people, others = pools[number * number % 4], pools[number % 3] if number % 5 else []
+        drawn = [one.draw_names(people, others, "train", by) for one, by in zip((fast, plain), chances, strict=True)]
+        assert drawn[0] == drawn[1]
+    assert chances[0].getstate() == chances[1].getstate()
+
+
 def test_more_asides_lengthen_the_test_split_alone() -> None:
     usual, longer = (
         corpus.generate(ControlledCorpus(train_items=60, test_items=60, test_asides=asides)) for asides in (3, 12)

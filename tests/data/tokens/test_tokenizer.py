@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as draw
+from tokenizers import Tokenizer as Backend
 
 from anaphora.base.errors import UserError
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.data.tokens.vocabulary import word_vocabulary
+from anaphora.data.tokens.vocabulary import bpe_vocabulary, character_vocabulary, word_vocabulary, wordpiece_vocabulary
 from anaphora.settings.vocabulary import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 
 TEXTS = [
@@ -22,6 +23,12 @@ TEXTS = [
 ]
 WORDS = ("王芳", "李强", "公园", "碰到", "以后", "小明")
 TOKENIZER = word_vocabulary(TEXTS, WORDS, min_count=1)
+VOCABULARIES = {
+    "word": TOKENIZER,
+    "character": character_vocabulary(TEXTS, min_count=1),
+    "wordpiece": wordpiece_vocabulary(TEXTS, 60),
+    "bpe": bpe_vocabulary(TEXTS, 60),
+}
 MIXED = draw.lists(
     draw.one_of(
         draw.text(max_size=6),
@@ -56,6 +63,26 @@ def test_spans_rise_lie_inside_the_text_and_cut_it(text: str) -> None:
         assert start >= (before[0] if grows else before[1])
         assert end >= before[1]
         before = (start, end)
+
+
+PLAIN = draw.lists(
+    draw.sampled_from(
+        ["Anna", "KING'S", "王芳", "公园", "龘", "qx-Z9", "，", "。", ".", "@", " ", "  ", "'", "12a", "[MASK]", "ﬁ"]
+    ),
+    max_size=9,
+).map("".join)
+
+
+@pytest.mark.parametrize("kind", ["word", "character", "wordpiece", "bpe"])
+@settings(max_examples=200, deadline=None)
+@given(PLAIN)
+@example("Anna saw 王芳碰到, the qq-son's 3rd.")
+def test_plain_texts_have_the_same_tokens_without_their_short_cut(kind: str, text: str) -> None:
+    tokenizer = VOCABULARIES[kind]
+    slow = Tokenizer(Backend.from_str(tokenizer.dumps()))
+    assert tokenizer._splits_into_words
+    slow._splits_into_words = False
+    assert tokenizer.encode(text) == slow.encode(text)
 
 
 @settings(max_examples=300, deadline=None)

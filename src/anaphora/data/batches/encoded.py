@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from copy import copy
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +35,7 @@ class RaggedArray:
     def __init__(self, lists: Sequence[Sequence[int]]) -> None:
         self.lengths: Indices = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         self.starts: Indices = np.concatenate(([0], self.lengths.cumsum()))[:-1]
-        self.flat: NDArray[Any] = np.fromiter((value for values in lists for value in values), dtype=np.int32)
+        self.flat: NDArray[Any] = np.fromiter(chain.from_iterable(lists), dtype=np.int32)
 
     @classmethod
     def joined(cls, flat: NDArray[Any], lengths: Indices) -> RaggedArray:
