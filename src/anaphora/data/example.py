@@ -131,14 +131,16 @@ class Example:
         return self.text[start:end]
 
 
-def unchecked_examples(columns: Mapping[str, Sequence[Any]]) -> list[Example]:
-    """Build examples from a list of values for every field, without the checks, which take most of the time."""
-    examples = [object.__new__(Example) for _ in columns["text"]]
-    for name, values in columns.items():
-        assign = getattr(Example, name).__set__  # a frozen instance refuses a plain assignment
-        for example, value in zip(examples, values, strict=True):
-            assign(example, value)
-    return examples
+def unchecked_example(**fields: Any) -> Example:
+    """Build an example from all its fields, which must be valid: the checks take most of the time."""
+    example = object.__new__(Example)
+    for name, value in fields.items():
+        _ASSIGN[name](example, value)
+    return example
+
+
+_ASSIGN = {name: getattr(Example, name).__set__ for name in Example.__slots__}
+"""Functions that assign to the fields of an example although it is frozen."""
 
 
 def overlap(one: Span, other: Span) -> bool:

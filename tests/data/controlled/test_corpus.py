@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from statistics import fmean
 
@@ -22,7 +22,8 @@ from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.rendering import NounPhrase, Sentence
 from anaphora.data.example import Example
-from anaphora.settings.cue_types import ROLE_CUE_TYPES, SET_CUE_TYPES, cue_types_of
+from anaphora.data.offsets import cut_words
+from anaphora.settings.cue_types import ALL_TYPES, ROLE_CUE_TYPES, SET_CUE_TYPES, cue_types_of
 from anaphora.settings.data import SPLITS, ControlledCorpus
 
 SMALL = ControlledCorpus(train_items=3000, test_items=900)
@@ -353,6 +354,12 @@ def test_lists_have_every_size_of_their_type_and_pairs_have_two(language: str, k
     assert {len(block[0].candidates) for block in quads} == sizes
     assert all(len(block) == len(block[0].candidates) ** 2 for block in quads)
     assert {len(source.set_quad(frames, pair, place, chance)[0].candidates) for _ in range(50)} == {2}
+
+
+def test_no_span_cuts_a_word() -> None:
+    made = corpus.generate(ControlledCorpus(types=list(ALL_TYPES), train_items=1000, test_items=600))
+    for example in chain(*made.values()):
+        assert cut_words(example.text, example.spans) == []
 
 
 def test_names_are_drawn_as_from_a_search_through_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -58,9 +57,9 @@ class Plan:
     inside: str = ""  # the distractor, if it stands inside the event
     prefix: str = ""  # what comes before the event, without the distractor
 
-    def tokens(self, event: str, state: str = "") -> list[str]:
-        """Return the tokens with an event and a state."""
-        return self.text.replace("{event}", event.replace("{inside}", self.inside)).replace("{state}", state).split()
+    def tokens(self, event: str) -> list[str]:
+        """Return the tokens with an event."""
+        return self.text.replace("{event}", event.replace("{inside}", self.inside)).split()
 
 
 def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
@@ -125,21 +124,15 @@ class _Scene:
     cue_type: str
 
     def cells(
-        self,
-        tokens_around: Callable[[str], list[str]],
-        voice: str,
-        *,
-        antecedent: int,
-        focal: int,
-        factors: Mapping[str, str],
+        self, plan: Plan, voice: str, *, cues: Mapping[int, str], focal: int, factors: Mapping[str, str]
     ) -> list[Example]:
-        """Build the two cells that differ in the order of the names.
+        """Build the cells of one voice, which differ in the order of the names and in the cue.
 
-        `tokens_around` puts an event into its sentence or text. The antecedent is 0 for the agent, 1 for the patient
-        and 2 for the third person; `focal` is the number of people whom the cue may pick.
+        `cues` has the words of the cue for each antecedent: 0 for the agent, 1 for the patient and 2 for the third
+        person; `focal` is the number of people whom the cue may pick.
         """
         language = self.place.language
-        around = tokens_around(fill_event(self.frame.texts[voice], self.predicate))
+        around = plan.tokens(fill_event(self.frame.texts[voice], self.predicate))
         before_event = around[: min(map(around.index, ("{A}", "{B}")))]
         order_of_names = ("{A}", "{B}") if voice == "agent_first" else ("{B}", "{A}")
         by_order = dict(zip(_BY_ORDER, order_of_names, strict=True))
@@ -155,8 +148,10 @@ class _Scene:
             "gender": self.gender,
             "number": "singular",
             "voice": voice,
+            **factors,
         }
         sentence = Sentence(number_slots(fill_pools(around, self.pools, language), 2, language), language)
+        pronouns = [pronoun(language, SUBJECT, self.gender, "singular")]
         event_names = None
         if self.cue_type == SHORT_TEXT:
             event_names = [(slot, before_event.count(name)) for slot, name in zip(slots, _BY_ORDER, strict=True)]
@@ -164,19 +159,20 @@ class _Scene:
         for order in range(2):
             in_event = (self.names[order], self.names[1 - order])
             mentions = [NounPhrase(name) for name in (in_event[slots[0]], in_event[slots[1]], *self.names[2:])]
-            examples.append(
-                make_example(
-                    sentence.render(mentions, [pronoun(language, SUBJECT, self.gender, "singular")]),
-                    self.place,
-                    antecedent=antecedent,
-                    which=0,
-                    order=order,
-                    factors={**own, **factors},
-                    focal=focal,
-                    cell=voice,
-                    event_names=event_names,
+            for antecedent, cue in cues.items():
+                examples.append(
+                    make_example(
+                        sentence.render(mentions, pronouns, cue.split()),
+                        self.place,
+                        antecedent=antecedent,
+                        which=0,
+                        order=order,
+                        factors={**own, "cue": cue},
+                        focal=focal,
+                        cell=voice,
+                        event_names=event_names,
+                    )
                 )
-            )
         return examples
 
 
@@ -247,20 +243,10 @@ class OctadGenerator:
             "distractor": plan.distractor,
             "voices": str(len(voices)),
         }
-        examples: list[Example] = []
-        for voice in voices:
-            pairs = [
-                scene.cells(
-                    partial(plan.tokens, state=state.text),
-                    voice,
-                    antecedent=participant,
-                    focal=2,
-                    factors={**factors, "cue": state.text},
-                )
-                for participant, state in enumerate(states)
-            ]
-            examples += [pair[order] for order in range(2) for pair in pairs]
-        return examples
+        cues = {participant: state.text for participant, state in enumerate(states)}
+        return [
+            example for voice in voices for example in scene.cells(plan, voice, cues=cues, focal=2, factors=factors)
+        ]
 
     def _third_person(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build the four cells of an event, in both voices and orders, with a third person as the antecedent."""
@@ -273,13 +259,12 @@ class OctadGenerator:
         factors = {
             "template": f"{place.language}/{COMPOSITION}/{place.split}/{_numbered('third', (line, number))}",
             "distractor": "none",  # any of the three people may be the antecedent
-            "cue": third,
         }
-        around = Plan("", f"{plan.prefix} {{event}} {third} {FULL_STOP[place.language]}", "none").tokens
+        around = Plan("", f"{plan.prefix} {{event}} {third} {FULL_STOP[place.language]}", "none")
         return [
             example
             for voice in VOICES
-            for example in scene.cells(around, voice, antecedent=2, focal=3, factors=factors)
+            for example in scene.cells(around, voice, cues={2: third}, focal=3, factors=factors)
         ]
 
     def _states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> list[State]:

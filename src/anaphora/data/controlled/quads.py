@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import PRONOUN_FORMS, SELECTION_CLASSES, Lexicon, Noun, pronoun
-from anaphora.data.controlled.rendering import NounPhrase, RenderedSentence, Sentence
+from anaphora.data.controlled.rendering import CUE, NounPhrase, RenderedSentence, Sentence
 from anaphora.data.controlled.splits import Holdout
 from anaphora.data.controlled.templates import CueTypeContent, Template, fill_pools, fill_scenario, list_tokens
-from anaphora.data.example import Example
+from anaphora.data.example import Example, unchecked_example
 from anaphora.settings.cue_types import MAX_TRAINING_ASIDES
 
 Option = TypeVar("Option", bound=Hashable)
@@ -85,21 +85,22 @@ class QuadGenerator:
         tokens = number_slots(
             fill_pools(template.tokens, self.draw_pools(place.split, chance), place.language), count, place.language
         )
+        sentence = Sentence(tokens, place.language)
         forms = template.forms
         factors = {"kind": "set", "type": content.type, "template": template.name, "stratum": place.stratum}
         examples = []
         for cue in range(count):
             # The second pronoun of a sentence refers to the next candidate, so that all are antecedents equally often.
             meant = [(cue + number) % count for number in range(len(forms))]
-            cell = [entities[cue].predicate if token == "{cue}" else token for token in tokens]
-            sentence = Sentence(cell, place.language)
             pronouns = [
                 pronoun(place.language, form, entities[index].gender, entities[index].number)
                 for form, index in zip(forms, meant, strict=True)
             ]
             for shift in range(count):
                 who = [(slot + shift) % count for slot in range(count)]
-                written = sentence.render([entities[index].mention for index in who], pronouns)
+                written = sentence.render(
+                    [entities[index].mention for index in who], pronouns, [entities[cue].predicate]
+                )
                 for number, index in enumerate(meant):
                     examples.append(
                         make_example(
@@ -177,7 +178,8 @@ class QuadGenerator:
             least = min(used.get(name, 0) for name in names)
             rarest = [name for name in names if used.get(name, 0) == least]
         self._rarest[split, tuple(names)] = least, rarest
-        free = [name for name in rarest if name not in without]
+        is_excluded = any(used.get(name, 0) == least for name in without)
+        free = [name for name in rarest if name not in without] if is_excluded else rarest
         if not free:
             return self._draw([name for name in names if name not in without], split, chance)
         drawn = chance.choice(free)
@@ -280,8 +282,8 @@ def _sample_alternatives(options: Mapping[str, Sequence[str]], chance: random.Ra
 
 
 def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
-    """Rename the slots of candidates to {0}, {1}, ..., and the slots of pronouns to {p0}, {p1}."""
-    names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}"}
+    """Rename the slots of candidates to {0}, {1}, ..., of pronouns to {p0}, {p1}, and of a state to {cue}."""
+    names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}", "{state}": CUE}
     result: list[str] = []
     for token in tokens:
         if token[0] != "{":
@@ -323,7 +325,7 @@ def make_example(
     candidates = tuple([written.slot_spans[slot] for slot in written.in_order])
     places = {slot: number for number, slot in enumerate(written.in_order)}
     at = written.pronoun_words[which]
-    distance = min(abs(at - word) for word in written.slot_words[antecedent]) - 1
+    distance = min([abs(at - word) for word in written.slot_words[antecedent]]) - 1
     known = {
         **factors,
         "order": str(order),
@@ -337,7 +339,7 @@ def make_example(
         known["focal"] = ",".join(str(index) for index in sorted(places[slot] for slot in range(focal)))
     if len(written.pronoun_spans) > 1:
         known["pronouns"] = str(len(written.pronoun_spans))
-    return Example(
+    return unchecked_example(
         text=written.text,
         language=place.language,
         pronoun=written.pronoun_spans[which],

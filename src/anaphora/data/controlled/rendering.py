@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from anaphora.data.controlled.templates import CLOSERS, STOPS
@@ -11,10 +10,12 @@ from anaphora.data.example import Span
 
 _WITHOUT_BLANK = ",;:.?!'"
 """Characters at the start of an English token that has no space before it."""
+CUE = "{cue}"
+"""Slot of the words that differ between the sentences of a quad or octad."""
+_NUMBER_OF_CUE = -1
 
 
-@dataclass(frozen=True)
-class NounPhrase:
+class NounPhrase(NamedTuple):
     """Noun phrase for a candidate's slot: the head, which becomes the candidate's span, and its determiner."""
 
     head: str
@@ -33,7 +34,7 @@ class RenderedSentence(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """Slot of a candidate or pronoun, and the fixed text before it."""
+    """Slot of a candidate, pronoun or cue, and the fixed text before it."""
 
     before: str
     words: int  # number of words in `before`
@@ -49,7 +50,7 @@ class Sentence:
     sentence begins with a capital.
 
     Args:
-        tokens: words, punctuation, {0}, {1}, ... for the candidates, and {p0}, {p1} for the pronouns.
+        tokens: words, punctuation, {0}, {1}, ... for the candidates, {p0}, {p1} for the pronouns, and {cue}.
         language: "en" or "zh".
     """
 
@@ -64,7 +65,7 @@ class Sentence:
                 fixed.append(" ")
             if token[0] == "{":
                 is_pronoun = token[1] == "p"
-                number = int(token[2:-1] if is_pronoun else token[1:-1])
+                number = _NUMBER_OF_CUE if token == CUE else int(token[2:-1] if is_pronoun else token[1:-1])
                 self._gaps.append(_Gap("".join(fixed), count, is_pronoun, number, start))
                 fixed, count, start = [], 0, False
                 continue
@@ -72,10 +73,16 @@ class Sentence:
             count += token not in CLOSERS
             start = self._english and token in STOPS
         self._end = "".join(fixed)
-        self._in_order = tuple(dict.fromkeys(gap.number for gap in self._gaps if not gap.is_pronoun))
+        slots = [gap.number for gap in self._gaps if not gap.is_pronoun and gap.number != _NUMBER_OF_CUE]
+        self._in_order = tuple(dict.fromkeys(slots))
 
-    def render(self, mentions: Sequence[NounPhrase], pronouns: Sequence[str]) -> RenderedSentence:
-        """Render the sentence with `mentions[0]` for {0}, `pronouns[0]` for {p0}, ...; none may be punctuation."""
+    def render(
+        self, mentions: Sequence[NounPhrase], pronouns: Sequence[str], cue: Sequence[str] = ()
+    ) -> RenderedSentence:
+        """Render the sentence with `mentions[0]` for {0}, `pronouns[0]` for {p0}, ..., and the words `cue` for {cue}.
+
+        None of them may be punctuation.
+        """
         text, count = "", 0
         slots: list[list[Span]] = [[] for _ in mentions]
         slot_words: list[list[int]] = [[] for _ in mentions]
@@ -83,6 +90,11 @@ class Sentence:
         pronoun_words = [0] * len(pronouns)
         for before, words, is_pronoun, number, is_start in self._gaps:
             text += before
+            if number == _NUMBER_OF_CUE:
+                phrase = (" " if self._english else "").join(cue)
+                text += phrase[0].upper() + phrase[1:] if is_start else phrase
+                count += words + len(cue)
+                continue
             count += words + 1
             word = pronouns[number] if is_pronoun else mentions[number].head
             if not is_pronoun and mentions[number].determiner:
