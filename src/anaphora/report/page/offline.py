@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.files import write_text
 from anaphora.base.language import WIDE_CHARACTER
-from anaphora.base.translation import _, spoken_language
+from anaphora.base.translation import _, pgettext, spoken_language
 from anaphora.report.wording import head_role_names
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _QUOTES = "\u2018\u2019\u201c\u201d"
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
     """Return a cached Jinja environment for the templates of a folder and for those shared by all pages.
 
-    Text is escaped and undefined names are errors. `_` translates into the language of `spoken_language`.
+    Text is escaped and undefined names are errors. `_` and `pgettext` translate into the language of `spoken_language`.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -58,6 +58,7 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
         "own_name": {"en": "English", "zh": "中文"},
         "spoken_language": spoken_language,
         "number_parts": number_parts,
+        "pgettext": pgettext,
     }
     return environment
 

@@ -25,7 +25,6 @@ from anaphora.report.figures.style import figure_style
 from anaphora.report.page.answer_notes import unread_note
 from anaphora.report.page.elements import ReportRun, TableElement, figures_of
 from anaphora.report.page.explorer import completed_entry, compress_map, explorer_phrases, explorer_words
-from anaphora.report.page.glossary import glossary
 from anaphora.report.page.offline import read_asset, script_json, trusted_markup, weight_colours, write_page
 from anaphora.report.page.opening import (
     comparison_section,
@@ -110,7 +109,6 @@ def write_report(
         cues=cue_kinds(runs),
         shown=shown,
         pictures=pictures,
-        glossary=glossary(),
         **_explorer(explored, to_json(first.evidence.head)),
     )  # fmt: skip
     return figures
