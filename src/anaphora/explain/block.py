@@ -23,11 +23,6 @@ from anaphora.model.layers import Block
 from anaphora.model.mixer import NO_MAPS, AttentionContext
 
 
-def token_matrix(name: str, values: Tensor, labels: tuple[str, ...]) -> Matrix:
-    """Return hidden states, (1, T, W), as a matrix whose rows are labelled with the tokens."""
-    return labelled_matrix(name, values[0], labels)
-
-
 class BlockSteps:
     """Steps of one block in order: its attention, then its feed-forward network; `labels` are those of the T tokens."""
 
@@ -36,7 +31,7 @@ class BlockSteps:
         self.steps = Steps()
 
     def _tokens(self, name: str, values: Tensor) -> Matrix:
-        return token_matrix(name, values, self.labels)
+        return labelled_matrix(name, values[0], self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
         """Add the steps from the block's input, (1, T, W), to its first residual sum; `head` is shown.

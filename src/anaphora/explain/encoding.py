@@ -22,7 +22,7 @@ from anaphora.data.example import Example
 from anaphora.data.own_sentence import find_span, last_pronoun
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import unknown_words
-from anaphora.explain.block import BlockSteps, token_matrix
+from anaphora.explain.block import BlockSteps
 from anaphora.explain.matrices import MAX_TOKENS, row_index
 from anaphora.explain.steps import labelled_matrix
 from anaphora.explain.walk import Matrix, Step, Steps, Walkthrough
@@ -252,7 +252,7 @@ def _steps(
                 "Layers are counted from 0. Before layer {layer} the vectors have passed {layer} of them, each of "
                 "which did what the next steps show."
             ).format(layer=layer),
-            (steps[-1].result, _("layers"), "=", token_matrix("X", hidden, labels)),
+            (steps[-1].result, _("layers"), "=", labelled_matrix("X", hidden[0], labels)),
         )
     of_block = BlockSteps(blocks[layer], labels)
     summed, mixed = of_block.add_attention(hidden, context, head)
@@ -269,7 +269,7 @@ def _steps(
         texts.append(_("A last normalisation ends the encoder."))
         signs.append(_("norm"))
     if texts:
-        final = token_matrix("H", encoder.norm(hidden), labels)
+        final = labelled_matrix("H", encoder.norm(hidden)[0], labels)
         steps.add("after", _("The encoder's output"), joined_sentences(texts), (steps[-1].result, *signs, "=", final))
     if temperature is None:
         return steps, None
@@ -292,11 +292,11 @@ def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, l
         vectors = vectors + tokens.marks
     summed = encoder.position.embed(vectors, tokens.positions)
     normed = not isinstance(encoder.embedding_norm, nn.Identity)
-    parts: tuple[Matrix | str, ...] = (token_matrix("X′" if normed else "X", summed, labels),)
+    parts: tuple[Matrix | str, ...] = (labelled_matrix("X′" if normed else "X", summed[0], labels),)
     if bool((summed - vectors).any()):
-        positions = token_matrix("P", summed - vectors, labels)
+        positions = labelled_matrix("P", (summed - vectors)[0], labels)
         texts.append(_("A vector of its position is added, so that the order of the words is not lost."))
-        parts = (token_matrix("E", vectors, labels), "+", positions, "=", *parts)
+        parts = (labelled_matrix("E", vectors[0], labels), "+", positions, "=", *parts)
     steps = Steps()
     result = steps.add("embedding", _("From words to vectors"), joined_sentences(texts), parts)
     if normed:
@@ -304,7 +304,7 @@ def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, l
             "embedding_norm",
             _("Normalise the embeddings"),
             _("Every token's numbers are brought to one scale before the first layer reads them."),
-            (result, _("norm"), "=", token_matrix("X", embedded, labels)),
+            (result, _("norm"), "=", labelled_matrix("X", embedded[0], labels)),
         )
     return steps
 

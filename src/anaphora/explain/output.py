@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anaphora.base.translation import N_, _, spoken_in
-from anaphora.explain.walk import Erratum, Matrix, Step, Walkthrough
+from anaphora.explain.walk import Matrix, Step, Walkthrough
 from anaphora.report.page.offline import diverging_colours, read_asset, script_json, weight_colours, write_page
 from anaphora.report.wording import translated
 
@@ -89,7 +89,9 @@ def print_walkthrough(console: Console, walk: Walkthrough, digits: int) -> None:
         console.print(Text(step.text))
         console.print(*_step_lines(step, walk.row, digits, console.width), sep="\n")
         for slip in step.slips:
-            console.print(_erratum_panel(slip))
+            correction = Text(f"{_('Published')}{_(': ')}{slip.published}\n{_('Right')}{_(': ')}{slip.right}")
+            title = _("A slip in the published calculation")
+            console.print(Panel(correction, title=title, title_align="left", border_style="yellow", expand=False))
 
 
 def _print_heading(console: Console, walk: Walkthrough) -> None:
@@ -185,12 +187,6 @@ def _visible_indices(count: int, most: int) -> list[int | None]:
     if count <= most:
         return list(range(count))
     return [*range(max(1, most - 2)), None, count - 1]
-
-
-def _erratum_panel(slip: Erratum) -> Panel:
-    colon, title = _(": "), _("A slip in the published calculation")
-    correction = Text(f"{_('Published')}{colon}{slip.published}\n{_('Right')}{colon}{slip.right}")
-    return Panel(correction, title=title, title_align="left", border_style="yellow", expand=False)
 
 
 def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
