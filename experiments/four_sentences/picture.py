@@ -18,7 +18,7 @@ from anaphora.api import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.report.figures import style
 from anaphora.report.figures.files import save_figure
-from anaphora.report.figures.sheet import Heading, Sheet, role_frame, scale_width, text_width, weight_text
+from anaphora.report.figures.sheet import Heading, Sheet, role_frame, scale_width, text_width
 from anaphora.report.figures.style import figure_style
 from experiments.four_sentences.settings import FourSentences
 
@@ -203,7 +203,7 @@ def _draw_word(sheet: Sheet, line: Sentence, word: int, left: float, base: float
         if word == line.antecedent:
             sheet.canvas.plot([left, left + width], [base - 0.03] * 2, color=colour, linewidth=2.0)
         sheet.canvas.text(
-            left + width / 2, base - 0.055, weight_text(line.weights[word]), ha="center", va="top",
+            left + width / 2, base - 0.055, f"{line.weights[word]:.2f}", ha="center", va="top",
             fontsize=style.SMALL, color=colour, fontweight="bold",
         )  # fmt: skip
 

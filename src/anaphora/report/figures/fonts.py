@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import matplotlib
 
@@ -207,11 +207,17 @@ def _narrow_glyphs(file: Path) -> dict[str, str]:
     return replaced
 
 
-def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: Iterable[str] = ()) -> None:
+def write_subset(
+    source: Path,
+    target: Path | BinaryIO,
+    characters: Iterable[str],
+    narrow: Iterable[str] = (),
+    flavour: str | None = None,
+) -> None:
     """Write a TrueType font with the glyphs of `characters`, their cubic outlines converted to quadratic ones.
 
     Characters in `narrow` get the font's half-width or proportional glyphs instead of full-width ones. Characters
-    without a glyph in `source` are left out.
+    without a glyph in `source` are left out. `flavour` is "woff" for a compressed font.
     """
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.cu2quPen import Cu2QuPen
@@ -252,4 +258,5 @@ def write_subset(source: Path, target: Path, characters: Iterable[str], narrow: 
     builder.setupPost()
     # A fixed time stamp, so that the same figure gives the same bytes; the default, 1904, is logged as suspicious.
     builder.setupHead(unitsPerEm=font["head"].unitsPerEm, created=_UNIX_EPOCH, modified=_UNIX_EPOCH)
+    builder.font.flavor = flavour
     builder.save(target)

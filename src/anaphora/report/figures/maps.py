@@ -34,7 +34,6 @@ from anaphora.report.figures.sheet import (
     scale_end,
     scale_width,
     text_width,
-    weight_text,
     wrapped_title,
 )
 from anaphora.report.figures.style import figure_style
@@ -185,7 +184,7 @@ def pronoun_row_figure(
             sheet.canvas.add_patch(Rectangle((margin + offset, floor), box, bar, facecolor=colour, linewidth=0))
             if weight >= MIN_PRINTED_WEIGHT and index not in alone:
                 sheet.canvas.text(
-                    margin + offset + box / 2, floor + bar + 0.025, weight_text(weight), ha="center", va="bottom",
+                    margin + offset + box / 2, floor + bar + 0.025, f"{weight:.2f}", ha="center", va="bottom",
                     fontsize=style.TINY, color=style.MUTED,
                 )  # fmt: skip
         floor -= strip.height(line)
@@ -321,7 +320,7 @@ class _SentenceStrip:
                 name = self.roles.of(run[0]) or ""
                 draw_underline(canvas, first, last, base - 0.035, name)
                 canvas.text(
-                    (first + last) / 2, base - 0.06, weight_text(self.weights[run].sum()), ha="center", va="top",
+                    (first + last) / 2, base - 0.06, f"{self.weights[run].sum():.2f}", ha="center", va="top",
                     fontsize=style.TINY, color=ROLE_COLOURS[name], fontweight="bold",
                 )  # fmt: skip
 

@@ -66,10 +66,8 @@ class Heading:
 
     @property
     def width(self) -> float:
-        title = max(
-            (text_width(line, style.TEXT + 1, bold=True) for line in drawable_text(self.title).split("\n")), default=0
-        )
-        note = max((text_width(line, style.TEXT) for line in drawable_text(self.note).split("\n")), default=0)
+        title = max(text_width(line, style.TEXT + 1, bold=True) for line in drawable_text(self.title).split("\n"))
+        note = max(text_width(line, style.TEXT) for line in drawable_text(self.note).split("\n"))
         return max(title, note, sum(text_width(label(_role_names(), name), style.SMALL) + 0.3 for name in self.names))
 
     @property
@@ -197,11 +195,6 @@ def spread_labels(heights: list[float], gap: float, low: float, high: float) -> 
         for rank, index in enumerate(order):
             moved[index] = min(max(moved[index], low + rank * gap), high - (len(order) - 1 - rank) * gap)
     return [moved[index] for index in range(len(heights))]
-
-
-def weight_text(weight: float) -> str:
-    """Return a weight with two decimals."""
-    return f"{weight:.2f}"
 
 
 def scale_end(greatest: float) -> float:
@@ -365,16 +358,11 @@ class WordRoles:
 
     def runs(self) -> list[list[int]]:
         """Return the contiguous runs of word indices of every candidate."""
-        runs = []
-        for entry in (*self.antecedents, *self.distractors):
-            run: list[int] = []
-            for index in entry:
-                if run and index != run[-1] + 1:
-                    runs.append(run)
-                    run = []
-                run.append(index)
-            runs.append(run)
-        return runs
+        return [
+            run.tolist()
+            for entry in (*self.antecedents, *self.distractors)
+            for run in np.split(entry, np.flatnonzero(np.diff(entry) != 1) + 1)
+        ]
 
 
 def draw_underline(canvas: Axes, left: float, right: float, height: float, name: str) -> None:

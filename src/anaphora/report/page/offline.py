@@ -11,7 +11,6 @@ import base64
 import io
 import json
 import re
-import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -143,8 +142,6 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
 
 
 def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
-    from fontTools.ttLib import TTFont
-
     from anaphora.report.figures.fonts import FAMILY, font_files, write_subset
 
     # Other full-width punctuation is left to the reader's fonts, which draw it narrow. On a Chinese page quotes stay
@@ -158,13 +155,8 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
     name_left_to_reader(characters)
     rules = []
     for weight in weights:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            file = Path(folder) / "face.ttf"
-            write_subset(font_files()[weight], file, characters, narrow)
-            font = TTFont(io.BytesIO(file.read_bytes()), recalcTimestamp=False)
-        font.flavor = "woff"
         buffer = io.BytesIO()
-        font.save(buffer)
+        write_subset(font_files()[weight], buffer, characters, narrow, "woff")
         data = base64.b64encode(buffer.getvalue()).decode("ascii")
         rules.append(
             f'@font-face{{font-family:"{FAMILY}";font-weight:{weight};'

@@ -11,7 +11,7 @@ from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import N_, _
 from anaphora.report import titles
 from anaphora.report.figures import heads, maps, pictures, style
-from anaphora.report.figures.sheet import MIN_PRINTED_WEIGHT, weight_text
+from anaphora.report.figures.sheet import MIN_PRINTED_WEIGHT
 from anaphora.report.numbers import NOT_MEASURED, format_percent, with_minus
 from anaphora.report.page.elements import (
     FigureElement,
@@ -263,17 +263,13 @@ def _shaded_sentence(sentence: SentenceEntry, head: Head, explored: bool) -> Sha
         if number in (sentence.get("special") or ()):
             continue
         paint = style.WEIGHTS(min(float(weight), 1.0))
-        share = weight_text(weight) if weight >= MIN_PRINTED_WEIGHT else ""
+        share = f"{weight:.2f}" if weight >= MIN_PRINTED_WEIGHT else ""
         shaded.append(ShadedWord(word, to_hex(paint), style.text_colour_on(paint), roles.get(number, ""), share))
     factors = " · ".join(value_label(str(sentence[name])) for name in ("kind", "type") if sentence.get(name))
     identity = sentence["id"] if explored else None
-    return ShadedSentence(sentence["language"], identity, shaded, factors, _answer_text(sentence.get("answer")))
-
-
-def _answer_text(answer: str | None) -> str:
-    if answer is None:
-        return NOT_MEASURED
-    return answer or _("none of them")
+    answer = sentence.get("answer")
+    answer_text = NOT_MEASURED if answer is None else answer or _("none of them")
+    return ShadedSentence(sentence["language"], identity, shaded, factors, answer_text)
 
 
 SECTIONS: PlacedSections = {
