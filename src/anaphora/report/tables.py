@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from anaphora.analysis.evidence.comparison import RowDivergence
-from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, every_group
-from anaphora.analysis.results.causal import CausalCell
-from anaphora.analysis.results.scores import Groups
+from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence
+from anaphora.analysis.results.causal import CausalCell, KnockoutLoss
+from anaphora.analysis.results.scores import Groups, Shortcut
 from anaphora.analysis.results.typed_json import to_json
-from anaphora.analysis.scores.measures.levels import Level
 from anaphora.base.translation import _
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent, format_points
-from anaphora.report.page.elements import TableElement
+from anaphora.report.page.elements import TableElement, table_of
 from anaphora.report.wording import (
+    all_groups,
     baseline_names,
-    group_label,
     kind_groups,
     label,
     language_name,
@@ -36,56 +35,42 @@ def causal_table(evidence: Evidence) -> TableElement:
     from value-zeroing in the layer, and the share of answers flipped by patching the layer.
     """
     rows = []
-    for code, kind, cell in every_group(evidence.causal_cells):
+    for group in all_groups(evidence.causal_cells):
+        cell = group.cell
         layer, flipped = cell.knockout[VERDICT_SCOPE].edges, cell.pattern_patching.used.layer
-        lost = (cell.knockout["head"].edges.get("gold"), layer.get("gold"), layer.get("value_zeroing"))
         rows.append(
-            [
-                group_label(code, kind),
-                format_count(cell.items),
-                format_percent(cell.task_accuracy),
-                *(NOT_MEASURED if loss is None else format_percent(loss.drop, loss.interval) for loss in lost),
-                format_percent(flipped.flipped, flipped.interval),
-            ]
+            {
+                _("language, cue"): group.label,
+                _("items"): format_count(cell.items),
+                _("answers right"): format_percent(cell.task_accuracy),
+                _("lost: edge to the antecedent cut, chosen head"): _loss(cell.knockout["head"].edges.get("gold")),
+                _("lost: the same in its layer"): _loss(layer.get("gold")),
+                _("lost: nothing taken along it, layer"): _loss(layer.get("value_zeroing")),
+                _("flipped by the other sentence's row, layer"): format_percent(flipped.flipped, flipped.interval),
+            }
         )
-    return TableElement(
-        title=_("Causal tests: answers right and lost, in %"),
-        columns=[
-            _("language, cue"),
-            _("items"),
-            _("answers right"),
-            _("lost: edge to the antecedent cut, chosen head"),
-            _("lost: the same in its layer"),
-            _("lost: nothing taken along it, layer"),
-            _("flipped by the other sentence's row, layer"),
-        ],
-        rows=rows,
-    )
+    return table_of(rows, _("Causal tests: answers right and lost, in %"))
+
+
+def _loss(loss: KnockoutLoss | None) -> str:
+    return NOT_MEASURED if loss is None else format_percent(loss.drop, loss.interval)
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests of the single chosen head, one row per language and kind of cue with tests."""
-    columns = [
-        _("language, cue"),
-        _("antecedent’s edge\nvalue-zeroed, points"),
-        _("all its others\nvalue-zeroed, points"),
-        _("row patched,\n% flipped"),
-        _("items\npatched"),
-        _("names exchanged,\n% flipped"),
-    ]
     rows = [
-        [
-            group.label,
-            format_points(alone.antecedent_points, alone.antecedent_interval),
-            format_points(alone.other_edges_points, alone.other_edges_interval),
-            format_percent(alone.patch_flips, alone.patch_interval),
-            format_count(alone.pairs),
-            format_percent(alone.exchange_flips, alone.exchange_interval),
-        ]
+        {
+            _("language, cue"): group.label,
+            _("antecedent’s edge\nvalue-zeroed, points"): format_points(one.antecedent_points, one.antecedent_interval),
+            _("all its others\nvalue-zeroed, points"): format_points(one.other_edges_points, one.other_edges_interval),
+            _("row patched,\n% flipped"): format_percent(one.patch_flips, one.patch_interval),
+            _("items\npatched"): format_count(one.pairs),
+            _("names exchanged,\n% flipped"): format_percent(one.exchange_flips, one.exchange_interval),
+        }
         for group in kind_groups(evidence.causal_cells)
-        if (alone := group.cell.head_level) is not None
+        if (one := group.cell.head_level) is not None
     ]
-    return TableElement(title=_("The chosen head alone"), columns=columns, rows=rows)
+    return table_of(rows, _("The chosen head alone"))
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
@@ -94,19 +79,15 @@ def specificity_table(evidence: Evidence) -> TableElement:
     There is one row per language and kind of cue.
     """
     rows = [
-        [
-            group.label,
-            format_percent(group.cell.pronoun_mass),
-            format_percent(group.cell.best_other_mass),
-            format_number(group.cell.ratio, 2),
-        ]
+        {
+            _("language, cue"): group.label,
+            _("weight from the\npronoun, %"): format_percent(group.cell.pronoun_mass),
+            _("best other\nword, %"): format_percent(group.cell.best_other_mass),
+            _("ratio"): format_number(group.cell.ratio, 2),
+        }
         for group in kind_groups(evidence.pronoun_specificity)
     ]
-    return TableElement(
-        title=_("Weight on the antecedent from the pronoun, and from the other word that gives it most"),
-        columns=[_("language, cue"), _("weight from the\npronoun, %"), _("best other\nword, %"), _("ratio")],
-        rows=rows,
-    )
+    return table_of(rows, _("Weight on the antecedent from the pronoun, and from the other word that gives it most"))
 
 
 def dose_table(evidence: Evidence) -> TableElement:
@@ -114,26 +95,18 @@ def dose_table(evidence: Evidence) -> TableElement:
 
     There is one row per language, kind of cue and removed weight.
     """
-    columns = [
-        _("language, cue"),
-        _("weight\nremoved, %"),
-        _("items"),
-        _("from the antecedent’s\nedge, points"),
-        _("from all its other\nedges, points"),
-    ]
     rows = [
-        [
-            group.label,
-            format_percent(dose.mass),
-            format_count(dose.items),
-            format_points(dose.antecedent_points, dose.antecedent_interval),
-            format_points(dose.other_edges_points, dose.other_edges_interval),
-        ]
+        {
+            _("language, cue"): group.label,
+            _("weight\nremoved, %"): format_percent(dose.mass),
+            _("items"): format_count(dose.items),
+            _("from the antecedent’s\nedge, points"): format_points(dose.antecedent_points, dose.antecedent_interval),
+            _("from all its other\nedges, points"): format_points(dose.other_edges_points, dose.other_edges_interval),
+        }
         for group in kind_groups(evidence.causal_cells)
         for dose in (group.cell.head_level.doses if group.cell.head_level else ())
     ]
-    title = _("Points of task accuracy lost when the same weight is taken away on either side")
-    return TableElement(title=title, columns=columns, rows=rows)
+    return table_of(rows, _("Points of task accuracy lost when the same weight is taken away on either side"))
 
 
 def freed_table(evidence: Evidence) -> TableElement:
@@ -148,17 +121,12 @@ def freed_table(evidence: Evidence) -> TableElement:
         "special": _("special tokens"),
         "other_words": _("other words"),
     }
-    freed = {
-        group.label: group.cell.head_level.freed_mass
+    rows = [
+        {_("language, cue"): group.label} | {names[part]: format_percent(share) for part, share in freed.items()}
         for group in kind_groups(evidence.causal_cells)
-        if group.cell.head_level and group.cell.head_level.freed_mass
-    }
-    parts = next(iter(freed.values()), {})
-    return TableElement(
-        title=_("Where the weight goes when the antecedent’s edge is forbidden, %"),
-        columns=[_("language, cue"), *(names[part] for part in parts)],
-        rows=[[group, *map(format_percent, shares.values())] for group, shares in freed.items()],
-    )
+        if (freed := group.cell.head_level.freed_mass if group.cell.head_level else None)
+    ]
+    return table_of(rows, _("Where the weight goes when the antecedent’s edge is forbidden, %"))
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
@@ -168,42 +136,30 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
         evidence: measurements of the run.
         shortcut: format string of the best shortcut's cell, with the placeholders {name} and {accuracy}.
     """
-    columns = [
-        _("language"),
-        _("what training showed"),
-        _("items"),
-        _("task accuracy"),
-        _("candidate accuracy"),
-        _("octads right"),
-        _("weight on the antecedent"),
-        _("best shortcut"),
-        _("untrained models"),
-    ]
+    # Levels of compositions have their own shortcuts, the level of set cues the baselines of every corpus.
+    names = baseline_names() | shortcut_names()
+
+    def shortcut_text(best: Shortcut | None) -> str:
+        if best is None:
+            return ""
+        return shortcut.format(name=names.get(best.name, best.name), accuracy=format_percent(best.accuracy))
+
     rows = [
-        [language_name(code), label(level_names(), name), *_level_cells(level, shortcut)]
+        {
+            _("language"): language_name(code),
+            _("what training showed"): label(level_names(), name),
+            _("items"): format_count(level.items),
+            _("task accuracy"): format_percent(level.task_accuracy, level.intervals.task_accuracy),
+            _("candidate accuracy"): format_percent(level.candidate_accuracy, level.intervals.candidate_accuracy),
+            _("octads right"): format_percent(level.octad_accuracy),
+            _("weight on the antecedent"): format_percent(level.antecedent_mass),
+            _("best shortcut"): shortcut_text(level.best_shortcut),
+            _("untrained models"): format_percent(level.random_init),
+        }
         for code, levels in (evidence.levels or {}).items()
         for name, level in levels.items()
     ]
-    return TableElement(
-        title=_("Compositions: shares in %, 95 % intervals in brackets"), columns=columns, rows=rows, texts=2
-    )
-
-
-def _level_cells(level: Level, shortcut: str) -> list[str]:
-    best = level.best_shortcut
-    # Levels of compositions have their own shortcuts, the level of set cues the baselines of every corpus.
-    names = baseline_names() | shortcut_names()
-    return [
-        format_count(level.items),
-        format_percent(level.task_accuracy, level.intervals.task_accuracy),
-        format_percent(level.candidate_accuracy, level.intervals.candidate_accuracy),
-        format_percent(level.octad_accuracy),
-        format_percent(level.antecedent_mass),
-        ""
-        if best is None
-        else shortcut.format(name=names.get(best.name, best.name), accuracy=format_percent(best.accuracy)),
-        format_percent(level.random_init),
-    ]
+    return table_of(rows, _("Compositions: shares in %, 95 % intervals in brackets"), texts=2)
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:

@@ -21,22 +21,10 @@ from anaphora.runs.directory import RunFiles
 from anaphora.settings.run import read_config, same_settings
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs import LocalProcesses, StudyProgress, run_with, train_and_measure
+from anaphora.studies.page import words
 from anaphora.studies.page.figures import NOT_COMPARED
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
-from anaphora.studies.page.words import (
-    condition_text,
-    is_of_route,
-    items_label,
-    judged_value,
-    measure_label,
-    measure_text,
-    own_words,
-    question_of,
-    status_text,
-    value_in,
-    verdict_counts,
-)
 from anaphora.studies.plan import StudyPlan
 from anaphora.studies.records import Query, read_record
 from anaphora.studies.schema import Study
@@ -177,27 +165,27 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
 
     Cells have their names as on the command line.
     """
-    yield _("{study}: {question}").format(study=study.name, question=question_of(study))
+    yield _("{study}: {question}").format(study=study.name, question=words.question_of(study))
     for language in study.measured_languages:
         yield _terminal_table(study, language)
     for cell in study.cells:
         for run in cell.runs:
             if run.status != "finished":
-                state = status_text(run.status, run.error)
+                state = words.status_text(run.status, run.error)
                 yield _("{cell}, seed {seed}: {state}").format(cell=cell.name, seed=run.seed, state=state)
     for row in study.verdict.rules:
-        values = [value_in(language, judged_value(row, spread)) for language, spread in row.spreads.items()]
+        values = [words.value_in(language, words.judged_value(row, spread)) for language, spread in row.spreads.items()]
         text = {
             True: _("holds: {statement} ({measured}; needed {needed})"),
             False: _("FAILS: {statement} ({measured}; needed {needed})"),
             None: _("not checked: {statement} ({measured}; needed {needed})"),
         }[row.passed]
         yield text.format(
-            statement=own_words(row.statement, row.statement_zh),
+            statement=words.own_words(row.statement, row.statement_zh),
             measured=pgettext("list", ", ").join(values) or NOT_MEASURED,
-            needed=condition_text(row),
+            needed=words.condition_text(row),
         )
-    yield _("verdict: {verdict}").format(verdict=label(verdict_counts(), study.verdict.verdict))
+    yield _("verdict: {verdict}").format(verdict=label(words.verdict_counts(), study.verdict.verdict))
 
 
 def _terminal_table(study: Study, language: str) -> Table:
@@ -215,14 +203,14 @@ def _terminal_table(study: Study, language: str) -> Table:
         for group in study.groups_in(language)
         for measure in group.measures
         # The measures of every layer would not fit in a line.
-        if measure not in NOT_COMPARED and not is_of_route(measure)
+        if measure not in NOT_COMPARED and not words.is_of_route(measure)
     )
     for heading in (_("cell"), _("kind of items"), pgettext("number of", "runs")):
         table.add_column(heading)
     for name in measures:
-        table.add_column(measure_label(name), justify="right")
+        table.add_column(words.measure_label(name), justify="right")
     for cell in study.table_cells:
         for group, summary in cell.groups.get(language, {}).items():
-            values = [measure_text(summary, name) for name in measures]
-            table.add_row(cell.name, items_label(group), str(summary.runs), *values)
+            values = [words.measure_text(summary, name) for name in measures]
+            table.add_row(cell.name, words.items_label(group), str(summary.runs), *values)
     return table

@@ -24,6 +24,7 @@ from anaphora.commands.parts.shared import open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entries import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
+from anaphora.report.page.elements import table_of
 from anaphora.report.terminal import print_phrase, print_text_table
 from anaphora.runs.directory import locked_run
 from anaphora.runs.items import EvaluationSplits, analysis_code_digest, weights_digest
@@ -55,8 +56,7 @@ def draw_atlas(settings: Report) -> Path:
         progress(_("drawing the atlas"))
         page = folder / "atlas.html"
         with spoken_in(settings.interface_language):
-            rows = atlas_rows(entries)
-            write_csv(folder / "atlas.csv", [dict(zip(rows.columns, row, strict=True)) for row in rows.rows])
+            write_csv(folder / "atlas.csv", atlas_rows(entries))
             write_atlas(page, entries, settings.split)
     print_models(entries)
     for entry in entries:
@@ -69,7 +69,7 @@ def draw_atlas(settings: Report) -> Path:
 @in_language_of_messages
 def print_models(entries: Sequence[AtlasEntry]) -> None:
     """Print a table with a row for each model, corpus and language."""
-    print_text_table(replace(atlas_rows(entries), title=_("The chosen head of each model, shares in %")))
+    print_text_table(table_of(atlas_rows(entries), _("The chosen head of each model, shares in %"), texts=3))
 
 
 def atlas_entry(

@@ -245,6 +245,17 @@ class Section:
     address: str = ""
 
 
+def table_of(rows: Sequence[Mapping[str, str]], title: str, texts: int = 1, folded: bool = False) -> TableElement:
+    """Return a table of rows that have their cells by column; without rows, it has no columns."""
+    cells = [list(row.values()) for row in rows]
+    return TableElement(title=title, columns=list(rows[0]) if rows else [], rows=cells, texts=texts, folded=folded)
+
+
+def with_rows(*tables: TableElement | VerdictElement) -> list[PageElement]:
+    """Return the tables that have rows."""
+    return [table for table in tables if table.rows]
+
+
 PlacedSections = Mapping[int, Callable[[ReportRun], Section | None]]
 """Functions that build the sections of one module, by position on the page.
 
@@ -256,18 +267,17 @@ def figure_with_numbers(
     name: str,
     figure: Figure | None,
     summary: Sequence[str],
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Mapping[str, str]],
     texts: int = 1,
     title: str = "",
 ) -> list[PageElement]:
     """Return a figure followed by a folded table of its numbers; empty if the figure is None.
 
-    `summary` has the clauses of the figure's alternative text; the other arguments are those of the table.
+    `summary` has the clauses of the figure's alternative text; the other arguments are those of `table_of`.
     """
     if figure is None:
         return []
-    numbers = TableElement(title=title or _("The numbers"), columns=columns, rows=rows, texts=texts, folded=True)
+    numbers = table_of(rows, title or _("The numbers"), texts, folded=True)
     return [FigureElement(name=name, figure=figure, alt=clauses(summary)), numbers]
 
 

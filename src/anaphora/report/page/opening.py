@@ -14,7 +14,7 @@ from anaphora.report.figures.maps import pronoun_row_figure
 from anaphora.report.figures.style import DOUBLE_COLUMN, PHONE
 from anaphora.report.headline import group_name, headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
-from anaphora.report.page.elements import FigureElement, ReportRun, Section, TableElement
+from anaphora.report.page.elements import FigureElement, ReportRun, Section, TableElement, table_of, with_rows
 from anaphora.report.page.explorer import unpack_map
 from anaphora.report.titles import attention_title
 from anaphora.report.wording import (
@@ -59,19 +59,16 @@ def comparison_section(
                 for row in spreads
             ],
         ),
-        TableElement(
-            title=_(
-                "How far the rows of the chosen heads are apart (Jensen-Shannon): 0 is the same, 1 no word in common"
-            ),
-            columns=[_("runs"), _("language"), _("bits")],
-            rows=[
-                [
-                    f"{row.run} – {row.other}",
-                    language_name(row.language),
-                    format_number(row.divergence, 2, row.interval),
-                ]
+        table_of(
+            [
+                {
+                    _("runs"): f"{row.run} – {row.other}",
+                    _("language"): language_name(row.language),
+                    _("bits"): format_number(row.divergence, 2, row.interval),
+                }
                 for row in divergences
             ],
+            _("How far the rows of the chosen heads are apart (Jensen-Shannon): 0 is the same, 1 no word in common"),
             texts=2,
         ),
     ]
@@ -91,7 +88,7 @@ def comparison_section(
         explanation=_(
             "{difference} Their heads are not aligned, so scores are put together here and head numbers never are."
         ).format(difference=difference),
-        elements=[table for table in tables if table.rows],
+        elements=with_rows(*tables),
     )
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeGuard
 
-from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.translation import _, pgettext
-from anaphora.report.numbers import format_number, format_spread
+from anaphora.report.numbers import format_percent, format_spread
 from anaphora.report.wording import clauses, language_name
 from anaphora.studies.page.figures import PANEL_MEASURES, cue_groups
 from anaphora.studies.page.words import cell_label, items_label, measure_label
@@ -92,20 +90,13 @@ def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: S
             lowest_share=format_spread(accuracies[lowest]),
         )
     for measure in PANEL_MEASURES:
-        differences = [
-            _difference_text(cell_label(name, study), difference.median, difference.interval)
-            for name, summary in measured.items()
-            if (difference := summary.against_base.get(measure)) and _excludes_zero(difference.interval)
-        ]
+        differences = []
+        for name, summary in measured.items():
+            difference = summary.against_base.get(measure)
+            if difference and difference.interval and not difference.interval.low <= 0 <= difference.interval.high:
+                median, low, high = map(format_percent, (difference.median, *difference.interval))
+                text = _("{cell} by {median} [{low}, {high}]")
+                differences.append(text.format(cell=cell_label(name, study), median=median, low=low, high=high))
         if differences:
             text = _("{group}: {measure} differs from the base's, in points: {differences}.")
             yield text.format(group=group, measure=measure_label(measure), differences=clauses(differences))
-
-
-def _excludes_zero(interval: Interval | None) -> TypeGuard[Interval]:
-    return interval is not None and (interval.low > 0 or interval.high < 0)
-
-
-def _difference_text(cell: str, middle: float, interval: Interval) -> str:
-    median, low, high = (format_number(100 * value, 1) for value in (middle, *interval))
-    return _("{cell} by {median} [{low}, {high}]").format(cell=cell, median=median, low=low, high=high)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anaphora.base.translation import _, pgettext
-from anaphora.report.numbers import NOT_MEASURED, format_number
+from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent
 from anaphora.report.page.elements import (
     FigureElement,
     GroupVerdict,
@@ -17,29 +17,15 @@ from anaphora.report.page.elements import (
     Section,
     TableElement,
     VerdictElement,
+    table_of,
+    with_rows,
 )
 from anaphora.report.page.offline import write_page
 from anaphora.report.page.write import inline_figure
 from anaphora.report.wording import clauses, label, language_name, split_names
+from anaphora.studies.page import words
 from anaphora.studies.page.conclusions import answer_sentence, conclusions
 from anaphora.studies.page.figures import PANEL_MEASURES, cells_figure, interventions_figure, series_figure, series_of
-from anaphora.studies.page.words import (
-    axis_names,
-    cell_label,
-    condition_text,
-    items_label,
-    judged_spread,
-    measure_label,
-    measure_text,
-    own_words,
-    plain_label,
-    prediction_of,
-    question_of,
-    spread_text,
-    status_text,
-    table_title,
-    value_in,
-)
 from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 
 if TYPE_CHECKING:
@@ -64,10 +50,10 @@ def draw_study_figures(study: Study) -> dict[str, Figure]:
 
 def figure_alt(study: Study, name: str) -> str:
     """Return the alternative text of a figure of `draw_study_figures`."""
-    values = {"question": question_of(study)}
+    values = {"question": words.question_of(study)}
     if name in series_of(study):
         axis, measure = series_of(study)[name]
-        values |= {"axis": label(axis_names(), axis), "measure": measure_label(measure)}
+        values |= {"axis": label(words.axis_names(), axis), "measure": words.measure_label(measure)}
         text = _("{question} {measure} by {axis}; the tables of the page have the numbers")
     elif name == "changes":
         text = _(
@@ -95,9 +81,11 @@ def write_study_page(
     write_page(
         path,
         "single.html.j2",
-        title=question_of(study),
+        title=words.question_of(study),
         translations=translations or {},
-        lead=_("Study {study}. Predicted: {prediction}").format(study=study.name, prediction=prediction_of(study)),
+        lead=_("Study {study}. Predicted: {prediction}").format(
+            study=study.name, prediction=words.prediction_of(study)
+        ),
         openings=[answer_sentence(study)],
         facts=[
             (_("runs finished"), _("{count} of {all}").format(count=done, all=len(runs))),
@@ -158,7 +146,7 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
             name="interactions",
             title=_("Do two changes add up?"),
             explanation=_("What both do together, less what each does alone, in points; 0 where they add up."),
-            elements=list(_interaction_tables(study)),
+            elements=with_rows(_interaction_table(study)),
             missing=_("No pair of changes has been measured with its parts."),
         ),
         Section(
@@ -179,10 +167,12 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     rules = [
         RuleResult(
             rule=_rule_cells(row, study),
-            question=own_words(row.statement, row.statement_zh),
-            value=clauses([value_in(language, judged_spread(row, spread)) for language, spread in row.spreads.items()])
+            question=words.own_words(row.statement, row.statement_zh),
+            value=clauses(
+                [words.value_in(language, words.judged_spread(row, spread)) for language, spread in row.spreads.items()]
+            )
             or NOT_MEASURED,
-            needed=condition_text(row),
+            needed=words.condition_text(row),
             passed=row.passed,
         )
         for row in rows
@@ -198,10 +188,10 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
 
 
 def _rule_cells(row: RuleOutcome, study: Study) -> str:
-    cell = cell_label(row.cell, study)
+    cell = words.cell_label(row.cell, study)
     if not row.baseline_cell:
         return cell
-    return _("{cell} − {baseline}").format(cell=cell, baseline=cell_label(row.baseline_cell, study))
+    return _("{cell} − {baseline}").format(cell=cell, baseline=words.cell_label(row.baseline_cell, study))
 
 
 def _cell_tables(study: Study) -> Iterator[PageElement]:
@@ -212,12 +202,15 @@ def _cell_tables(study: Study) -> Iterator[PageElement]:
         rows = []
         for cell in study.table_cells:
             for group, summary in cell.groups.get(language, {}).items():
-                values = [measure_text(summary, measure) for measure in measures]
-                rows.append([cell_label(cell.name, study), items_label(group), _solving(summary), *values])
+                values = [words.measure_text(summary, measure) for measure in measures]
+                rows.append([words.cell_label(cell.name, study), words.items_label(group), _solving(summary), *values])
         if rows:
             columns = [_("cell"), _("kind of items"), _("seeds that solve it")]
             yield TableElement(
-                title=table_title(language), columns=[*columns, *map(measure_label, measures)], rows=rows, texts=2
+                title=words.table_title(language),
+                columns=[*columns, *map(words.measure_label, measures)],
+                rows=rows,
+                texts=2,
             )
 
 
@@ -227,53 +220,44 @@ def _solving(group: GroupSummary) -> str:
     return _("{count} of {all}").format(count=group.solved, all=group.runs)
 
 
-def _interaction_tables(study: Study) -> Iterator[PageElement]:
-    rows: list[Sequence[str]] = []
+def _interaction_table(study: Study) -> TableElement:
+    rows = []
     for row in study.interactions:
         if row.group in _ITEMS and row.measure in PANEL_MEASURES:
-            ends = [format_number(100 * end, 1) for end in row.interval or ()]
+            low, high = (format_percent(end) for end in row.interval or (None, None))
             rows.append(
-                [
-                    cell_label(row.cell, study),
-                    language_name(row.language),
-                    items_label(row.group),
-                    measure_label(row.measure),
-                    spread_text(row, lambda share: format_number(100 * share, 1)),
-                    _("[{low}, {high}]").format(low=ends[0], high=ends[1]) if ends else NOT_MEASURED,
-                    str(row.pairs),
-                ]
+                {
+                    _("cell"): words.cell_label(row.cell, study),
+                    _("language"): language_name(row.language),
+                    _("kind of items"): words.items_label(row.group),
+                    _("measure"): words.measure_label(row.measure),
+                    _("beyond the sum (points)"): words.spread_text(row, format_percent),
+                    _("interval of the mean"): _("[{low}, {high}]").format(low=low, high=high)
+                    if row.interval
+                    else NOT_MEASURED,
+                    pgettext("number of", "seeds"): str(row.pairs),
+                }
             )
-    if rows:
-        columns = [
-            _("cell"),
-            _("language"),
-            _("kind of items"),
-            _("measure"),
-            _("beyond the sum (points)"),
-            _("interval of the mean"),
-            pgettext("number of", "seeds"),
-        ]
-        yield TableElement(title=_("Interactions"), columns=columns, rows=rows, texts=4)
+    return table_of(rows, _("Interactions"), texts=4)
 
 
 def _run_table(study: Study) -> TableElement:
     rows = [
-        [
-            _cell_and_folder(cell.name, study),
-            str(run.seed),
-            status_text(run.status, run.error),
-            NOT_MEASURED if run.head is None else ".".join(map(str, run.head)),
-            NOT_MEASURED if run.seconds is None else format_number(run.seconds, 0),
-            " ".join(cell.overrides) or NOT_MEASURED,
-        ]
+        {
+            _("cell"): _cell_and_folder(cell.name, study),
+            _("seed"): str(run.seed),
+            _("state"): words.status_text(run.status, run.error),
+            _("head chosen (layer.head)"): NOT_MEASURED if run.head is None else ".".join(map(str, run.head)),
+            _("seconds of training"): format_number(run.seconds, 0),
+            _("changes"): " ".join(cell.overrides) or NOT_MEASURED,
+        }
         for cell in study.cells
         for run in cell.runs
     ]
-    columns = [_("cell"), _("seed"), _("state"), _("head chosen (layer.head)"), _("seconds of training"), _("changes")]
-    return TableElement(title=_("Runs"), columns=columns, rows=rows, texts=6, folded=True)
+    return table_of(rows, _("Runs"), texts=6, folded=True)
 
 
 def _cell_and_folder(cell: str, study: Study) -> str:
     """Return the display name of a cell, followed by its folder if that has another name."""
-    name = cell_label(cell, study)
-    return name if name == plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)
+    name = words.cell_label(cell, study)
+    return name if name == words.plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)

@@ -99,11 +99,6 @@ corpus_names = translated(
 )
 
 
-def mention_type(rows: Rows) -> str:
-    """Return the mention type for the sentences of the atlas: "pronoun" if the rows have it, otherwise "all"."""
-    return "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
-
-
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     """Yield sentences with the conclusions on one corpus from the entries of all models."""
     for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
@@ -227,7 +222,8 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     """Yield a sentence that compares the best antecedent selector among the heads with the rules, if measured."""
     picked = []
     for entry in entries:
-        rows, column = entry.antecedents or (), mention_type(entry.antecedents or ())
+        rows = entry.antecedents or ()
+        column = "pronoun" if row_of(rows, subset="all", column="pronoun") else "all"
         any_word = row_of(rows, subset="all", selector="best head", field="words", column=column)
         mention = row_of(rows, subset="all", selector="best head", field="mentions", column=column)
         if any_word is not None and mention is not None:

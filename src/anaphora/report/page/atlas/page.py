@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from anaphora.analysis.evidence.evidence import Evidence, every_group
+from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.base.translation import _, pgettext
 from anaphora.report.figures import style
@@ -18,11 +18,20 @@ from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_p_value, format_percent
 from anaphora.report.page.atlas.entries import AtlasEntry, corpus_names, findings, task_accuracy
 from anaphora.report.page.atlas.tasks import antecedent_elements, name_elements
-from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, Section, TableElement, figures_of
+from anaphora.report.page.elements import (
+    FigureElement,
+    NoteElement,
+    PageElement,
+    Section,
+    TableElement,
+    figures_of,
+    table_of,
+    with_rows,
+)
 from anaphora.report.page.offline import write_page
 from anaphora.report.page.write import inline_figure
 from anaphora.report.tables import causal_table, level_table
-from anaphora.report.wording import baseline_names, group_label, label, language_name, split_names
+from anaphora.report.wording import Group, all_groups, baseline_names, label, language_name, split_names
 
 
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
@@ -69,50 +78,25 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
     return figures
 
 
-def atlas_rows(entries: Sequence[AtlasEntry]) -> TableElement:
-    """Return a table of each model's chosen head and its baselines, one row per model, corpus and language."""
-    return TableElement(
-        title=_("The chosen head of each model, shares in %"),
-        columns=[
-            _("model"),
-            _("data"),
-            _("language"),
-            _("items"),
-            _("layer.head"),
-            _("candidate accuracy [95 %]"),
-            _("quad accuracy"),
-            _("weight on the antecedent"),
-            pgettext("atlas", "chance"),
-            _("best shortcut"),
-            _("untrained models"),
-            _("corrected p"),
-            _("answers right"),
-        ],
-        rows=[
-            [
-                *(entry.model, label(corpus_names(), entry.corpus), language_name(code)),
-                *_numbers(entry, code, ALL, cell),
-            ]
-            for entry in entries
-            for code, kind, cell in every_group(entry.evidence.scores)
-            if kind == ALL
-        ],
-        texts=3,
-    )
-
-
-def _without_empty_columns(table: TableElement) -> TableElement:
-    """Drop columns of numbers without any value, such as quads on public corpora."""
-    kept = [
-        number
-        for number in range(len(table.columns))
-        if number < table.texts or any(row[number] != NOT_MEASURED for row in table.rows)
+def atlas_rows(entries: Sequence[AtlasEntry]) -> list[dict[str, str]]:
+    """Return the scores of each model's chosen head and of its baselines, one row per model, corpus and language."""
+    return [
+        {
+            _("model"): entry.model,
+            _("data"): label(corpus_names(), entry.corpus),
+            _("language"): group.label,
+            **_numbers(entry, group),
+        }
+        for entry in entries
+        for group in all_groups(entry.evidence.scores)
+        if group.kind == ALL
     ]
-    return replace(
-        table,
-        columns=[table.columns[number] for number in kept],
-        rows=[[row[number] for number in kept] for row in table.rows],
-    )
+
+
+def _without_empty_columns(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Return rows without the columns that have no value, such as quads on public corpora."""
+    kept = [name for name in rows[0] if any(row[name] != NOT_MEASURED for row in rows)]
+    return [{name: row[name] for name in kept} for row in rows]
 
 
 def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
@@ -196,24 +180,21 @@ def _section(name: str, corpus: str, title: str, explanation: str, elements: Seq
 
 
 def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElement]:
-    kinds = [
-        [entry.model, group_label(code, kind), *_numbers(entry, code, kind, cell)]
-        for entry in entries
-        for code, kind, cell in every_group(entry.evidence.scores)
-        if kind != ALL
-    ]
-    table = atlas_rows(entries)
-    columns = [table.columns[0], *table.columns[2:]]
-    rows = [[row[0], *row[2:]] for row in table.rows]
+    def rows(are_whole: bool) -> list[dict[str, str]]:
+        return [
+            {_("model"): entry.model, _("language"): group.label, **_numbers(entry, group)}
+            for entry in entries
+            for group in all_groups(entry.evidence.scores)
+            if (group.kind == ALL) is are_whole
+        ]
+
     figure = rows_figure(entries)
     elements: list[PageElement] = [
         FigureElement(name=f"rows-{corpus}", figure=figure, alt=" ".join(findings(entries))),
-        _without_empty_columns(TableElement(title=table.title, columns=columns, rows=rows, texts=2)),
+        table_of(_without_empty_columns(rows(True)), _("The chosen head of each model, shares in %"), texts=2),
     ]
-    if kinds:
-        title = _("By kind of cue")
-        by_kind = TableElement(title=title, columns=columns, rows=kinds, texts=2, folded=True)
-        elements.append(_without_empty_columns(by_kind))
+    if kinds := rows(False):
+        elements.append(table_of(_without_empty_columns(kinds), _("By kind of cue"), texts=2, folded=True))
     return elements
 
 
@@ -260,15 +241,12 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
         spoken = [entry for entry in entries if code in entry.heads]
         if not spoken:
             continue
-        grids = [
-            HeadGrid(
-                entry.model,
-                _("chosen head {head}: {share} %").format(head=entry.head, share=format_percent(_at_head(entry, code))),
-                entry.heads[code],
-                (entry.evidence.head.layer, entry.evidence.head.head),
-            )
-            for entry in spoken
-        ]
+        grids = []
+        for entry in spoken:
+            scores, chosen = entry.heads[code], (entry.evidence.head.layer, entry.evidence.head.head)
+            share = format_percent(float(scores[chosen]))
+            note = _("chosen head {head}: {share} %").format(head=entry.head, share=share)
+            grids.append(HeadGrid(entry.model, note, scores, chosen))
         chance = next(e.evidence.languages[code].chance for e in entries if code in e.evidence.languages) or 0.5
         name = language_name(code)
         figure = head_grids_figure(
@@ -285,14 +263,15 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
 
 def _of_each_model(entries: Sequence[AtlasEntry], make: Callable[[Evidence], TableElement]) -> TableElement:
     """Combine the tables of all models into one, with the model in the first column."""
-    tables = [make(entry.evidence) for entry in entries]
-    rows = [[entry.model, *row] for entry, table in zip(entries, tables, strict=True) for row in table.rows]
-    return replace(tables[0], columns=[_("model"), *tables[0].columns], rows=rows, texts=tables[0].texts + 1)
+    tables = [(entry.model, make(entry.evidence)) for entry in entries]
+    columns = next((table.columns for _model, table in tables if table.rows), ())
+    rows = [[model, *row] for model, table in tables for row in table.rows]
+    first = tables[0][1]
+    return replace(first, columns=[_("model"), *columns], rows=rows, texts=first.texts + 1)
 
 
 def _causal_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    table = _of_each_model(entries, causal_table)
-    elements: list[PageElement] = [table] if table.rows else []
+    elements = with_rows(_of_each_model(entries, causal_table))
     untested = [entry.model for entry in entries if entry.untested]
     if untested:
         elements.append(
@@ -318,53 +297,40 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
         ),
         _("A verdict takes the trained controls of a run, which no model from elsewhere has."),
     ]
-    notes = [NoteElement(text=text) for text in texts]
-    decoders = list(dict.fromkeys(entry.model for entry in entries if entry.is_decoder))
-    if decoders:
-        notes.append(
-            NoteElement(
-                text=_(
-                    "In {models} a pronoun sees only what stands before it: what follows is not visible to it."
-                ).format(models=", ".join(decoders))
-            )
-        )
+    if decoders := list(dict.fromkeys(entry.model for entry in entries if entry.is_decoder)):
+        text = _("In {models} a pronoun sees only what stands before it: what follows is not visible to it.")
+        texts.append(text.format(models=", ".join(decoders)))
     for entry in entries:
         if entry.unread is not None:
             text = _(
                 "{model}, {corpus}: of {all} items, {items} have a pronoun or candidate with parts that are not in the "
                 "model's vocabulary ({words}). The model reads its unknown token there, or nothing."
-            ).format(
-                model=entry.model,
-                corpus=entry.corpus,
-                items=entry.unread.items,
-                all=entry.unread.of,
-                words=entry.unread.listed,
             )
-            notes.append(NoteElement(text=text))
+            about = {"items": entry.unread.items, "all": entry.unread.of, "words": entry.unread.listed}
+            texts.append(text.format(model=entry.model, corpus=entry.corpus, **about))
     return Section(
         name="reading",
         title=_("How to read this page"),
         explanation=_("What the numbers can show and what they cannot."),
-        elements=notes,
+        elements=[NoteElement(text=text) for text in texts],
     )
 
 
-def _numbers(entry: AtlasEntry, code: str, kind: str, cell: Cell) -> list[str]:
-    shortcut = cell.best_shortcut
-    return [
-        format_count(cell.items),
-        entry.head,
-        format_percent(cell.candidate_accuracy, cell.intervals.candidate_accuracy),
-        format_percent(cell.quad_accuracy),
-        format_percent(cell.antecedent_mass),
-        format_percent(cell.chance),
-        NOT_MEASURED
-        if shortcut is None
-        else f"{format_percent(shortcut.accuracy)} ({label(baseline_names(), shortcut.name)})",
-        format_percent(cell.baselines.get("random_init")),
-        format_p_value(_corrected_p(entry.evidence, code, kind)),
-        format_percent(task_accuracy(entry.evidence, code, kind)),
-    ]
+def _numbers(entry: AtlasEntry, group: Group[Cell]) -> dict[str, str]:
+    cell, best = group.cell, group.cell.best_shortcut
+    shortcut = f"{format_percent(best.accuracy)} ({label(baseline_names(), best.name)})" if best else NOT_MEASURED
+    return {
+        _("items"): format_count(cell.items),
+        _("layer.head"): entry.head,
+        _("candidate accuracy [95 %]"): format_percent(cell.candidate_accuracy, cell.intervals.candidate_accuracy),
+        _("quad accuracy"): format_percent(cell.quad_accuracy),
+        _("weight on the antecedent"): format_percent(cell.antecedent_mass),
+        pgettext("atlas", "chance"): format_percent(cell.chance),
+        _("best shortcut"): shortcut,
+        _("untrained models"): format_percent(cell.baselines.get("random_init")),
+        _("corrected p"): format_p_value(_corrected_p(entry.evidence, group.language, group.kind)),
+        _("answers right"): format_percent(task_accuracy(entry.evidence, group.language, group.kind)),
+    }
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
@@ -373,8 +339,3 @@ def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())
     known = [one.p_holm for one in chosen if one.p_holm is not None]
     return max(known, default=None)
-
-
-def _at_head(entry: AtlasEntry, code: str) -> float:
-    head = entry.evidence.head
-    return float(entry.heads[code][head.layer, head.head])

@@ -14,7 +14,7 @@ from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import format_count, format_number, format_percent
 from anaphora.report.page.atlas.entries import RULE_POLICIES, AtlasEntry
-from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement
+from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement, table_of
 from anaphora.report.wording import label, mention_type_names, name_policy_names, selector_names
 
 _HEAD_POLICIES = ("head", "head with threshold", "untrained", "answers")
@@ -118,37 +118,29 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
         return []
     lines = [(_("rule"), row) for row in decided[0].names or () if row["policy"] in RULE_POLICIES]
     lines += [(entry.model, row) for entry in decided for row in entry.names or () if row["policy"] in _HEAD_POLICIES]
-    columns = [
-        _("model"),
-        _("what decides"),
-        _("items"),
-        _("F1 [95 %]"),
-        _("precision"),
-        _("recall"),
-        _("F1 masculine"),
-        _("F1 feminine"),
-        _("feminine / masculine [95 %]"),
-        _("the same, reweighted [95 %]"),
-    ]
     rows = [
-        [
-            *(model, label(name_policy_names(), row["policy"]), format_count(row["items"])),
-            format_percent(row["f1"], interval_of(row)),
-            *(format_percent(row[name]) for name in ("precision", "recall", "masculine", "feminine")),
-            *(format_number(row[name], 2, interval_of(row, f"{name}_")) for name in ("bias", "weighted_bias")),
-        ]
+        {
+            _("model"): model,
+            _("what decides"): label(name_policy_names(), row["policy"]),
+            _("items"): format_count(row["items"]),
+            _("F1 [95 %]"): format_percent(row["f1"], interval_of(row)),
+            _("precision"): format_percent(row["precision"]),
+            _("recall"): format_percent(row["recall"]),
+            _("F1 masculine"): format_percent(row["masculine"]),
+            _("F1 feminine"): format_percent(row["feminine"]),
+            _("feminine / masculine [95 %]"): format_number(row["bias"], 2, interval_of(row, "bias_")),
+            _("the same, reweighted [95 %]"): format_number(
+                row["weighted_bias"], 2, interval_of(row, "weighted_bias_")
+            ),
+        }
         for model, row in lines
     ]
     figure = _names_figure(lines)
-    alt = "; ".join(f"{row[0]} {row[1]}: {row[3]}" for row in rows)
+    alt = "; ".join(f"{model} {policy}: {share}" for model, policy, _items, share, *_others in map(dict.values, rows))
+    title = _("Name decisions in %, [95 % over texts]; the ratio is feminine / masculine F1, 1 is even")
     return [
         FigureElement(name=f"names-{decided[0].corpus}", figure=figure, alt=alt),
-        TableElement(
-            title=_("Name decisions in %, [95 % over texts]; the ratio is feminine / masculine F1, 1 is even"),
-            columns=columns,
-            rows=rows,
-            texts=2,
-        ),
+        table_of(rows, title, texts=2),
         NoteElement(
             text=_(
                 "The last column weights texts so that those with few and with many names count alike for both genders."

@@ -18,6 +18,8 @@ from anaphora.report.page.elements import (
     Section,
     TableElement,
     figure_with_numbers,
+    table_of,
+    with_rows,
 )
 from anaphora.report.stored import observed_text, stored_sentence
 from anaphora.report.tables import dose_table, freed_table, one_head_table, specificity_table
@@ -27,7 +29,7 @@ from anaphora.report.wording import clauses, control_names, edge_names, kind_gro
 def _knockout_section(run: ReportRun) -> Section:
     cells = run.evidence.causal_cells
     summary: list[str] = []
-    rows: list[list[str]] = []
+    rows: list[dict[str, str]] = []
     for group in kind_groups(cells):
         for scope, where in scope_names().items():
             if (knockout := group.cell.knockout.get(scope)) is not None:
@@ -45,14 +47,6 @@ def _knockout_section(run: ReportRun) -> Section:
                             more=format_percent(knockout.gold_minus_matched.value),
                         )
                     )
-    columns = [
-        _("language, cue"),
-        _("where"),
-        _("edge knocked out"),
-        _("items"),
-        _("task accuracy lost, points"),
-        _("weight removed, %"),
-    ]
     title = _("The numbers, with the weight that each knockout removes")
     return Section(
         name="knockout",
@@ -64,27 +58,29 @@ def _knockout_section(run: ReportRun) -> Section:
             "to the cue. Points are the losses and lines are 95 % intervals; there is no line where all items with "
             "such an edge come from one template, or where the interval is a single point."
         ),
-        elements=figure_with_numbers("knockout", causal.knockout_figure(cells), summary, columns, rows, 3, title),
+        elements=figure_with_numbers("knockout", causal.knockout_figure(cells), summary, rows, 3, title),
     )
 
 
-def _knockout_rows(group: str, where: str, knockout: Knockout) -> list[list[str]]:
+def _knockout_rows(group: str, where: str, knockout: Knockout) -> list[dict[str, str]]:
+    def row(edge: str, items: str, lost: str, removed: str) -> dict[str, str]:
+        return {
+            _("language, cue"): group,
+            _("where"): where,
+            _("edge knocked out"): label(edge_names(), edge),
+            _("items"): items,
+            _("task accuracy lost, points"): lost,
+            _("weight removed, %"): removed,
+        }
+
     rows = [
-        [
-            group,
-            where,
-            label(edge_names(), edge),
-            format_count(loss.items),
-            format_percent(loss.drop, loss.interval),
-            format_percent(loss.mass_removed),
-        ]
+        row(edge, format_count(lost.items), format_percent(lost.drop, lost.interval), format_percent(lost.mass_removed))
         for edge in causal.EDGES
-        if (loss := knockout.edges.get(edge)) is not None
+        if (lost := knockout.edges.get(edge)) is not None
     ]
     difference = knockout.gold_minus_matched
     if difference.value is not None:
-        lost = format_percent(difference.value, difference.interval)
-        rows.append([group, where, label(edge_names(), "gold_minus_matched"), "", lost, ""])
+        rows.append(row("gold_minus_matched", "", format_percent(difference.value, difference.interval), ""))
     return rows
 
 
@@ -107,36 +103,32 @@ def ablation_section(run: ReportRun) -> Section:
         for last in group.cell.head_ablation.cumulative[-1:]
     ]
     rows = [
-        [
-            group.label,
-            format_count(step.k),
-            ", ".join(f"{layer}.{head}" for layer, head in step.heads),
-            format_percent(step.drop),
-            format_percent(step.random.median if step.random else None),
-            format_range(step.random.lowest, step.random.highest) if step.random else NOT_MEASURED,
-        ]
+        {
+            _("language, cue"): group.label,
+            _("heads ablated"): format_count(step.k),
+            _("layer.head"): ", ".join(f"{layer}.{head}" for layer, head in step.heads),
+            _("lost, points"): format_percent(step.drop),
+            _("random, median"): format_percent(step.random.median if step.random else None),
+            _("random, lowest to highest"): format_range(step.random.lowest, step.random.highest)
+            if step.random
+            else NOT_MEASURED,
+        }
         for group in groups
         for step in group.cell.head_ablation.cumulative
     ]
-    columns = [
-        _("language, cue"),
-        _("heads ablated"),
-        _("layer.head"),
-        _("lost, points"),
-        _("random, median"),
-        _("random, lowest to highest"),
-    ]
-    elements = figure_with_numbers("ablation", causal.ablation_figure(cells), summary, columns, rows)
+    elements = figure_with_numbers("ablation", causal.ablation_figure(cells), summary, rows)
     modes = {"zero": _("zero"), "mean": _("mean"), "resample": _("resample"), "uniform": _("uniform")}
     singles = [
-        [group.label, f"{step.layer}.{step.head}", label(modes, step.mode), format_percent(step.drop, step.interval)]
+        {
+            _("language, cue"): group.label,
+            _("layer.head"): f"{step.layer}.{step.head}",
+            _("replaced by"): label(modes, step.mode),
+            _("task accuracy lost, points"): format_percent(step.drop, step.interval),
+        }
         for group in groups
         for step in group.cell.head_ablation.single
     ]
-    if singles:
-        columns = [_("language, cue"), _("layer.head"), _("replaced by"), _("task accuracy lost, points")]
-        title = _("One head at a time")
-        elements.append(TableElement(title=title, columns=columns, rows=singles, texts=3, folded=True))
+    elements += with_rows(table_of(singles, _("One head at a time"), texts=3, folded=True))
     return Section(
         name="ablation",
         title=_("Does the model need those heads?"),
@@ -151,26 +143,29 @@ def ablation_section(run: ReportRun) -> Section:
 
 def _patching_section(run: ReportRun) -> Section:
     cells = run.evidence.causal_cells
+    flipped_by = _("flipped by {heads}, %")
     rows = []
     for group in kind_groups(cells):
         patching = group.cell.pattern_patching
-        flipped = [
-            format_percent(patched.flipped, patched.interval)
-            for patched in (patching.used.head, patching.used.layer, patching.all_layers)
-        ]
-        left_out = patching.pairs + patching.skipped - patching.used.pairs
-        rows.append([group.label, format_count(patching.used.pairs), format_count(left_out), *flipped])
+        used = patching.used
+        by_heads = {_("the chosen head"): used.head, _("its layer"): used.layer, _("all heads"): patching.all_layers}
+        rows.append(
+            {
+                _("language, cue"): group.label,
+                _("items patched"): format_count(used.pairs),
+                _("left out"): format_count(patching.pairs + patching.skipped - used.pairs),
+                **{
+                    flipped_by.format(heads=heads): format_percent(patched.flipped, patched.interval)
+                    for heads, patched in by_heads.items()
+                },
+            }
+        )
     summary = [
         _("{group}: {head} % by the chosen head, {layer} % by its layer, {every} % by all").format(
             group=group, head=head, layer=layer, every=every
         )
-        for group, _used, _left_out, head, layer, every in rows
+        for group, _used, _left_out, head, layer, every in map(dict.values, rows)
     ]
-    flipped_by = [
-        _("flipped by {heads}, %").format(heads=heads)
-        for heads in (_("the chosen head"), _("its layer"), _("all heads"))
-    ]
-    columns = [_("language, cue"), _("items patched"), _("left out"), *flipped_by]
     return Section(
         name="pattern-patching",
         title=_("Does the pattern alone carry the decision?"),
@@ -178,19 +173,25 @@ def _patching_section(run: ReportRun) -> Section:
             "The pronoun’s weights are replaced by those it has in the other sentence of its minimal pair, where the "
             "other candidate is right; nothing else is touched. The answer should then become that sentence’s."
         ),
-        elements=figure_with_numbers("pattern_patching", causal.patching_figure(cells), summary, columns, rows),
+        elements=figure_with_numbers("pattern_patching", causal.patching_figure(cells), summary, rows),
     )
 
 
 def _dose_response_section(run: ReportRun) -> Section:
     cells = run.evidence.causal_cells
     rows = [
-        [group.label, label(map_names(), name), format_number(correlation.rho, 2, correlation.interval)]
+        {
+            _("language, cue"): group.label,
+            _("map"): label(map_names(), name),
+            _("Spearman’s rho"): format_number(correlation.rho, 2, correlation.interval),
+        }
         for group in kind_groups(cells)
         for name, correlation in group.cell.dose_response.items()
     ]
-    summary = [_("{group}, {map}: {rho}").format(group=group, map=name, rho=value) for group, name, value in rows]
-    columns = [_("language, cue"), _("map"), _("Spearman’s rho")]
+    summary = [
+        _("{group}, {map}: {rho}").format(group=group, map=name, rho=value)
+        for group, name, value in map(dict.values, rows)
+    ]
     return Section(
         name="dose-response",
         title=_("Is a stronger edge a more important edge?"),
@@ -198,7 +199,7 @@ def _dose_response_section(run: ReportRun) -> Section:
             "For every edge that was knocked out: does a larger score go with a larger loss? A map that explains the "
             "model should say yes."
         ),
-        elements=figure_with_numbers("dose_response", causal.dose_response_figure(cells), summary, columns, rows, 2),
+        elements=figure_with_numbers("dose_response", causal.dose_response_figure(cells), summary, rows, 2),
     )
 
 
@@ -208,27 +209,24 @@ def _controls_section(run: ReportRun) -> Section:
     results = {True: _("as expected"), False: _("not as expected"), None: NOT_MEASURED}
     rows = []
     for name in dict.fromkeys([*NONE_TRAINED, *controls]):
-        control, title = controls.get(name), label(control_names(), name)
+        control = controls.get(name)
         rows.append(
-            [title, _("not run yet"), "", ""]
-            if control is None
-            else [
-                *(title, results[control.as_expected]),
-                *(stored_sentence(control.expected), observed_text(control.observed)),
-            ]
+            {
+                _("control"): label(control_names(), name),
+                _("result"): results[control.as_expected] if control else _("not run yet"),
+                _("what should happen"): stored_sentence(control.expected) if control else "",
+                _("what happened"): observed_text(control.observed) if control else "",
+            }
         )
     elements: list[PageElement] = []
     if figure := measures.controls_figure(evidence):
         summary = [
             _("{group}: {text}").format(group=name, text=observed or result)
-            for name, result, _expected, observed in rows
+            for name, result, _expected, observed in map(dict.values, rows)
         ]
         elements.append(FigureElement(name="controls", figure=figure, alt=clauses(summary)))
-    columns = [_("control"), _("result"), _("what should happen"), _("what happened")]
-    elements.append(TableElement(title=_("Trained controls"), columns=columns, rows=rows, texts=4))
-    perturbed = _perturbation_table(evidence)
-    if perturbed.rows:
-        elements.append(perturbed)
+    elements.append(table_of(rows, _("Trained controls"), texts=4))
+    elements += with_rows(_perturbation_table(evidence))
     return Section(
         name="controls",
         title=_("What would a model do that cannot use its attention?"),
@@ -248,34 +246,24 @@ def _perturbation_table(evidence: Evidence) -> TableElement:
         "no_positions": _("positions"),
     }
     rows = [
-        [
-            label(names, name),
-            group.label,
-            format_percent(group.cell.task_accuracy),
-            format_percent(group.cell.candidate_accuracy, group.cell.interval),
-            format_percent(group.cell.chance),
-        ]
+        {
+            _("taken away at test time"): label(names, name),
+            _("language, cue"): group.label,
+            _("task accuracy, %"): format_percent(group.cell.task_accuracy),
+            _("candidate accuracy, %"): format_percent(group.cell.candidate_accuracy, group.cell.interval),
+            _("chance, %"): format_percent(group.cell.chance),
+        }
         for name, languages in (evidence.perturbations or {}).items()
         for group in kind_groups(languages)
     ]
-    columns = [
-        _("taken away at test time"),
-        _("language, cue"),
-        _("task accuracy, %"),
-        _("candidate accuracy, %"),
-        _("chance, %"),
-    ]
-    title = _("The same model on a sample of the items, without what decides")
-    return TableElement(title=title, columns=columns, rows=rows, texts=2)
+    return table_of(rows, _("The same model on a sample of the items, without what decides"), texts=2)
 
 
 def _one_head_section(run: ReportRun) -> Section:
     evidence = run.evidence
     doses = dose_table(evidence)
     figure = causal.equal_doses_figure(evidence.causal_cells)
-    elements: list[PageElement] = [
-        table for table in (one_head_table(evidence), specificity_table(evidence)) if table.rows
-    ]
+    elements = with_rows(one_head_table(evidence), specificity_table(evidence))
     if figure:
         summary = [
             _(
@@ -285,8 +273,7 @@ def _one_head_section(run: ReportRun) -> Section:
             for group, mass, _items, antecedent, others in doses.rows
         ]
         elements.append(FigureElement(name="equal_doses", figure=figure, alt=clauses(summary)))
-    removed = (replace(doses, folded=figure is not None), freed_table(evidence))
-    elements += [table for table in removed if table.rows]
+    elements += with_rows(replace(doses, folded=figure is not None), freed_table(evidence))
     return Section(
         name="one-head",
         title=_("Does one head carry it, and for the pronoun alone?"),

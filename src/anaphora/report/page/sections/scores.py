@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import attrgetter
 
 from anaphora.analysis.evidence.evidence import Evidence, in_group
 from anaphora.analysis.results.scores import Cell, WorstTemplate
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.measures.factors import FactorValue
+from anaphora.analysis.scores.measures.further import Agreement, FurtherScores
 from anaphora.base.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
-from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_p_value, format_percent
+from anaphora.report.numbers import format_count, format_number, format_p_value, format_percent
 from anaphora.report.page.elements import (
     FigureElement,
     PageElement,
@@ -20,9 +20,12 @@ from anaphora.report.page.elements import (
     Section,
     TableElement,
     figure_with_numbers,
+    table_of,
+    with_rows,
 )
 from anaphora.report.tables import level_table
 from anaphora.report.wording import (
+    Group,
     all_groups,
     baseline_names,
     clauses,
@@ -40,6 +43,13 @@ from anaphora.report.wording import (
 
 _WORST_TEMPLATES = 5
 """Maximum number of templates listed per language."""
+_NO_FURTHER_SCORES = FurtherScores(
+    mrr=None,
+    mas=None,
+    mass_per_token=None,
+    reverse_candidate_accuracy=None,
+    agreement=Agreement(kappa=None, interval=None),
+)
 
 
 def scoreboard_section(run: ReportRun) -> Section:
@@ -60,37 +70,10 @@ def scoreboard_section(run: ReportRun) -> Section:
             ]
         )
         elements.append(FigureElement(name="scoreboard", figure=pictures.scores_figure(evidence), alt=summary))
-        elements += [
-            TableElement(
-                title=_("Main scores, 95 % intervals in brackets"),
-                columns=[
-                    _("language, cue"),
-                    _("items"),
-                    _("task accuracy, %"),
-                    _("candidate accuracy, %"),
-                    _("quads right, %"),
-                    _("most weight of all words, %"),
-                    _("weight on the antecedent, %"),
-                    _("lift: times an even share"),
-                ],
-                rows=[[group.label, *_score_row(group.cell)] for group in groups],
-                folded=True,
-            ),
-            TableElement(
-                title=_("Further scores"),
-                columns=[
-                    _("language, cue"),
-                    _("weight per token, %"),
-                    _("reciprocal rank, 0 to 1"),
-                    _("attention score (MAS), 0 to 1"),
-                    _("kappa, up to 1"),
-                    _("candidate accuracy the other way, %"),
-                    _("p after correction"),
-                ],
-                rows=[[group.label, *_further_row(evidence, group.language, group.kind)] for group in groups],
-                folded=True,
-            ),
-        ]
+        main = [_score_row(group) for group in groups]
+        further = [_further_row(evidence, group) for group in groups]
+        elements.append(table_of(main, _("Main scores, 95 % intervals in brackets"), folded=True))
+        elements.append(table_of(further, _("Further scores"), folded=True))
     return Section(
         name="scoreboard",
         title=_("What does the pronoun attend to?"),
@@ -103,25 +86,32 @@ def scoreboard_section(run: ReportRun) -> Section:
     )
 
 
-def _score_row(cell: Cell) -> list[str]:
-    names = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "open_accuracy", "antecedent_mass")
-    shares = [format_percent(getattr(cell, name), getattr(cell.intervals, name)) for name in names]
-    return [format_count(cell.items), *shares, format_number(cell.lift, 1)]
+def _score_row(group: Group[Cell]) -> dict[str, str]:
+    cell, ends = group.cell, group.cell.intervals
+    return {
+        _("language, cue"): group.label,
+        _("items"): format_count(cell.items),
+        _("task accuracy, %"): format_percent(cell.task_accuracy, ends.task_accuracy),
+        _("candidate accuracy, %"): format_percent(cell.candidate_accuracy, ends.candidate_accuracy),
+        _("quads right, %"): format_percent(cell.quad_accuracy, ends.quad_accuracy),
+        _("most weight of all words, %"): format_percent(cell.open_accuracy, ends.open_accuracy),
+        _("weight on the antecedent, %"): format_percent(cell.antecedent_mass, ends.antecedent_mass),
+        _("lift: times an even share"): format_number(cell.lift, 1),
+    }
 
 
-def _further_row(evidence: Evidence, language: str, kind: str) -> list[str]:
-    further = in_group(evidence.further_scores, language, kind)
-    significance = in_group(evidence.significance, language, kind)
-    measured = [NOT_MEASURED] * 5
-    if further is not None:
-        measured = [
-            format_percent(further.mass_per_token),
-            format_number(further.mrr, 2),
-            format_number(further.mas, 2),
-            format_number(further.agreement.kappa, 2),
-            format_percent(further.reverse_candidate_accuracy),
-        ]
-    return [*measured, format_p_value(significance.p_holm if significance else None)]
+def _further_row(evidence: Evidence, group: Group[Cell]) -> dict[str, str]:
+    further = in_group(evidence.further_scores, group.language, group.kind) or _NO_FURTHER_SCORES
+    significance = in_group(evidence.significance, group.language, group.kind)
+    return {
+        _("language, cue"): group.label,
+        _("weight per token, %"): format_percent(further.mass_per_token),
+        _("reciprocal rank, 0 to 1"): format_number(further.mrr, 2),
+        _("attention score (MAS), 0 to 1"): format_number(further.mas, 2),
+        _("kappa, up to 1"): format_number(further.agreement.kappa, 2),
+        _("candidate accuracy the other way, %"): format_percent(further.reverse_candidate_accuracy),
+        _("p after correction"): format_p_value(significance.p_holm if significance else None),
+    }
 
 
 def _effects_section(run: ReportRun) -> Section:
@@ -136,15 +126,16 @@ def _effects_section(run: ReportRun) -> Section:
         )
         for group in kind_groups(part)
     ]
-    rows = [
-        [
-            group.label,
-            *(format_number(effect.value, 2, effect.interval) for effect in attrgetter(*names)(group.cell)),
-            format_count(group.cell.meaning.quads),
-        ]
-        for group in all_groups(part)
-    ]
-    columns = [_("language, cue"), *names.values(), _("quads")]
+    rows = []
+    for group in all_groups(part):
+        effects = {name: getattr(group.cell, key) for key, name in names.items()}
+        rows.append(
+            {
+                _("language, cue"): group.label,
+                **{name: format_number(effect.value, 2, effect.interval) for name, effect in effects.items()},
+                _("quads"): format_count(group.cell.meaning.quads),
+            }
+        )
     return Section(
         name="effects",
         title=_("Meaning, position or a favourite word?"),
@@ -153,7 +144,7 @@ def _effects_section(run: ReportRun) -> Section:
             "(meaning), whoever stands first (position), or always the same candidate (entity). 1 is the most there "
             "can be, 0 is none."
         ),
-        elements=figure_with_numbers("effects", measures.effects_figure(part), summary, columns, rows),
+        elements=figure_with_numbers("effects", measures.effects_figure(part), summary, rows),
     )
 
 
@@ -186,22 +177,22 @@ def _baselines_section(run: ReportRun) -> Section:
 
 def _maps_section(run: ReportRun) -> Section:
     maps = run.evidence.maps or {}
+    whole = _("whole model")
     rows = [
-        [
-            label(map_names(), name),
-            _("whole model") if scores.head is None else head_name(scores.head.layer, scores.head.head),
-            group.label,
-            format_percent(group.cell.candidate_accuracy, group.cell.interval),
-            format_percent(group.cell.antecedent_mass),
-        ]
+        {
+            _("map"): label(map_names(), name),
+            _("unit"): whole if scores.head is None else head_name(scores.head.layer, scores.head.head),
+            _("language, cue"): group.label,
+            _("candidate accuracy, %"): format_percent(group.cell.candidate_accuracy, group.cell.interval),
+            _("weight on the antecedent, %"): format_percent(group.cell.antecedent_mass),
+        }
         for name, scores in maps.items()
         for group in kind_groups(scores.languages)
     ]
     summary = [
         _("{map}, {group}: candidate accuracy {candidate} %").format(map=name, group=group, candidate=value)
-        for name, _unit, group, value, _mass in rows
+        for name, _unit, group, value, _mass in map(dict.values, rows)
     ]
-    columns = [_("map"), _("unit"), _("language, cue"), _("candidate accuracy, %"), _("weight on the antecedent, %")]
     return Section(
         name="maps",
         title=_("Do other kinds of map agree?"),
@@ -211,39 +202,37 @@ def _maps_section(run: ReportRun) -> Section:
             "weights at the head of the headline. Measured on a sample of the items, so the numbers differ a little "
             "from the headline."
         ),
-        elements=figure_with_numbers("maps", measures.maps_figure(maps), summary, columns, rows, texts=3),
+        elements=figure_with_numbers("maps", measures.maps_figure(maps), summary, rows, texts=3),
     )
 
 
 def _factors_section(run: ReportRun) -> Section:
     evidence = run.evidence
-    columns = [
-        _("factor"),
-        _("language"),
-        _("value"),
-        _("items"),
-        _("task accuracy, %"),
-        _("candidate accuracy, %"),
-        _("weight on the antecedent, %"),
-        _("chance, %"),
+    strata = [
+        _factor_row("stratum", language, name, cell, cell.intervals.candidate_accuracy)
+        for language, cells in evidence.strata.items()
+        for name, cell in cells.items()
+    ]
+    factors = [
+        _factor_row(factor, language, cell.value, cell, cell.interval)
+        for factor, languages in (evidence.factors or {}).items()
+        for language, cells in languages.items()
+        for cell in (cells if factor != "template" else ())
     ]
     elements: list[PageElement] = []
     for name, figure, rows in (
-        ("strata", measures.strata_figure(evidence.strata), list(_stratum_rows(evidence))),
-        ("factors", measures.factors_figure(evidence.factors), list(_factor_rows(evidence))),
+        ("strata", measures.strata_figure(evidence.strata), strata),
+        ("factors", measures.factors_figure(evidence.factors), factors),
     ):
         summary = [
             _("{factor}, {spoken}, {value}: candidate accuracy {candidate} %").format(
                 factor=factor, spoken=spoken, value=value, candidate=candidate
             )
-            for factor, spoken, value, _items, _task, candidate, *_others in rows
+            for factor, spoken, value, _items, _task, candidate, *_others in map(dict.values, rows)
         ]
-        elements += figure_with_numbers(name, figure, summary, columns, rows, texts=3)
+        elements += figure_with_numbers(name, figure, summary, rows, texts=3)
     worst = [row for language in evidence.languages for row in _worst_templates(evidence, language)]
-    if worst:
-        columns = [_("template"), _("language"), _("items"), _("task accuracy, %"), _("candidate accuracy, %")]
-        title = _("The templates where the head does worst")
-        elements.append(TableElement(title=title, columns=columns, rows=worst, texts=2))
+    elements += with_rows(table_of(worst, _("The templates where the head does worst"), texts=2))
     return Section(
         name="strata",
         title=_("Where does it work, and where not?"),
@@ -256,32 +245,22 @@ def _factors_section(run: ReportRun) -> Section:
     )
 
 
-def _stratum_rows(evidence: Evidence) -> Iterator[list[str]]:
-    for language, cells in evidence.strata.items():
-        for name, cell in cells.items():
-            where = [label(factor_names(), "stratum"), language_name(language), value_label(name)]
-            yield [*where, *_accuracies(cell, cell.intervals.candidate_accuracy)]
+def _factor_row(
+    factor: str, language: str, value: str, cell: Cell | FactorValue, ends: Interval | None
+) -> dict[str, str]:
+    return {
+        _("factor"): label(factor_names(), factor),
+        _("language"): language_name(language),
+        _("value"): value_label(value),
+        _("items"): format_count(cell.items),
+        _("task accuracy, %"): format_percent(cell.task_accuracy),
+        _("candidate accuracy, %"): format_percent(cell.candidate_accuracy, ends),
+        _("weight on the antecedent, %"): format_percent(cell.antecedent_mass),
+        _("chance, %"): format_percent(cell.chance),
+    }
 
 
-def _factor_rows(evidence: Evidence) -> Iterator[list[str]]:
-    for factor, languages in (evidence.factors or {}).items():
-        for language, cells in languages.items():
-            for cell in cells if factor != "template" else ():
-                where = [label(factor_names(), factor), language_name(language), value_label(cell.value)]
-                yield [*where, *_accuracies(cell, cell.interval)]
-
-
-def _accuracies(cell: Cell | FactorValue, ends: Interval | None) -> list[str]:
-    return [
-        format_count(cell.items),
-        format_percent(cell.task_accuracy),
-        format_percent(cell.candidate_accuracy, ends),
-        format_percent(cell.antecedent_mass),
-        format_percent(cell.chance),
-    ]
-
-
-def _worst_templates(evidence: Evidence, language: str) -> list[list[str]]:
+def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
     """Return a row for each of the templates with the lowest candidate accuracy, the lowest first.
 
     If accuracy by template was not measured, the only row is that of the worst template in the scores.
@@ -297,13 +276,13 @@ def _worst_templates(evidence: Evidence, language: str) -> list[list[str]]:
     if not templates and alone is not None:
         templates.append((alone.template, alone, None))
     return [
-        [
-            template,
-            language_name(language),
-            format_count(cell.items),
-            format_percent(cell.task_accuracy),
-            format_percent(cell.candidate_accuracy, interval),
-        ]
+        {
+            _("template"): template,
+            _("language"): language_name(language),
+            _("items"): format_count(cell.items),
+            _("task accuracy, %"): format_percent(cell.task_accuracy),
+            _("candidate accuracy, %"): format_percent(cell.candidate_accuracy, interval),
+        }
         for template, cell, interval in templates
     ]
 
@@ -313,14 +292,13 @@ def _levels_section(run: ReportRun) -> Section | None:
     evidence = run.evidence
     if not evidence.levels:
         return None
-    table = level_table(evidence, "{accuracy}\n{name}")
     shortcuts = [
-        [
-            language_name(language),
-            label(level_names(), name),
-            label(shortcut_names(), shortcut),
-            format_percent(accuracy),
-        ]
+        {
+            _("language"): language_name(language),
+            _("what training showed"): label(level_names(), name),
+            _("shortcut"): label(shortcut_names(), shortcut),
+            _("accuracy, %"): format_percent(accuracy),
+        }
         for language, levels in evidence.levels.items()
         for name, level in levels.items()
         if name != "set"
@@ -338,14 +316,13 @@ def _levels_section(run: ReportRun) -> Section | None:
             "wrong more often than right repeats the answers of the other voice."
         ),
         elements=[
-            table,
-            TableElement(
-                title=_(
+            level_table(evidence, "{accuracy}\n{name}"),
+            table_of(
+                shortcuts,
+                _(
                     "Every shortcut of the list, and a model of the rule, which is given predicate, state and "
                     "voice by name"
                 ),
-                columns=[*table.columns[:2], _("shortcut"), _("accuracy, %")],
-                rows=shortcuts,
                 texts=3,
                 folded=True,
             ),

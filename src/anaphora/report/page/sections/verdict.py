@@ -13,12 +13,12 @@ from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent
 from anaphora.report.page.elements import (
     GroupVerdict,
     NoteElement,
-    PageElement,
     PlacedSections,
     ReportRun,
     RuleResult,
     Section,
     VerdictElement,
+    with_rows,
 )
 from anaphora.report.stored import stored_sentence
 from anaphora.report.wording import kind_groups, label, map_names, measure_names, split_names
@@ -31,7 +31,7 @@ def _verdict_section(run: ReportRun) -> Section:
     columns = [_("candidate accuracy, %"), _("chance, %")]
     of_layer = [*columns, _("lost without the edge to the antecedent, points"), _("answers flipped, %")]
     of_head = [*columns, _("lost when nothing flows along it, points"), _("answers flipped, %")]
-    verdicts = [
+    elements = with_rows(
         VerdictElement(
             title=_("The layer of the chosen head"),
             note=_(
@@ -52,8 +52,7 @@ def _verdict_section(run: ReportRun) -> Section:
             columns=of_head,
             rows=_group_verdicts(evidence, evidence.verdict_at_head, _head_numbers),
         ),
-    ]
-    elements: list[PageElement] = [element for element in verdicts if element.rows]
+    )
     if evidence.protocol:
         protocol = evidence.protocol
         text = _(
