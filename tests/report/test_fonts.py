@@ -132,7 +132,7 @@ def draw_figure() -> None:
 
 
 def write_page() -> None:
-    with_fonts(FONT_MARK, f"张{RARE}和{FURTHER}", (400, 700))
+    with_fonts(FONT_MARK, f"张{RARE}和{FURTHER}")
 
 
 def draw_for_tensorboard() -> None:
@@ -161,7 +161,7 @@ def test_what_the_font_lacks_is_named_once_in_one_line(
 )
 def test_nothing_is_said_of_what_can_be_drawn(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     maps.heat_map_figure(text.split(), np.eye(len(text.split())), text)
-    with_fonts(FONT_MARK, text, (400, 700))
+    with_fonts(FONT_MARK, text)
     assert capsys.readouterr().out == ""
 
 

@@ -30,7 +30,6 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
     """Return the walk-through of a calculation, in the language of the enclosing `spoken_in`.
 
     Args:
-        calculation: the matrices and their labels.
         head: index of the head whose steps are shown.
         row: label or index of the row that the steps follow; None takes that of the calculation.
 

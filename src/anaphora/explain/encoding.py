@@ -52,8 +52,6 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     """Return the walk-through of one head of a trained run, in the language of the enclosing `spoken_in`.
 
     Args:
-        run: the trained run.
-        query: text with its pronoun and candidates.
         layer, head: indices from 0.
         row: row that the steps follow, given as a token, as a word, which stands for its first token, or as the index
             of a token from 0; None for the pronoun.

@@ -37,10 +37,9 @@ Texts, mentions and rules differ from ours.
 
 
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield a table of rules and heads for each subset, then the comparison sentences.
+    """Yield a table of rules and heads for each subset of `antecedents.json`, then the comparison sentences.
 
-    Args:
-        metrics: content of `antecedents.json`; the table of its subset "all" ends with results of Clark et al. 2019.
+    The table of the subset "all" ends with results of Clark et al. 2019.
     """
     rows: Rows = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):

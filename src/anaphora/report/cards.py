@@ -82,7 +82,6 @@ def corpus_card(
 
     Args:
         settings: settings of the corpus by name, with its kind as "data".
-        terms: statement of the licence.
         splits: names of the splits, each stored as NAME.parquet.
         columns: description of each column, by name.
         counts: rows of the table of counts; columns without any value are left out.

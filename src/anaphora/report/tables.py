@@ -132,9 +132,7 @@ def freed_table(evidence: Evidence) -> TableElement:
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
     """Return a table of the scores on compositions by language and level, empty if the corpus has no compositions.
 
-    Args:
-        evidence: measurements of the run.
-        shortcut: format string of the best shortcut's cell, with the placeholders {name} and {accuracy}.
+    `shortcut` is the format string of the best shortcut's cell, with the placeholders {name} and {accuracy}.
     """
     # Levels of compositions have their own shortcuts, the level of set cues the baselines of every corpus.
     names = baseline_names() | shortcut_names()

@@ -179,8 +179,7 @@ def attention_title(
     spread.
 
     Args:
-        words: W words.
-        weights: (W,) attention weights.
+        weights: (W,) attention weights of the words.
         attending: indices of the attending words.
         antecedents, distractors: word indices of each correct and of each other candidate.
     """

@@ -82,7 +82,6 @@ class Cluster:
 
     Args:
         plan: settings of the study, with the resources of a run.
-        query: measures of each run.
         logs: folder for submitit's log files, on a file system shared by all machines.
         kind: submitit's name of the cluster; "local" runs the jobs on this machine.
     """

@@ -130,7 +130,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         "English中文",
         *tokenizer["tokens"],
     ]
-    return offline.with_fonts(html, "".join(written), (400, 700))
+    return offline.with_fonts(html, "".join(written))
 
 
 @dataclass(frozen=True)

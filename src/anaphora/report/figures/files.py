@@ -52,7 +52,6 @@ def save_in_languages(
     Args:
         draw: function that returns the figures by name, in the current language.
         folder: output folder; if its name ends in "_", a prefix of the file names instead.
-        formats: file formats, such as "png".
         suffixes: suffix of the file names, by language.
     """
     paths = []

@@ -107,9 +107,7 @@ def name_undrawn() -> None:
 def name_missing(characters: Iterable[str], sentence: str) -> None:
     """Print a message about characters without a glyph; each character is reported once per process.
 
-    Args:
-        characters: characters without a glyph.
-        sentence: message with the placeholder {characters}.
+    `sentence` is the message with the placeholder {characters}.
     """
     new = sorted(set(characters) - _named)
     if not new:

@@ -101,7 +101,6 @@ def panel_figure(
     """Draw panels side by side with shared rows.
 
     Args:
-        title, note: texts above the panels.
         rows: (name, whether it is a heading) from top to bottom; if empty, those of the marks.
         panels: names of the panels; if empty, those of the marks.
         marks: marks by (row, panel).
@@ -238,8 +237,6 @@ def curve_figure(
     """Draw panels of curves with a common vertical scale, at most four in a line.
 
     Args:
-        title: title above the panels.
-        panels: name and curves of each panel.
         key: legend entries, (text, colour, form).
         across_label, label: labels of the horizontal and of the vertical axes.
         top: minimum upper limit of the vertical axes, as a share.

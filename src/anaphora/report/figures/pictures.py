@@ -29,10 +29,7 @@ from anaphora.report.wording import all_groups, label, split_names
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
     """Return figures of one head's map, "heat_map", and of the pronoun's row, "pronoun_row".
 
-    Args:
-        record: attention record of the sentence.
-        maps: (L, H, W, W) over the sentence's words, in the order of `word_weights`.
-        head: head to draw.
+    `maps` is (L, H, W, W) over the sentence's words, in the order of `word_weights`.
     """
     return {"heat_map": sentence_heat_map(record, maps, head), "pronoun_row": sentence_pronoun_row(record, head)}
 
@@ -58,9 +55,7 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateWords, CandidateWords]:
     """Return the index of the pronoun's first word, and the word indices of each antecedent and other candidate.
 
-    Args:
-        example: item with character spans of pronoun and candidates.
-        words: (start, end) character span of each word.
+    `words` has the (start, end) character span of each word.
     """
     pronoun = overlapping(words, example.pronoun)
     named = [[word for span in spans for word in overlapping(words, span)] for spans in example.candidates]
@@ -119,7 +114,6 @@ def alignment_through_training(validations: Sequence[Mapping[str, float]], head:
 
     Args:
         validations: validation records of `training.json`.
-        head: head to name and highlight.
         chance: chance accuracy on the development split, 0 to 1.
 
     Returns:

@@ -38,12 +38,9 @@ TINY = 6.5
 
 
 def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
-    """Return (steps, 3) sRGB colours in [0, 1], from near white to dark.
+    """Return (steps, 3) sRGB colours in [0, 1], from near white to dark, of an OKLab hue in degrees.
 
-    Args:
-        hue: OKLab hue in degrees.
-        chroma: largest OKLab chroma.
-        steps: number of colours.
+    `chroma` is the largest OKLab chroma.
     """
     way = np.linspace(0.0, 1.0, steps)
     lightness = 0.985 - 0.63 * way

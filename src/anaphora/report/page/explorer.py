@@ -72,9 +72,7 @@ def attention_entry(
     """Return an explorer entry for a text with the maps of all heads.
 
     Args:
-        text: the text.
-        words: W words.
-        spans: (start, end) character span of each word; empty spans are special tokens.
+        spans: (start, end) character span of each of the W words; empty spans are special tokens.
         weights: (L, H, W, W); layers without attention are listed in the map's "blank_layers", unless no layer has any.
         example: pronoun question about the text; None for an entry without pronoun and candidates.
     """

@@ -11,7 +11,7 @@ import base64
 import io
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **cont
     """Render a template with the variables `content`, and write it as one self-contained file with style and fonts."""
     filled = template_environment(folder).get_template(template)
     html = filled.render(**content, style=read_asset("report.css"), font_mark=trusted_markup(FONT_MARK))
-    write_text(path, with_fonts(html, html, (400, 700)))
+    write_text(path, with_fonts(html, html))
 
 
 def with_units(text: str) -> str:
@@ -105,14 +105,14 @@ def with_units(text: str) -> str:
     return _BEFORE_UNIT.sub("\u00a0", text)
 
 
-def with_fonts(html: str, text: Iterable[str], weights: Sequence[int]) -> str:
+def with_fonts(html: str, text: Iterable[str]) -> str:
     """Return a page with font faces for the characters of `text` at `FONT_MARK`, and no-break spaces before units.
 
-    Font weights are 400 or 700. Letters without a glyph are reported on the console.
+    Letters without a glyph are reported on the console.
     """
     parts = _SCRIPT_OR_STYLE.split(html)  # odd parts are scripts and styles, which stay unchanged
     html = "".join(part if index % 2 else with_units(part) for index, part in enumerate(parts))
-    return html.replace(FONT_MARK, _font_faces(text, weights), 1)
+    return html.replace(FONT_MARK, _font_faces(text), 1)
 
 
 def weight_colours() -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
     }
 
 
-def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
+def _font_faces(text: Iterable[str]) -> str:
     from anaphora.report.figures.fonts import FAMILY, font_files, write_subset
 
     # Other full-width punctuation is left to the reader's fonts, which draw it narrow. On a Chinese page quotes stay
@@ -154,9 +154,9 @@ def _font_faces(text: Iterable[str], weights: Sequence[int]) -> str:
     )
     name_left_to_reader(characters)
     rules = []
-    for weight in weights:
+    for weight, file in font_files().items():
         buffer = io.BytesIO()
-        write_subset(font_files()[weight], buffer, characters, narrow, "woff")
+        write_subset(file, buffer, characters, narrow, "woff")
         data = base64.b64encode(buffer.getvalue()).decode("ascii")
         rules.append(
             f'@font-face{{font-family:"{FAMILY}";font-weight:{weight};'
@@ -199,7 +199,6 @@ def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) ->
     the folder has another Chinese page.
 
     Args:
-        folder: folder of the page.
         stem: file name of the page without extension.
         drawn: paths of the new page's figures without language and extension.
     """

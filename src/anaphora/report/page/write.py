@@ -58,9 +58,7 @@ def write_report(
     """Write the report of one or several runs as one self-contained HTML file, in the language set by `spoken_in`.
 
     Args:
-        path: output file.
         runs: content of each run; the explorer shows the sentences of the first.
-        title: title of the page.
         spreads: spread of each measure over the runs.
         divergences: divergences between the attention rows of the runs.
         translations: link to the same report in each other language, by language.
@@ -126,7 +124,6 @@ def write_attention_page(
     The page is in the language set by `spoken_in`. Maps above 1 MB are stored compressed.
 
     Args:
-        path: output file.
         sentence: explorer entry, as returned by `explorer.attention_entry`; words and maps suffice.
         head: head shown first; None for the first head.
         decoder: for a model whose words attend only to earlier words, table of the weights of the pronoun and of the

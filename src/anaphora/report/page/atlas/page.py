@@ -35,15 +35,9 @@ from anaphora.report.wording import Group, all_groups, baseline_names, label, la
 
 
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
-    """Write the atlas of several models and corpora, in the language set by `spoken_in`.
+    """Write the atlas of several models and corpora, in the language of `spoken_in`, and return its figures by name.
 
-    Args:
-        path: output file.
-        entries: results of every model on every corpus; the corpus of the first entry comes first.
-        split: measured split.
-
-    Returns:
-        The figures by name.
+    The corpus of the first entry comes first.
     """
     corpora = {
         name: [entry for entry in entries if entry.corpus == name]
