@@ -23,7 +23,6 @@ class CardFacts:
     """Content of a model card other than the run's scores.
 
     Attributes:
-        name: name of the run.
         languages: language codes such as "en".
         licence: identifier of the weights' licence on the hub; None if no licence is stated.
         architecture: properties of the encoder, by name.

@@ -35,10 +35,8 @@ def format_percent(share: float | None, span: Sequence[float] | None = None) -> 
     return format_points(None if share is None else 100 * share, [100 * end for end in span or ()])
 
 
-def format_short_percent(share: float | None) -> str:
+def format_short_percent(share: float) -> str:
     """Return a share (0 to 1) in percent without decimals; only 1 gives "100", and 0.996 gives "99.6"."""
-    if share is None:
-        return NOT_MEASURED
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
 
 
@@ -65,10 +63,8 @@ def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str)
     return text.format(value=format_points(factor * value)) + _interval_after(ends, 1)
 
 
-def format_range(low: float | None, high: float | None) -> str:
+def format_range(low: float, high: float) -> str:
     """Return two shares (0 to 1) as a range in percent: "12.0 to 34.5"."""
-    if low is None or high is None:
-        return NOT_MEASURED
     return _("{low} to {high}").format(low=format_percent(low), high=format_percent(high))
 
 

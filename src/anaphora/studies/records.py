@@ -61,7 +61,6 @@ class RunRecord:
     """Stored results of one run of a study.
 
     Attributes:
-        cell, seed: cell and seed of the run.
         status: "finished", "failed", "unfinished" or "not begun".
         error: reason for a failure; empty otherwise.
         groups: measures; empty unless the run is finished.

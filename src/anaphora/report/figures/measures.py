@@ -16,7 +16,7 @@ from anaphora.analysis.scores.measures.factors import FactorValue, value_order
 from anaphora.analysis.scores.measures.maps import MapScores
 from anaphora.base.translation import _
 from anaphora.report.figures import style
-from anaphora.report.figures.panels import Mark, Marks, axis_limits, measured_marks, panel_figure, row_below
+from anaphora.report.figures.panels import Mark, Marks, axis_limits, marks_of, measured_marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
 from anaphora.report.wording import (
     control_names,
@@ -62,11 +62,10 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
     for name, scores in (part or {}).items():
         for group in kind_groups(scores.languages):
             panels[group.label] = None
-            cell, row_marks = group.cell, []
-            if cell.antecedent_mass is not None:
-                row_marks.append(Mark(cell.antecedent_mass, None, style.INK, "o"))
-            if cell.candidate_accuracy is not None:
-                row_marks.append(Mark(cell.candidate_accuracy, cell.interval, style.ANTECEDENT, "D"))
+            row_marks = marks_of(
+                (group.cell.antecedent_mass, None, style.INK, "o"),
+                (group.cell.candidate_accuracy, group.cell.interval, style.ANTECEDENT, "D"),
+            )
             if row_marks:
                 marks[label(map_names(), name), group.label] = row_marks
     if not marks:
@@ -137,15 +136,11 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
 def _accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
     """Return the accuracies of a cell as marks; empty if only chance is known."""
     ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
-    marks = [
-        Mark(value, interval, colour, form)
-        for value, interval, colour, form in (
-            (cell.chance, None, style.MUTED, "tick"),
-            (cell.task_accuracy, None, style.INK, "o"),
-            (cell.candidate_accuracy, ends, style.ANTECEDENT, "D"),
-        )
-        if value is not None
-    ]
+    marks = marks_of(
+        (cell.chance, None, style.MUTED, "tick"),
+        (cell.task_accuracy, None, style.INK, "o"),
+        (cell.candidate_accuracy, ends, style.ANTECEDENT, "D"),
+    )
     return marks if measured_marks(marks) else []
 
 

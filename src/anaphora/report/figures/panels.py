@@ -80,6 +80,11 @@ def row_below(heading: str, text: str) -> str:
     return f"{heading}{_BELOW}{text}"
 
 
+def marks_of(*marks: tuple[float | None, tuple[float, float] | None, str, str]) -> list[Mark]:
+    """Return marks of the given value, ends, colour and form, without those whose value was not measured."""
+    return [Mark(value, ends, colour, form) for value, ends, colour, form in marks if value is not None]
+
+
 def axis_limits(marks: Marks, low: float, high: float) -> tuple[float, float]:
     """Return axis limits that include `low`, `high` and every mark with its interval."""
     ends = [end for row_marks in marks.values() for mark in row_marks for end in (mark.value, *(mark.ends or ()))]

@@ -34,10 +34,8 @@ class AtlasEntry:
     """Results of one model on one corpus.
 
     Attributes:
-        model: name of the model on the page.
         is_decoder: whether attention is causal, so that a pronoun attends only to earlier words.
         corpus: key of the corpus in `corpus_names`.
-        evidence: measurements of the model.
         heads: (L, H) candidate accuracy of every head on the development split, by language; NaN in layers without
             attention.
         untested: reason for missing causal tests, in one line; None if there are tests or none were requested.

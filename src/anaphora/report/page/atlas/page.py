@@ -13,7 +13,7 @@ from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.base.translation import _, pgettext
 from anaphora.report.figures import style
 from anaphora.report.figures.heads import HeadGrid, head_grids_figure
-from anaphora.report.figures.panels import Mark, Marks, panel_figure
+from anaphora.report.figures.panels import Marks, marks_of, panel_figure
 from anaphora.report.figures.style import figure_style
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_p_value, format_percent
 from anaphora.report.page.atlas.entries import AtlasEntry, corpus_names, findings, task_accuracy
@@ -198,19 +198,13 @@ def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
-            of_language = marks.setdefault((entry.model, language_name(code)), [])
             shortcut = whole.best_shortcut.accuracy if whole.best_shortcut else None
-            for value, colour, form in (
-                (whole.chance, style.MUTED, "tick"),
-                (shortcut, style.DISTRACTOR, "dotted tick"),
-            ):
-                if value is not None:
-                    of_language.append(Mark(value, None, colour, form))
-            if whole.candidate_accuracy is not None:
-                ends = whole.intervals.candidate_accuracy
-                of_language.append(Mark(whole.candidate_accuracy, ends, style.ANTECEDENT, "D"))
-            if (task := task_accuracy(entry.evidence, code, ALL)) is not None:
-                of_language.append(Mark(task, None, style.INK, "o"))
+            marks[entry.model, language_name(code)] = marks_of(
+                (whole.chance, None, style.MUTED, "tick"),
+                (shortcut, None, style.DISTRACTOR, "dotted tick"),
+                (whole.candidate_accuracy, whole.intervals.candidate_accuracy, style.ANTECEDENT, "D"),
+                (task_accuracy(entry.evidence, code, ALL), None, style.INK, "o"),
+            )
     answered = any(mark.form == "o" for row_marks in marks.values() for mark in row_marks)
     return panel_figure(
         _("How often the antecedent is the strongest candidate"),
