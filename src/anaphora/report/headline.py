@@ -36,7 +36,7 @@ def headline_table(evidence: Evidence) -> Table:
     table = Table(
         title=_("{split} split, {head} ({choice}), shares in %").format(
             split=label(split_names(), evidence.split),
-            head=_head(evidence),
+            head=head_name(evidence.head.layer, evidence.head.head),
             choice=label(head_choice_names(), evidence.head.chosen_on),
         ),
         title_justify="left",
@@ -132,10 +132,6 @@ def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
         if group.kind == "all" or case != of_language[group.language]:
             cases[case].append(group)
     return cases
-
-
-def _head(evidence: Evidence) -> str:
-    return head_name(evidence.head.layer, evidence.head.head)
 
 
 def group_name(group: Group[Any]) -> str:
@@ -234,7 +230,7 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
     }[case]
     return text.format(
         groups=listed([group_name(group) for group in groups]),
-        head=_head(evidence),
+        head=head_name(evidence.head.layer, evidence.head.head),
         shares=listed(shares),
         items=items,
         chance=" / ".join(dict.fromkeys(share_text(group.cell.chance) for group in groups)),
