@@ -11,13 +11,13 @@ from anaphora.analysis.causal.causal_tests import NOTHING_TO_ASK, run_subject, t
 from anaphora.analysis.causal.language_models import LanguageModelSubject
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.evidence import Evidence, every_group
-from anaphora.analysis.evidence.example_sentences import development_accuracy
 from anaphora.analysis.evidence.headline import Measurement, no_progress, untrained_items, untrained_seeds
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import ALL, Head, existing_head
-from anaphora.analysis.scores.heads import mean_chance
+from anaphora.analysis.scores.cells import by_language
+from anaphora.analysis.scores.heads import head_accuracy, mean_chance
 from anaphora.api.html import AttentionPage
 from anaphora.api.models import open_any, untrained_model
 from anaphora.api.runs import OpenRun
@@ -90,18 +90,18 @@ class Scores:
         Raises:
             UserError: the path has another ending.
         """
-        from anaphora.report.figures.pictures import development_chance
         from anaphora.report.page.elements import ReportRun
         from anaphora.report.page.write import write_report
 
         written = file_name("path", path)
         file_ending("path", written, *PAGE_ENDINGS)
+        development = self.measurement.development
         run = ReportRun(
             name=self.name,
             evidence=self.evidence,
-            heads=development_accuracy(self.measurement, self.evidence.languages),
-            heads_chance=development_chance(self.measurement.development, self.evidence.languages),
-            chance=mean_chance(self.measurement.development),
+            heads=by_language(development, self.evidence.languages, head_accuracy),
+            heads_chance=by_language(development, self.evidence.languages, mean_chance),
+            chance=mean_chance(development),
             unread=self.unread,
         )
         write_report(written, [run], self.name)

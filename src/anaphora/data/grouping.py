@@ -1,4 +1,4 @@
-"""Numbering and grouping of items by a label."""
+"""Numbering and grouping of items by a label or by size."""
 
 from __future__ import annotations
 
@@ -21,3 +21,16 @@ def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
         if label is not None:
             indices.setdefault(label, []).append(index)
     return indices
+
+
+def portions(sizes: Iterable[int], most: int) -> list[list[int]]:
+    """Return consecutive indices in portions with a total size of at most `most`, or with a single index."""
+    together: list[list[int]] = []
+    held = 0
+    for index, size in enumerate(sizes):
+        held += size
+        if not together or held > most:
+            together.append([])
+            held = size
+        together[-1].append(index)
+    return together

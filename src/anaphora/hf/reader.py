@@ -30,14 +30,14 @@ from anaphora.base.errors import UserError
 from anaphora.base.hub import import_transformers
 from anaphora.base.translation import N_
 from anaphora.data.example import Example
-from anaphora.data.grouping import indices_by
+from anaphora.data.grouping import indices_by, portions
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editable import EditableModel
 from anaphora.hf.editing import maps_at_points
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
-from anaphora.hf.tokens import Limits, TextReader, batches
+from anaphora.hf.tokens import Limits, TextReader
 from anaphora.hf.verification.forward import (
     eager_maps,
     held_in_reading_mode,
@@ -186,11 +186,12 @@ class TransformersModel:
         tokens = {text: self.tokenize(text) for text in items_of}
         # The longest texts run first, so that all later passes fit into the memory of the first.
         order = sorted(items_of, key=lambda text: len(tokens[text].ids), reverse=True)
-        passes = batches(order, items_of, _ITEMS_AT_ONCE)
+        passes = iter(portions((len(items_of[text]) for text in order), _ITEMS_AT_ONCE))
         while several := list(islice(passes, _PASSES_AT_ONCE)):
             records: list[tuple[int, AttentionRecord]] = []
             with held_in_reading_mode(self.model, self.reading.implementation):
-                for texts in several:
+                for numbers in several:
+                    texts = [order[number] for number in numbers]
                     items = [(item, examples[item]) for text in texts for item in items_of[text]]
                     records += self._records_of_batch(items, [tokens[text] for text in texts], head)
                     progress(len(texts))

@@ -5,7 +5,7 @@ The limits are measured, since no field gives them reliably.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -120,20 +120,6 @@ class TextReader:
         if left >= right or token in self._blanks:
             return (0, 0)
         return (left, right)
-
-
-def batches(texts: Sequence[str], items_of: Mapping[str, Sequence[int]], most: int) -> Iterator[list[str]]:
-    """Yield batches of texts with at most `most` items in total; a text with more items forms a batch of its own."""
-    batch: list[str] = []
-    items = 0
-    for text in texts:
-        if batch and items + len(items_of[text]) > most:
-            yield batch
-            batch, items = [], 0
-        batch.append(text)
-        items += len(items_of[text])
-    if batch:
-        yield batch
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:

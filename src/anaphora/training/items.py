@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -151,7 +151,13 @@ class TrainingDataModule(lightning.LightningDataModule):
         assert self.trainer is not None
         done = self.trainer.global_step
         end = min(self.config.steps, done + self.config.validation.every)
-        return _StepBatches(self.batches, done, end, self.trainer.global_rank, self.trainer.world_size)
+        rank, ranks = self.trainer.global_rank, self.trainer.world_size
+
+        def batches() -> Iterator[Batch]:
+            steps = self.batches.between(done, end)
+            return steps if ranks == 1 else (share_of_rank(batch, rank, ranks) for batch in steps)
+
+        return _Batches(end - done, batches)
 
     def val_dataloader(self) -> Iterable[Batch]:
         batches = evaluation_batches(self.validation, self.config.batching, self.slots)
@@ -159,35 +165,21 @@ class TrainingDataModule(lightning.LightningDataModule):
             batches = masked_for_evaluation(batches, self.config.task.masked_lm, self.validation.vocabulary)
         assert self.trainer is not None
         # The first rank measures; Lightning needs a batch from the other ranks too.
-        return _ValidationBatches(list(batches) if self.trainer.is_global_zero else list(islice(batches, 1)))
+        kept = list(batches if self.trainer.is_global_zero else islice(batches, 1))
+        return _Batches(len(kept), lambda: kept)
 
 
-class _StepBatches:
-    """Iterable of the batches of a range of steps; with several ranks, of the shares of one rank."""
+class _Batches:
+    """Iterable of batches with a length; Lightning would treat a plain list as a list of loaders."""
 
-    def __init__(self, batches: TrainingBatches, first: int, last: int, rank: int, ranks: int) -> None:
-        self.batches, self.first, self.last = batches, first, last
-        self.rank, self.ranks = rank, ranks
-
-    def __len__(self) -> int:
-        return self.last - self.first
-
-    def __iter__(self) -> Iterator[Batch]:
-        batches = self.batches.between(self.first, self.last)
-        return batches if self.ranks == 1 else (share_of_rank(batch, self.rank, self.ranks) for batch in batches)
-
-
-class _ValidationBatches:
-    """Iterable of validation batches, since Lightning would treat a plain list as a list of loaders."""
-
-    def __init__(self, batches: list[Batch]) -> None:
-        self.batches = batches
+    def __init__(self, count: int, batches: Callable[[], Iterable[Batch]]) -> None:
+        self.count, self.batches = count, batches
 
     def __len__(self) -> int:
-        return len(self.batches)
+        return self.count
 
     def __iter__(self) -> Iterator[Batch]:
-        return iter(self.batches)
+        return iter(self.batches())
 
 
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:

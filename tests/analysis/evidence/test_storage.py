@@ -13,7 +13,6 @@ from pyarrow import parquet
 
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.evidence import Evidence, Provenance, Verdict
-from anaphora.analysis.evidence.example_sentences import development_accuracy
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.storage import (
     chosen_head,
@@ -25,7 +24,8 @@ from anaphora.analysis.evidence.storage import (
     write_evidence,
 )
 from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.heads import MEASURES
+from anaphora.analysis.scores.cells import by_language
+from anaphora.analysis.scores.heads import MEASURES, head_accuracy
 from anaphora.analysis.scores.strata import SCORE_COLUMNS
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
@@ -125,7 +125,7 @@ def test_the_heads_on_development_are_read_only_beside_the_scores_that_they_were
     assert evidence is not None
     heads = read_heads(tmp_path, evidence)
     assert heads is not None
-    for language, grid in development_accuracy(headline, evidence.languages).items():
+    for language, grid in by_language(headline.development, evidence.languages, head_accuracy).items():
         np.testing.assert_array_equal(heads[language], grid)
     fewer = headline.development.select(np.arange(2))
     write_evidence(replace(headline, split="dev", development=fewer), tmp_path)

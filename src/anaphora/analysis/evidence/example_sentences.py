@@ -14,8 +14,6 @@ from anaphora.analysis.maps.kinds import sentence_maps
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import WordRow, word_map, word_weights
 from anaphora.analysis.results.scores import ALL
-from anaphora.analysis.scores.cells import languages_of
-from anaphora.analysis.scores.heads import head_accuracy
 from anaphora.analysis.scores.quads import quads_of
 
 _QUAD = 4  # two cues by two orders
@@ -67,16 +65,6 @@ def example_sentences(
             )
         )
     return sentences
-
-
-def development_accuracy(measurement: Measurement, languages: Collection[str]) -> dict[str, NDArray[np.float64]]:
-    """Return each head's candidate accuracy on the development split, (L, H), for each language with such items."""
-    spoken = languages_of(measurement.development.examples)
-    return {
-        language: head_accuracy(measurement.development.select(spoken == language))
-        for language in languages
-        if (spoken == language).any()
-    }
 
 
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:

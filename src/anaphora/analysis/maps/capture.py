@@ -133,7 +133,7 @@ def predict_answers(model: PronounModel, data: EncodedSplit, batching: Batching)
         return None
     return Answers.in_order(
         (items, Answers.from_scores([data.examples[item] for item in items], scores.cpu().numpy()))
-        for items, scores in _batch_scores(model, data, batching)
+        for items, scores in batch_scores(model, data, batching)
     )
 
 
@@ -157,14 +157,14 @@ def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batchin
         UserError: the model answers no pronoun questions.
     """
     shares = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
-    for items, scores in _batch_scores(model, data, batching):
+    for items, scores in batch_scores(model, data, batching):
         logs = scores.log_softmax(dim=1).cpu().numpy()
         shares[items, : logs.shape[1] - 1] = logs[:, :-1]
         shares[items, -1] = logs[:, -1]
     return shares
 
 
-def _batch_scores(
+def batch_scores(
     model: PronounModel, data: EncodedSplit, batching: Batching
 ) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
     """Yield the indices of each batch's items and the scores of their answers, (n, M + 1)."""

@@ -5,7 +5,7 @@ N is the number of items.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.results.scores import ALL, KINDS, Groups
 from anaphora.analysis.results.typed_json import Interval
-from anaphora.analysis.scores.heads import is_main
+from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.analysis.scores.statistics import cluster_interval
 from anaphora.data.example import Example
 from anaphora.data.grouping import codes_of
@@ -94,6 +94,13 @@ def by_language_and_kind(rows: Iterable[tuple[str, str, T]]) -> Groups[T]:
     for language, kind, content in rows:
         groups.setdefault(language, {})[kind] = content
     return groups
+
+
+def by_language(scores: HeadScores, languages: Collection[str], measure: Callable[[HeadScores], T]) -> dict[str, T]:
+    """Return a measure of the items of each language; languages without items are left out."""
+    spoken = languages_of(scores.examples)
+    present = [language for language in languages if (spoken == language).any()]
+    return {language: measure(scores.select(spoken == language)) for language in present}
 
 
 def each_cell(examples: Sequence[Example], content: Callable[[NDArray[np.bool_]], T], by: Cells = cells) -> Groups[T]:

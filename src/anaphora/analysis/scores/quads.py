@@ -38,11 +38,6 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
     return products, np.array([items[0] for items in members])
 
 
-def mean_of_groups(values: Floats) -> Floats:
-    """Return the mean over groups, (G, ...) -> (...); NaN without groups."""
-    return np.asarray(values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan))
-
-
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
     """Return the share of minimal pairs in which all items are right.
 
@@ -50,7 +45,8 @@ def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Exam
 
     Correctness is (N, ...), the share (...), a scalar for (N,); NaN without minimal pairs.
     """
-    return mean_of_groups(set_products(correct, minimal_pairs_of(examples))[0])
+    products, _ = set_products(correct, minimal_pairs_of(examples))
+    return np.asarray(products.mean(axis=0) if len(products) else np.full(products.shape[1:], np.nan))
 
 
 def minimal_pairs_of(examples: Sequence[Example]) -> list[str]:

@@ -20,6 +20,7 @@ from anaphora.analysis.scores.strata import scores_table
 from anaphora.base.errors import UserError
 from anaphora.data.batches.texts import EncodedChunks, QueriedChunk, queried_chunks
 from anaphora.data.example import Example, items_by_group, sample_groups, to_record
+from anaphora.data.grouping import portions
 from anaphora.data.store import Corpus
 from anaphora.data.text import Text
 from anaphora.runs.directory import Run
@@ -151,9 +152,9 @@ class Extractor:
 
     def _of_pronouns(self, numbers: Sequence[int], examples: Sequence[Example]) -> Iterator[ExtractedBatch]:
         data = encode(self.run, examples)
-        portions = self._portions(data.ids.lengths.tolist())
-        for portion in portions:
-            own = data if len(portions) == 1 else encode(self.run, [examples[index] for index in portion])
+        listed = self._portions(data.ids.lengths.tolist())
+        for portion in listed:
+            own = data if len(listed) == 1 else encode(self.run, [examples[index] for index in portion])
             captured = capture(self.run.model, own, self.run.config.batching)
             records = [(numbers[index], record) for index, record in zip(portion, captured.records, strict=True)]
             scores = score_records(captured.records)
@@ -191,15 +192,7 @@ class Extractor:
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
         """Return the indices of consecutive items in portions of at most `most_weights` weights or a single item."""
         layers, heads = self.shape
-        portions: list[list[int]] = []
-        held = 0
-        for index, weights in enumerate(head_weights):
-            held += weights * layers * heads
-            if not portions or held > self.most_weights:
-                portions.append([])
-                held = weights * layers * heads
-            portions[-1].append(index)
-        return portions
+        return portions((weights * layers * heads for weights in head_weights), self.most_weights)
 
     @property
     def shape(self) -> tuple[int, int]:

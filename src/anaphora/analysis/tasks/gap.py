@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.answers import Floats
+from anaphora.analysis.maps.answers import Bools, Floats, right_answers
 from anaphora.analysis.results.typed_json import table_row
 from anaphora.analysis.scores.baselines.policies import Policy, first, nearest
 from anaphora.analysis.scores.cells import clusters
@@ -23,7 +23,7 @@ from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, Span
 
-Decisions = NDArray[np.bool_]
+Decisions = Bools
 
 BOTH_WAYS_SUFFIX = ", both ways"
 """Suffix of a row whose answers are averaged over the original text and the text with its names exchanged."""
@@ -177,10 +177,7 @@ def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
 
 def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
     """Return a mask of the antecedents among at most M = `most` candidates: (N, M)."""
-    gold = np.zeros((len(examples), most), dtype=np.bool_)
-    for number, example in enumerate(examples):
-        gold[number, list(example.antecedents)] = True
-    return gold
+    return right_answers(examples, most + 1)[:, :-1]
 
 
 def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:

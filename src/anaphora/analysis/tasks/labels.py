@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from anaphora.analysis.maps.capture import batch_scores
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
 from anaphora.data.batches.batching import evaluation_batches, masked_for_evaluation
@@ -43,11 +44,8 @@ def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
     """
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
-    for batch in evaluation_batches(data, run.config.batching, slots=0):
-        with torch.inference_mode():
-            on_device = batch.to(run.model.device)
-            scores = run.model.prediction_head.scores(run.model(on_device), on_device)
-        answers[batch.items.numpy()] = scores.argmax(dim=1).cpu().numpy()
+    for items, scores in batch_scores(run.model, data, run.config.batching):
+        answers[items] = scores.argmax(dim=1).cpu().numpy()
     return answers
 
 

@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.comparison import RowDivergence, compare_runs, divergences
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.analysis.evidence.example_sentences import (
-    development_accuracy,
-    example_sentences,
-    first_quad,
-    maps_of_run,
-)
+from anaphora.analysis.evidence.example_sentences import example_sentences, first_quad, maps_of_run
 from anaphora.analysis.evidence.headline import Measurement
 from anaphora.analysis.evidence.measurement import RunEvidence
 from anaphora.analysis.evidence.other_models import evidence_from_records
@@ -26,7 +21,8 @@ from anaphora.analysis.evidence.plan import Protocol
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import ALL, KINDS
-from anaphora.analysis.scores.heads import mean_chance
+from anaphora.analysis.scores.cells import by_language
+from anaphora.analysis.scores.heads import head_accuracy, mean_chance
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
@@ -217,8 +213,8 @@ def report_run(
         argument=argument,
         recipe=recipe,
         validations=training.get("validations", []),
-        heads=development_accuracy(measurement, evidence.languages),
-        heads_chance=pictures.development_chance(measurement.development, evidence.languages),
+        heads=by_language(measurement.development, evidence.languages, head_accuracy),
+        heads_chance=by_language(measurement.development, evidence.languages, mean_chance),
         chance=mean_chance(measurement.development),
         quads=quads,
         sentences=sentences,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,7 +14,6 @@ from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.results.scores import Head
-from anaphora.analysis.scores.heads import HeadScores, mean_chance
 from anaphora.base.translation import _
 from anaphora.data.example import Example, Span, overlapping
 from anaphora.report.figures.bars import SharePoint, share_points_figure
@@ -94,19 +93,6 @@ def scores_figure(evidence: Evidence) -> Figure:
         split=label(split_names(), evidence.split)
     )
     return share_points_figure(points, scoreboard_title(evidence), axis)
-
-
-def development_chance(development: HeadScores, languages: Collection[str]) -> dict[str, float]:
-    """Return the chance accuracy on the development split by language: the mean share of correct candidates.
-
-    Languages without items are left out.
-    """
-    spoken = np.array([example.language for example in development.examples], dtype=object)
-    return {
-        language: mean_chance(development.select(spoken == language))
-        for language in languages
-        if (spoken == language).any()
-    }
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
