@@ -15,6 +15,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import WordRow, word_map, word_weights
 from anaphora.analysis.results.scores import ALL
 from anaphora.analysis.scores.quads import quads_of
+from anaphora.data.grouping import indices_by
 
 _QUAD = 4  # two cues by two orders
 
@@ -74,14 +75,10 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
     because their eight items do not fit a 2 x 2 layout of cues and orders.
     """
     scores = measurement.measured
-    quads = quads_of(scores.examples)
-    for item, example in enumerate(scores.examples):
-        alone = example.factors.get("pronouns", "1") == "1"
-        wanted = (example.language, example.factors.get("kind", ALL)) == (language, kind)
-        if quads[item] and example.is_main and alone and wanted:
-            members = [other for other, name in enumerate(quads) if name == quads[item]]
-            if len(members) != _QUAD:
-                continue
+    for members in indices_by(name or None for name in quads_of(scores.examples)).values():
+        example = scores.examples[members[0]]
+        wanted = (example.language, example.factors.get("kind", ALL)) == (language, kind) and example.is_main
+        if wanted and len(members) == _QUAD and example.factors.get("pronouns", "1") == "1":
             return [measurement.capture.records[int(scores.kept[member])] for member in members]
     return []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,9 @@ from anaphora.analysis.results.scores import AccuracyCell, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.data.example import Example
-from anaphora.data.grouping import codes_of
+from anaphora.data.grouping import codes_of, indices_by
 
+FACTORS = ("type", "gender", "number", "distance", "candidates", "distractor", "template")
 DISTANCE_BINS = (0, 3, 6, 9, 12)
 """Lower ends of the distance bins, in words between antecedent and pronoun; the last bin is open."""
 
@@ -65,23 +65,18 @@ def factors(
         )
 
     rows: dict[str, dict[str, tuple[FactorValue, ...]]] = {}
-    for name, read in _FACTORS.items():
+    for name in FACTORS:
         labels = groups if name == "template" else templates
-        rows[name] = {
-            language: tuple(row(value, values[value], labels) for value in sorted(values, key=value_order))
-            for language, values in sorted(_items_by_value(examples, read).items())
-        }
+        values = [_value(example, name) for example in examples]
+        items = indices_by(
+            None if value is None else (example.language, value)
+            for example, value in zip(examples, values, strict=True)
+        )
+        languages: dict[str, list[FactorValue]] = {}
+        for language, value in sorted(items, key=lambda cell: (cell[0], value_order(cell[1]))):
+            languages.setdefault(language, []).append(row(value, items[language, value], labels))
+        rows[name] = {language: tuple(listed) for language, listed in languages.items()}
     return rows
-
-
-def _items_by_value(
-    examples: Sequence[Example], read: Callable[[Example], str | None]
-) -> dict[str, dict[str, list[int]]]:
-    items: dict[str, dict[str, list[int]]] = {}
-    for item, example in enumerate(examples):
-        if (value := read(example)) is not None:
-            items.setdefault(example.language, {}).setdefault(value, []).append(item)
-    return items
 
 
 def value_order(value: str) -> tuple[float, bool, list[str]]:
@@ -94,24 +89,15 @@ def value_order(value: str) -> tuple[float, bool, list[str]]:
     return number, bool(more), [f"{int(part):09}" if part.isdecimal() else part for part in value.split("/")]
 
 
-def _factor_reader(name: str) -> Callable[[Example], str | None]:
-    return lambda example: example.factors.get(name) or None
-
-
-def _distance(example: Example) -> str | None:
-    if example.distance is None:
-        return None
-    number = int(np.searchsorted(DISTANCE_BINS, example.distance, side="right")) - 1
-    begin = DISTANCE_BINS[number]
-    return f"{begin}-{DISTANCE_BINS[number + 1] - 1}" if number + 1 < len(DISTANCE_BINS) else f"{begin} or more"
-
-
-_FACTORS: dict[str, Callable[[Example], str | None]] = {
-    "type": _factor_reader("type"),
-    "gender": _factor_reader("gender"),
-    "number": _factor_reader("number"),
-    "distance": _distance,
-    "candidates": lambda example: str(len(example.candidates)),
-    "distractor": _factor_reader("distractor"),
-    "template": _factor_reader("template"),
-}
+def _value(example: Example, factor: str) -> str | None:
+    """Return an example's value of a factor; None if it lacks the factor."""
+    match factor:
+        case "candidates":
+            return str(len(example.candidates))
+        case "distance" if example.distance is not None:
+            number = int(np.searchsorted(DISTANCE_BINS, example.distance, side="right")) - 1
+            begin, *further = DISTANCE_BINS[number : number + 2]
+            return f"{begin}-{further[0] - 1}" if further else f"{begin} or more"
+        case "distance":
+            return None
+    return example.factors.get(factor) or None
