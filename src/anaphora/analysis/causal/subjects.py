@@ -188,7 +188,7 @@ class PackedSubject(EditedSubject):
 
     def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching) -> None:
         self.examples, self.tokens = data.examples, data.tokens
-        self._model = model
+        self._model, self._answers = model, data.max_candidates + 1
         self._layers = [block.attention for block in model.encoder.blocks if isinstance(block, Block)]
         self._device = model.device
         self._batches = [
@@ -227,14 +227,11 @@ class PackedSubject(EditedSubject):
                 yield from ((begin + token, whole[:, number]) for number, token in enumerate(tokens))
 
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        all_scores: Scores | None = None
+        all_scores = np.empty((len(self.tokens), self._answers))
         for number, batch in enumerate(self._batches):
             with torch.inference_mode(), intervene(self._model.encoder, intervention(number)):
                 scores = self._model.prediction_head.scores(self._model(batch), batch).double().cpu().numpy()
-            if all_scores is None:
-                all_scores = np.zeros((len(self.tokens), scores.shape[1]))
             all_scores[batch.items.cpu().numpy()] = scores
-        assert all_scores is not None
         return all_scores
 
     def _recorded_batches(self) -> Iterator[tuple[Batch, list[ActivationRecorder]]]:

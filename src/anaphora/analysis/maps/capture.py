@@ -156,12 +156,10 @@ def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batchin
     Raises:
         UserError: the model answers no pronoun questions.
     """
-    shares = np.full((len(data), max(len(example.candidates) for example in data.examples) + 1), -np.inf)
+    logs = np.empty((len(data), data.max_candidates + 1))
     for items, scores in batch_scores(model, data, batching):
-        logs = scores.log_softmax(dim=1).cpu().numpy()
-        shares[items, : logs.shape[1] - 1] = logs[:, :-1]
-        shares[items, -1] = logs[:, -1]
-    return shares
+        logs[items] = scores.log_softmax(dim=1).cpu().numpy()
+    return logs
 
 
 def batch_scores(
