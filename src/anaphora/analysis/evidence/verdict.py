@@ -13,7 +13,6 @@ from typing import Any
 from anaphora.analysis.evidence import plan as settings
 from anaphora.analysis.evidence.evidence import (
     VERDICT_SCOPE,
-    Control,
     Evidence,
     FixedProtocol,
     Verdict,
@@ -24,7 +23,6 @@ from anaphora.analysis.evidence.evidence import (
 from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import AccuracyCell, Cell, Groups
-from anaphora.analysis.scores.cells import by_language_and_kind
 from anaphora.analysis.scores.measures.effects import Significance
 from anaphora.analysis.scores.measures.specificity import Specificity
 from anaphora.base.translation import N_
@@ -54,9 +52,6 @@ UNITS = {
 }
 """Unit of each rule's value, a unit of `report.numbers.format_in_unit`."""
 
-NONE_TRAINED: dict[str, Control | None] = dict.fromkeys(CONTROLS)
-"""Controls that the verdict requires, each without a result."""
-
 ALWAYS_FITTED = {"random_init_95", "best_offset"}
 """Baselines that every cell has if untrained models were measured and training items are available."""
 
@@ -85,31 +80,25 @@ CausalRows = Callable[[CausalCell | None, Specificity | None], list[VerdictRow]]
 
 
 def _verdicts(evidence: Evidence, alpha: float, causal_rows: CausalRows) -> Groups[Verdict]:
-    return by_language_and_kind(
-        (language, kind, _verdict(evidence, cell, language, kind, alpha, causal_rows))
-        for language, kind, cell in claim_groups(evidence.scores)
-    )
-
-
-def _verdict(
-    evidence: Evidence, cell: Cell, language: str, kind: str, alpha: float, causal_rows: CausalRows
-) -> Verdict:
     controls = evidence.controls or {}
+    trained, uniform = sum(controls.get(name) is not None for name in CONTROLS), controls.get("uniform")
     p_values = evidence.significance if evidence.is_of_held_out_items else None
-    causal = in_group(evidence.causal_cells, language, kind)
-    rows = [
-        _significance(in_group(p_values, language, kind), alpha),
-        _lift(cell),
-        _quads(cell),
-        *causal_rows(causal, in_group(evidence.pronoun_specificity, language, kind)),
-    ]
-    if kind == "role":
-        uniform = controls.get("uniform")
-        rows.append(_uniform(in_group(uniform.languages if uniform else None, language, kind)))
-    trained = sum(controls.get(name) is not None for name in CONTROLS)
-    rows.append(_controls(trained))
-    result = SUPPORTED if all(row.passed is True for row in rows) else NOT_SUPPORTED
-    return Verdict(verdict=result if trained == len(CONTROLS) else NOT_CONTROLLED, rows=tuple(rows))
+    verdicts: Groups[Verdict] = {}
+    for language, kind, cell in claim_groups(evidence.scores):
+        causal = in_group(evidence.causal_cells, language, kind)
+        rows = [
+            _significance(in_group(p_values, language, kind), alpha),
+            _lift(cell),
+            _quads(cell),
+            *causal_rows(causal, in_group(evidence.pronoun_specificity, language, kind)),
+        ]
+        if kind == "role":
+            rows.append(_uniform(in_group(uniform.languages if uniform else None, language, kind)))
+        rows.append(_controls(trained))
+        result = SUPPORTED if all(row.passed is True for row in rows) else NOT_SUPPORTED
+        name = result if trained == len(CONTROLS) else NOT_CONTROLLED
+        verdicts.setdefault(language, {})[kind] = Verdict(verdict=name, rows=tuple(rows))
+    return verdicts
 
 
 def _significance(cell: Significance | None, alpha: float) -> VerdictRow:

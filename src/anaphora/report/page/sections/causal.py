@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence
-from anaphora.analysis.evidence.verdict import NONE_TRAINED
+from anaphora.analysis.evidence.plan import CONTROLS
 from anaphora.analysis.results.causal import Knockout
 from anaphora.base.translation import _
 from anaphora.report.figures import causal, measures
@@ -208,7 +208,7 @@ def _controls_section(run: ReportRun) -> Section:
     controls = evidence.controls or {}
     results = {True: _("as expected"), False: _("not as expected"), None: NOT_MEASURED}
     rows = []
-    for name in dict.fromkeys([*NONE_TRAINED, *controls]):
+    for name in dict.fromkeys([*CONTROLS, *controls]):
         control = controls.get(name)
         rows.append(
             {
