@@ -71,14 +71,16 @@ class Measurement:
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
         )
-        digests, answers = self._items_digests(), self.capture.answers
+        answers, examples = self.capture.answers, self.measured.examples
+        by_language = indices_by(example.language if example.is_main else None for example in examples)
         return Evidence(
             split=self.split,
             head=ChosenHead(
                 layer=self.head.layer, head=self.head.head, chosen_on=NAMED if self.head_is_named else DEVELOPMENT
             ),
             languages={
-                language: replace(cell, items_digest=digests[language]) for language, cell in scores.languages.items()
+                language: replace(cell, items_digest=examples_digest(examples[item] for item in by_language[language]))
+                for language, cell in scores.languages.items()
             },
             strata=scores.strata,
             levels=levels or None,
@@ -86,11 +88,6 @@ class Measurement:
             undecided=0 if answers is None else int(answers.undecided[self.measured.kept].sum()),
             untrained_models=len(self.untrained),
         )
-
-    def _items_digests(self) -> dict[str, str]:
-        examples = self.measured.examples
-        by_language = indices_by(example.language if example.is_main else None for example in examples)
-        return {language: examples_digest(examples[item] for item in items) for language, items in by_language.items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
