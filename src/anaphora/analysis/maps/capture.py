@@ -59,14 +59,13 @@ def capture(model: PronounModel, data: EncodedSplit, batching: Batching) -> Capt
     Raises:
         UserError: the model has no attention maps.
     """
-    records: list[AttentionRecord | None] = [None] * len(data)
+    records: dict[int, AttentionRecord] = {}
     answers: list[tuple[NDArray[np.int64], Answers]] = []
     for batch in captured_batches(model, data, batching):
-        for item, record in zip(batch.items.tolist(), batch.records, strict=True):
-            records[item] = record
+        records.update(zip(batch.items.tolist(), batch.records, strict=True))
         if batch.answers is not None:
             answers.append((batch.items, batch.answers))
-    return Capture([record for record in records if record is not None], Answers.in_order(answers) if answers else None)
+    return Capture([records[item] for item in range(len(data))], Answers.in_order(answers) if answers else None)
 
 
 class CapturedBatch(NamedTuple):
@@ -89,9 +88,9 @@ def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching
             output = model.forward_with_rows(on_device)
             assert output.rows is not None
             by_item = group_mean(output.rows.transpose(0, 1), on_device.query_items, len(batch.items))  # (n, L, H, T)
-            rows = by_item.float().cpu().numpy()
-            answers_items = answers_pronouns(model.prediction)
-            scores = model.prediction_head.scores(output, on_device).float().cpu().numpy() if answers_items else None
+            rows, scores = by_item.float().cpu().numpy(), None
+            if answers_pronouns(model.prediction):
+                scores = model.prediction_head.scores(output, on_device).float().cpu().numpy()
         _, starts = batch.row_and_token(batch.item_starts)
         records = []
         for row, item, start in zip(rows, batch.items.tolist(), starts.tolist(), strict=True):
