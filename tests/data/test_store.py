@@ -61,7 +61,7 @@ def test_decoded_examples_are_those_that_were_written_whatever_their_factors_hol
         for factors in ({}, {"cue": "冷", "type": 'a "quoted", name'}, {"cue": "}, {"}, {"cue": ""})
     ]
     for some in (items, items[:2], items[:1], items[2:3]):
-        read = records.decoded(records.table_of(some, records.example_schema()))
+        read = records.decoded(records.table_of(some, records.schema_of()))
         assert read == some
         assert list(map(repr, read)) == list(map(repr, some))
 
@@ -77,7 +77,7 @@ def test_what_is_read_back_is_what_was_made() -> None:
 
 def test_the_splits_are_arrow_datasets_with_the_schema() -> None:
     split = store.load(SMALL).splits["train"]
-    assert split.features == records.example_schema()
+    assert split.features == records.schema_of()
     assert json.loads(split[0]["factors"])["template"]
 
 
@@ -338,7 +338,7 @@ def test_a_corpus_with_parts_of_words_can_be_read_as_own_data(tmp_path: Path) ->
     settings = OwnExamples(path=str(tmp_path / "train.parquet"), dev_share=0, test_share=0)
     spans = (((10, 13),), ((15, 19),))
     item = Example(text="Anna said shes here.", language="en", pronoun=(5, 9), candidates=spans, antecedents=(0,))
-    splits = {"train": Dataset.from_dict(records.columns_of([item]), features=records.example_schema())}
+    splits = {"train": Dataset.from_dict(records.columns_of([item]), features=records.schema_of())}
     corpus = store.Corpus(splits=splits, words=(), report=ReadingReport(1), fingerprint="")
     corpus.write_items(tmp_path, records.item_columns(settings))
     assert store.load(settings).examples("train") == [replace(item, factors={"word_parts": "10"})]

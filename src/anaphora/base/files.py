@@ -44,15 +44,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """
     with _os_errors_as_user_errors(path):
         _refuse_other_than_file(path)
-        draft, handle = _new_draft(path.parent, path.suffix)
-        try:
+        with _new_draft(path.parent, path.suffix) as draft:
             yield draft
             _flush(draft)
             os.replace(draft, path)
             _flush_folder(path.parent)
-        finally:
-            draft.unlink(missing_ok=True)
-            os.close(handle)
 
 
 @contextlib.contextmanager
@@ -62,18 +58,13 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     Raises:
         UserError: the directory cannot be written, `path` exists and is not empty, or the block raised an OSError.
     """
-    with _os_errors_as_user_errors(path):
-        draft, handle = _new_draft(path.parent, None)
-        try:
-            yield draft
-            for file in draft.rglob("*"):
-                if file.is_file():
-                    _flush(file)
-            draft.rename(path)
-            _flush_folder(path.parent)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-            os.close(handle)
+    with _os_errors_as_user_errors(path), _new_draft(path.parent, None) as draft:
+        yield draft
+        for file in draft.rglob("*"):
+            if file.is_file():
+                _flush(file)
+        draft.rename(path)
+        _flush_folder(path.parent)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -298,8 +289,9 @@ def _locked_file(directory: Path) -> int:
         os.close(handle)  # its holder has removed the lock file in the meantime
 
 
-def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
-    """Remove leftovers; create, open and lock a draft: a file with a suffix, or a directory if `suffix` is None."""
+@contextlib.contextmanager
+def _new_draft(folder: Path, suffix: str | None) -> Iterator[Path]:
+    """Remove leftovers; lock a new draft in the block: a file with a suffix, or a directory if `suffix` is None."""
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder, depth=0)
     while True:
@@ -313,8 +305,13 @@ def _new_draft(folder: Path, suffix: str | None) -> tuple[Path, int]:
         else:
             handle = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         if _own(handle):
-            return draft, handle
+            break
         os.close(handle)  # another process has removed it as a leftover
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True) if suffix is None else draft.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _own(handle: int) -> bool:

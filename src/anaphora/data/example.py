@@ -316,11 +316,7 @@ def _reserved_factor(name: str, factors: Mapping[str, str], allowed: str) -> Use
 
 
 def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequence[Span]]) -> None:
-    """Check that the factor `name` lists starts of mentions.
-
-    Raises:
-        UserError: a listed number is not the start of a mention.
-    """
+    """Check that the factor `name` lists starts of mentions."""
     starts = {str(start) for mentions in entities for start, _ in mentions}
     if not set(factors[name].split(",")) <= starts:
         raise _reserved_factor(name, factors, "starts of mentions, as in '0,13'")
@@ -344,17 +340,8 @@ def _checked_extents(
 ) -> dict[str, str]:
     """Check the factors `extent` and `extents`, the whole mentions of an item whose spans are head words.
 
-    Args:
-        factors: factors of a record, with at least one of the two.
-        length: length of the text in characters.
-        candidates: spans of the mentions of each candidate, in the record's order.
-        new_indices: index of each candidate in text order.
-
-    Returns:
-        Both factors with candidates and mentions in text order.
-
-    Raises:
-        UserError: a factor is not a span of the text for each mention.
+    The text has `length` characters. The given candidates are in the record's order, and `new_indices` are their
+    indices in text order, which both returned factors have.
     """
 
     def is_span(written: str) -> bool:

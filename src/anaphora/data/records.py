@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -50,25 +50,13 @@ def item_columns(settings: data_settings.Data) -> dict[str, str]:
     return TEXT_COLUMNS if isinstance(settings, data_settings.TextCorpus) else ITEM_COLUMNS
 
 
-def example_schema() -> datasets.Features:
-    """Return the column types of a split of examples; factors are a JSON string, since their names vary by item."""
+def schema_of(columns: Iterable[str] = ITEM_COLUMNS) -> datasets.Features:
+    """Return the types of columns by name; factors are a JSON string, since their names vary by item."""
     from datasets import Features, List, Value
 
     span = List(Value("int32"), length=2)
     lists = {"pronoun": span, "candidates": List(List(span)), "antecedents": List(Value("int32"))}
-    return Features({name: lists.get(name, Value("string")) for name in ITEM_COLUMNS})
-
-
-def text_schema() -> datasets.Features:
-    """Return the column types of a split of texts."""
-    from datasets import Features, Value
-
-    return Features({name: Value("string") for name in TEXT_COLUMNS})
-
-
-def schema_of(settings: data_settings.Data) -> datasets.Features:
-    """Return the column types of a corpus's splits, of examples or of texts."""
-    return text_schema() if isinstance(settings, data_settings.TextCorpus) else example_schema()
+    return Features({name: lists.get(name, Value("string")) for name in columns})
 
 
 def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, features: datasets.Features) -> pyarrow.Table:
@@ -108,19 +96,20 @@ class GroupRows:
         rows = pyarrow.array(
             [row for group in order for row in range(starts[group], starts[group + 1])], pyarrow.int64()
         )
-        whole = pyarrow.concat_tables([example_schema().arrow_schema.empty_table(), *self._tables])
+        schema = schema_of().arrow_schema
+        whole = pyarrow.concat_tables([schema.empty_table(), *self._tables])
         self._tables.clear()
         columns = []
         for name in whole.column_names:  # one at a time, to limit memory
             columns.append(whole.column(name).combine_chunks().take(rows))
             whole = whole.drop_columns(name)
-        return pyarrow.table(columns, schema=example_schema().arrow_schema)
+        return pyarrow.table(columns, schema=schema)
 
     def _convert(self) -> None:
         import pyarrow
 
         columns = columns_of([example for group in self._groups for example in group], has_whole_words=True)
-        self._tables.append(pyarrow.table(columns, schema=example_schema().arrow_schema))
+        self._tables.append(pyarrow.table(columns, schema=schema_of().arrow_schema))
         self._groups.clear()
 
 
@@ -139,10 +128,7 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
 
 
 def _factors(item: Example) -> dict[str, str]:
-    """Return the factors, in which `word_parts` lists the starts of spans that cut a word.
-
-    With this factor, the item passes `check_offsets`.
-    """
+    """Return the factors; `word_parts` has the starts of spans that cut a word, for `check_offsets`."""
     parts = cut_words(item.text, item.spans)
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)
 

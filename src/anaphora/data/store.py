@@ -26,7 +26,7 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import atomic_directory, check_writable, file_digest, read_json, remove_leftovers, write_json
 from anaphora.data.corpora.division import ReadingReport, Splits, files_at_path, fold_numbers, group_key, reader_module
 from anaphora.data.example import Example, Question
-from anaphora.data.records import decoded, rows_of, schema_of, table_of, write_parquet
+from anaphora.data.records import decoded, item_columns, rows_of, schema_of, table_of, write_parquet
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
 from anaphora.settings.data import SPLITS
@@ -212,12 +212,12 @@ def load(settings: data_settings.Data) -> Corpus:
         words = reader["known_words"](settings) if "known_words" in reader else []
         try:
             with cache_advice():
-                _write(directory, splits, report, words, schema_of(settings))
+                _write(directory, splits, report, words, schema_of(item_columns(settings)))
         except UserError:
             # Another process may have made the same corpus meanwhile: its copy is as good.
             if not directory.exists():
                 raise
-    return _open(directory, fingerprint, schema_of(settings))
+    return _open(directory, fingerprint, schema_of(item_columns(settings)))
 
 
 def cache_folder() -> Path:
@@ -257,10 +257,7 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
 def _decontaminated(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: data_settings.ExternalCorpus
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """Drop the groups in which an item shares eight consecutive words with `data.without`, and add them to the report.
-
-    At least one item must be left.
-    """
+    """Drop the groups in which an item shares eight consecutive words with `data.without`, and report them."""
     if not settings.without:
         return splits, report
     from anaphora.data import contamination

@@ -26,11 +26,7 @@ class Vocabulary:
     kind: str = MISSING
 
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
-        """Learn the vocabulary of the training texts; `words` are known in advance, as by a Chinese segmentation.
-
-        Raises:
-            UserError: the class is not a variant that can be built.
-        """
+        """Learn the vocabulary of the training texts; `words` are known in advance, as by a Chinese segmentation."""
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 
 

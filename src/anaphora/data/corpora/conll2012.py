@@ -25,7 +25,7 @@ from anaphora.data.corpora.coreference import (
     unparsed_mention,
 )
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
-from anaphora.data.corpora.entity_brackets import pair_brackets
+from anaphora.data.corpora.entity_brackets import Bracket, pair_brackets
 from anaphora.data.corpora.word_classes import REMOVED_WORD, blanks_after, is_tag, is_trace, placeholders
 from anaphora.data.example import Example
 from anaphora.settings.data import Conll2012
@@ -185,8 +185,8 @@ class _DocumentBuilder:
         self.tags: list[str] = []
         self.sentences = [0]
         self.rows = self.columns = 0  # of the sentence; it has a column for each of its predicates
-        self.brackets: list[tuple[str, bool, bool] | None] = []
-        self.spans: list[tuple[int, int]] = []  # number of words before each bracket's row, and up to its end
+        self.words_before = [0]  # number of words before each row and before the end
+        self.brackets: list[Bracket | None] = []  # None ends a sentence
 
     def word(self, where: str, cells: list[str]) -> None:
         written, tag = _written_word(where, cells), cells[4]
@@ -200,10 +200,11 @@ class _DocumentBuilder:
                 f"{where}, part of speech: {tag[:40]!r} is a part of a parse; a column before it is missing"
             )
         self.rows += 1
-        before = len(self.words)
+        row = len(self.words_before) - 1
         if not is_trace(written, [tag]):
             self.words.append(written)
             self.tags.append(tag)
+        self.words_before.append(len(self.words))
         if cells[-1] in _NO_BRACKET:
             return
         for one in cells[-1].split("|"):
@@ -212,12 +213,10 @@ class _DocumentBuilder:
                 raise UserError(
                     f"{where}, coreference: {cells[-1]!r} must be -, or made of (12, 12) and (12) separated by |"
                 )
-            self.brackets.append((bracket[2], bool(bracket[1]), bool(bracket[3])))
-            self.spans.append((before, len(self.words)))
+            self.brackets.append(Bracket(where, row, (bracket[2],), bool(bracket[1]), bool(bracket[3])))
 
     def end_sentence(self) -> None:
         self.brackets.append(None)
-        self.spans.append((len(self.words), len(self.words)))
         self.rows = 0
         if len(self.words) > self.sentences[-1]:
             self.sentences.append(len(self.words))
@@ -225,8 +224,9 @@ class _DocumentBuilder:
     def document(self) -> tuple[Document, Lost]:
         self.end_sentence()
         self._check_columns()
-        pairs, unbalanced = pair_brackets(self.brackets)
-        spans = [(self.spans[first][0], self.spans[last][1], entity) for first, last, entity in pairs]
+        pairs, unbalanced, _ = pair_brackets(self.brackets)
+        before = self.words_before
+        spans = [(before[opening.row], before[closing.row + 1], entity) for opening, closing, entity in pairs]
         written = [span for span in spans if span[0] < span[1]]
         tags = [[tag] for tag in self.tags]
         reasons = [*[UNBALANCED] * unbalanced, *[EMPTY_NODE] * (len(spans) - len(written))]

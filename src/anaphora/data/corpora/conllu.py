@@ -25,7 +25,6 @@ from anaphora.data.corpora.entity_brackets import (
     Bracket,
     BracketFields,
     check_fields,
-    entity_brackets,
     pair_brackets,
     parse_brackets,
     parse_fields,
@@ -187,11 +186,7 @@ class _DocumentBuilder:
         self._governors: list[tuple[str, str, int | None]] = []  # of its rows with a HEAD: location, HEAD, word's index
 
     def declare(self, fields: BracketFields) -> None:
-        """Set the meaning of the parts of the document's brackets.
-
-        Raises:
-            UserError: the document already has words.
-        """
+        """Set the meaning of the parts of the document's brackets, which must come before its first word."""
         if self.words:
             raise UserError(
                 f"{fields.where}, global.Entity: it stands in the middle of {self.name}; it must stand above the first "
@@ -294,10 +289,6 @@ class _DocumentBuilder:
         """Return the document and its lost mentions; a document without brackets counts as one lost mention.
 
         `undeclared` is the index of the entity among the parts of a bracket if there is no `# global.Entity`.
-
-        Raises:
-            UserError: the words do not match `# text =`, the brackets do not match `# global.Entity`, or the head of a
-                mention is invalid.
         """
         self.end_sentence()
         name = f"{corpus}/{self.name}"
@@ -308,9 +299,9 @@ class _DocumentBuilder:
                 _check_text(*text, "".join(word + " " * blank for word, blank in words), traces)
         if self.fields is not None:
             check_fields(self.brackets, self.fields)
-        named, in_pieces = entity_brackets(self.brackets, undeclared if self.fields is None else self.fields.entity)
-        pairs, unbalanced = pair_brackets(named)
-        mentions = [self._mention(self._at(first), self._at(last), entity) for first, last, entity in pairs]
+        place = undeclared if self.fields is None else self.fields.entity
+        pairs, unbalanced, in_pieces = pair_brackets(self.brackets, place)
+        mentions = [self._mention(*pair) for pair in pairs]
         written = [mention for mention in mentions if mention is not None]
         reasons = [
             *[UNBALANCED] * unbalanced,
@@ -328,11 +319,6 @@ class _DocumentBuilder:
             placeholders=holds_place,
         )
         return document, [(name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
-
-    def _at(self, place: int) -> Bracket:
-        bracket = self.brackets[place]
-        assert bracket is not None
-        return bracket
 
     def _mention(self, opening: Bracket, closing: Bracket, entity: str) -> Mention | None:
         """Return the mention between two brackets; None if it consists only of empty nodes and traces."""

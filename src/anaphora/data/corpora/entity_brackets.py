@@ -8,7 +8,7 @@ entity: closing brackets repeat the entity, and GUM's entity types are known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from anaphora.base.errors import UserError
@@ -110,50 +110,34 @@ def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
     ]
 
 
-def pair_brackets(brackets: Iterable[tuple[str, bool, bool] | None]) -> tuple[list[tuple[int, int, str]], int]:
+def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Bracket, Bracket, str]], int, int]:
     """Pair each closing bracket with the latest open bracket of its entity in the same sentence.
 
-    Brackets are (entity, opens, closes), and None at the end of a sentence.
+    The part at index `entity` of a bracket is the entity. Discontinuous mentions, such as `e5[1/2]`, give no pair.
 
     Returns:
-        (index of the opening bracket, index of the closing bracket, entity) of each mention, ordered by closing
-        bracket; and the number of unmatched brackets.
+        (opening bracket, closing bracket, entity) of each mention, ordered by closing bracket; the number of unmatched
+        brackets; and the number of discontinuous mentions.
     """
-    pairs: list[tuple[int, int, str]] = []
-    unbalanced = 0
-    waiting: dict[str, list[int]] = {}
-    for place, bracket in enumerate([*brackets, None]):
+    pairs: list[tuple[Bracket, Bracket, str]] = []
+    unbalanced = in_pieces = 0
+    waiting: dict[str, list[Bracket]] = {}
+    for bracket in [*brackets, None]:
         if bracket is None:
             unbalanced += sum(map(len, waiting.values()))
             waiting = {}
             continue
-        entity, opens, closes = bracket
-        if opens:
-            waiting.setdefault(entity, []).append(place)
-        if closes and waiting.get(entity):
-            pairs.append((waiting[entity].pop(), place, entity))
-        elif closes:
-            unbalanced += 1
-    return pairs, unbalanced
-
-
-def entity_brackets(brackets: Brackets, entity: int) -> tuple[list[tuple[str, bool, bool] | None], int]:
-    """Convert brackets to the input of `pair_brackets`, with the same indices.
-
-    The part at index `entity` is the entity. Brackets of discontinuous mentions, such as `e5[1/2]`, neither open nor
-    close in the result, and these mentions are counted.
-    """
-    named: list[tuple[str, bool, bool] | None] = []
-    in_pieces = 0
-    for bracket in brackets:
-        if bracket is None:
-            named.append(None)
-        elif piece := _PIECE.fullmatch(bracket.entity(entity)):
+        name = bracket.entity(entity)
+        if piece := _PIECE.fullmatch(name):
             in_pieces += bracket.closes and piece[2] == piece[3]
-            named.append(("", False, False))
-        else:
-            named.append((bracket.entity(entity), bracket.opens, bracket.closes))
-    return named, in_pieces
+            continue
+        if bracket.opens:
+            waiting.setdefault(name, []).append(bracket)
+        if bracket.closes and waiting.get(name):
+            pairs.append((waiting[name].pop(), bracket, name))
+        elif bracket.closes:
+            unbalanced += 1
+    return pairs, unbalanced, in_pieces
 
 
 def undeclared_entity(brackets: Brackets) -> int:
@@ -223,7 +207,7 @@ def _unbalanced(brackets: Brackets, place: int) -> int:
     """
     if not all(bracket is None or bracket.has_part(place) for bracket in brackets):
         return len(brackets)
-    return pair_brackets(entity_brackets(brackets, place)[0])[1]
+    return pair_brackets(brackets, place)[1]
 
 
 def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:

@@ -10,6 +10,7 @@ import csv
 import io
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +50,7 @@ ORIGINS = {
 }
 """Files and licence of each `data.kind`; any other kind has those of "labelled_text"."""
 
-_TEXT, _LABEL = ("text", "sentence", "text_a", "review"), "label"
-_SPLIT, _GROUP = "split", "group"
+_TEXT, _LABEL, _SPLIT, _GROUP = ("text", "sentence", "text_a", "review"), "label", "split", "group"
 _QUOTED = re.compile('"(?:[^"]|"")*"')
 _HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", _SPLIT, _GROUP}
 
@@ -142,14 +142,13 @@ def _origin(settings: LabelledText) -> Origin:
 def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
     """Return all rows by split, with and without labels, from files or the hub."""
     names = LABELS.get(settings.kind, ())
-    rows_by_split: dict[str, list[_Row]] = {}
+    rows_by_split: defaultdict[str, list[_Row]] = defaultdict(list)
     if division.is_hub(settings.path):
         there = hub_data(settings.path, _origin(settings).files)
         for split, split_names in _SPLIT_NAMES.items():
             for name in split_names:
                 if name in there:
-                    of_name = _hub_rows(f"{settings.path}, {name}", there[name], names)
-                    rows_by_split.setdefault(split, []).extend(of_name)
+                    rows_by_split[split] += _hub_rows(f"{settings.path}, {name}", there[name], names)
         return rows_by_split
     for path, split, label in _sources(settings):
         if label is not None:
@@ -164,24 +163,18 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
         if not rows:
             raise tables.without_rows(path, "text and label")
         for name, of_split in _divided(rows, split, is_named=Path(settings.path).expanduser().is_dir()).items():
-            rows_by_split.setdefault(name, []).extend(of_split)
+            rows_by_split[name] += of_split
     return rows_by_split
 
 
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
-    """Return rows by split, from the column `split` if the rows have it, else from the file's name.
+    """Return the rows of a file by split, from the column `split` if the rows have it, else from the file.
 
-    Args:
-        rows: rows of one file.
-        split: split of the file.
-        is_named: whether the file's name gives the split, so that the column may not contradict it.
-
-    Raises:
-        UserError: only some rows have a split, or a split is unknown or contradicts the file's name.
+    If the file's name gives its split (`is_named`), the column may not contradict it.
     """
     if all(row.split is None for row in rows):
         return {split: list(rows)}
-    divided: dict[str, list[_Row]] = {}
+    divided: defaultdict[str, list[_Row]] = defaultdict(list)
     for row in rows:
         name = next((name for name, known in _SPLIT_NAMES.items() if row.split in known), None)
         if row.split is None:
@@ -191,7 +184,7 @@ def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, l
             raise UserError(f"{row.where}, split: {row.split!r} must be one of {allowed}")
         if is_named and name != split:
             raise UserError(f"{row.where}, split: {row.split!r} is not that of the file, {split}")
-        divided.setdefault(name, []).append(row)
+        divided[name].append(row)
     return divided
 
 
@@ -204,15 +197,7 @@ def _hub_rows(where: str, split: Any, names: tuple[str, ...]) -> Iterator[_Row]:
 
 
 def _cells(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield ("file, line 3", values by column) for each row of a file.
-
-    Args:
-        path: path of the file.
-        cell_text: conversion of the cells of a .tsv file.
-
-    Raises:
-        UserError: the format is not supported.
-    """
+    """Yield ("file, line 3", values by column) for each row of a file; `cell_text` converts cells of a .tsv file."""
     match path.suffix.lower():
         case ".tsv":
             yield from _tab_separated(path, cell_text)
@@ -255,20 +240,13 @@ def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tupl
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Return whether the first line of a .tsv file is a header.
-
-    A header has distinct names, which either are all known or include a text column and the label column.
-    """
+    """Return whether cells are distinct names that are all known, or that include a text and the label column."""
     has_both = _LABEL in cells and not set(_TEXT).isdisjoint(cells)
     return (has_both or set(cells) <= _HEADER) and len(set(cells)) == len(cells)
 
 
 def _check_first_row(where: str, rows: Sequence[Sequence[str]]) -> None:
-    """Check that the first line of a .tsv file without a known header is a row.
-
-    Raises:
-        UserError: a cell is the name of a known column, or no other row has the line's label although labels repeat.
-    """
+    """Check that the first line of a .tsv file without a known header is a row, by its cells and its label."""
     if {cell.strip().lower() for cell in rows[0]} & _HEADER:
         known = ", ".join(sorted(_HEADER))
         raise UserError(f"{where}: columns {', '.join(rows[0])} must be some of {known}, in lower case and each once")
@@ -292,19 +270,17 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
             f"{where}, text: it is missing; one column must be called {', '.join(_TEXT[:-1])} or {_TEXT[-1]} "
             f"(here: {', '.join(map(str, cells))[:60]})"
         )
-    split, group = cells.get(_SPLIT) or None, cells.get(_GROUP)
+    group = "" if cells.get(_GROUP) is None else str(cells[_GROUP])
     label = cells.get(_LABEL)
     if isinstance(label, list | dict):
         raise UserError(f"{where}, label: {repr(label)[:80]} must be text or a number")
     label = "" if label is None or (isinstance(label, float) and math.isnan(label)) else str(label).strip()
-    if not label:
-        return _Row(where, text, None, split, "" if group is None else f"{group}")
     number = division.whole_number(label)
     if number is not None and number < len(names):
         label = names[number]
-    if names and label not in names:
+    if label and names and label not in names:
         raise UserError(f"{where}, label: {label!r} must be one of {', '.join(names)}, or its number from 0")
-    return _Row(where, text, label, split, "" if group is None else f"{group}")
+    return _Row(where, text, label or None, cells.get(_SPLIT) or None, group)
 
 
 def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[str, Text]]:
@@ -313,11 +289,10 @@ def _texts(rows: Iterable[_Row], dropped: list[tuple[str, str]]) -> list[tuple[s
         text = " ".join(row.text.split())
         if not text or row.label is None:
             dropped.append((row.where, N_("the row has no label") if text else N_("the text is empty")))
-            continue
-        if lacks_words(text):
+        elif lacks_words(text):
             dropped.append((row.where, WITHOUT_WORDS))
-            continue
-        texts.append((row.where, Text(text=text, language=language_of(text), label=row.label, group=row.group)))
+        else:
+            texts.append((row.where, Text(text=text, language=language_of(text), label=row.label, group=row.group)))
     return texts
 
 

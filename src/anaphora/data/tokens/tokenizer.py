@@ -66,6 +66,8 @@ class Tokenizer:
     The subwords of a word share a word index; each Chinese token is a word.
     """
 
+    is_random: bool = False  # whether the same text may get different tokens each time
+
     def __init__(self, backend: Backend) -> None:
         if backend.post_processor is None:
             opening = [(SPECIAL_TOKENS[CLS], CLS)]
@@ -111,11 +113,6 @@ class Tokenizer:
         opening = special.index(0)
         closing = len(special) - special[::-1].index(0)
         return tuple(encoding.ids[:opening]), tuple(encoding.ids[closing:])
-
-    @property
-    def is_random(self) -> bool:
-        """Return whether tokenization is random, so that the same text may get different tokens each time."""
-        return False
 
     def splits_at_blanks(self) -> bool:
         """Return whether each of the `independent_segments` of a text has the same tokens in isolation."""

@@ -200,6 +200,8 @@ class DroppingTokenizer(Tokenizer):
         seed: random seed of these words, and of the vocabulary drawn for each text.
     """
 
+    is_random = True
+
     def __init__(self, tokenizer: Tokenizer, share: float, seed: int) -> None:
         whole = tokenizer.dumps()
         super().__init__(Backend.from_str(whole))
@@ -215,10 +217,6 @@ class DroppingTokenizer(Tokenizer):
             left_out = set(self._draw.permutation(rarer)[: round(share * len(rarer))].tolist())
             content["model"]["vocab"] = [[word, _LAST_CHOICE if word in left_out else score] for word, score in tokens]
             self._versions.append(Tokenizer(Backend.from_str(json.dumps(content))))
-
-    @property
-    def is_random(self) -> bool:
-        return True
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
         """Tokenize texts, each with a vocabulary drawn at random."""

@@ -25,26 +25,31 @@ class Attention:
     projections: ClassVar[tuple[str, ...]] = PROJECTIONS
 
     def build(self, width: int) -> Mixer:
-        """Build the attention of a layer, or the recurrent network that replaces it.
-
-        Raises:
-            UserError: the class is not a variant that can be built.
-        """
+        """Build the attention of a layer, or the recurrent network that replaces it."""
         raise UserError(f"model.attention.kind ({self.kind!r}) is not one that this encoder can build")
 
 
 @dataclass(kw_only=True)
-class MultiHead(Attention):
+class SeveralHeads(Attention):
+    """Attention with heads of equal width; each subclass with a `kind` is a variant."""
+
+    heads: int = 2  # number of heads in each layer
+
+    def __post_init__(self) -> None:
+        at_least("model.attention.heads", self.heads, 1)
+
+
+@dataclass(kw_only=True)
+class MultiHead(SeveralHeads):
     """Several heads of equal width, each with its own projections (Vaswani et al. 2017, section 3.2.2)."""
 
     kind: str = "multi_head"
-    heads: int = 2  # number of heads in each layer
     scaled: bool = True  # divide scores by the square root of the number of features per head
     dropout: float = 0.0  # dropout rate of single attention weights, in training only
     head_dropout: float = 0.0  # dropout rate of whole heads, in training only (Zhou et al. 2020)
 
     def __post_init__(self) -> None:
-        at_least("model.attention.heads", self.heads, 1)
+        super().__post_init__()
         between("model.attention.dropout", self.dropout, 0, 1)
         between("model.attention.head_dropout", self.head_dropout, 0, 1)
 
@@ -84,15 +89,11 @@ class SharedQueryKey(MultiHead):
 
 
 @dataclass(kw_only=True)
-class Uniform(Attention):
+class Uniform(SeveralHeads):
     """Equal attention to all tokens of the sentence: a control whose maps carry no information."""
 
     kind: str = "uniform"
-    heads: int = 2  # number of heads in each layer
     projections: ClassVar[tuple[str, ...]] = ("value", "output")
-
-    def __post_init__(self) -> None:
-        at_least("model.attention.heads", self.heads, 1)
 
     def build(self, width: int) -> Mixer:
         from anaphora.model.attention import Uniform
@@ -101,15 +102,11 @@ class Uniform(Attention):
 
 
 @dataclass(kw_only=True)
-class ParameterFree(Attention):
+class ParameterFree(SeveralHeads):
     """Attention without trained weights: softmax(X X^T / sqrt(D)) X on each head's slice of the features."""
 
     kind: str = "parameter_free"
-    heads: int = 2  # number of heads in each layer
     projections: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        at_least("model.attention.heads", self.heads, 1)
 
     def build(self, width: int) -> Mixer:
         from anaphora.model.attention import ParameterFree

@@ -30,11 +30,7 @@ class FeedForward:
         at_least("model.feed_forward.expansion", self.expansion, 0.25)
 
     def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
-        """Build the network; its method `inside` returns the hidden features, (B, T, W) -> (B, T, hidden).
-
-        Raises:
-            UserError: the class is not a variant that can be built.
-        """
+        """Build the network; its method `inside` returns the hidden features, (B, T, W) -> (B, T, hidden)."""
         raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
 
     def hidden_features(self, width: int) -> int:
@@ -97,11 +93,7 @@ class Norm:
             raise ValueError(f"model.norm.epsilon ({self.epsilon}) must be positive")
 
     def build(self, width: int) -> nn.Module:
-        """Build the normalisation over the last axis: (..., W) -> (..., W).
-
-        Raises:
-            UserError: the class is not a variant that can be built.
-        """
+        """Build the normalisation over the last axis: (..., W) -> (..., W)."""
         raise UserError(f"model.norm.kind ({self.kind!r}) is not one that this encoder can build")
 
 
@@ -136,11 +128,7 @@ class Initialisation:
     kind: str = MISSING
 
     def build(self, weight: Tensor) -> None:
-        """Initialise a weight matrix in place.
-
-        Raises:
-            UserError: the class is not a variant that initialises weights.
-        """
+        """Initialise a weight matrix in place."""
         raise UserError(f"model.initialisation.kind ({self.kind!r}) is not one that this encoder can build")
 
 

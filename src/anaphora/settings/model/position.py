@@ -21,11 +21,7 @@ class Position:
     kind: str = MISSING
 
     def build(self, width: int, heads: int) -> modules.Position:
-        """Build the position encoding for an encoder of this width and number of heads.
-
-        Raises:
-            UserError: the class is not a variant that can be built.
-        """
+        """Build the position encoding for an encoder of this width and number of heads."""
         raise UserError(f"model.position.kind ({self.kind!r}) is not one that this encoder can build")
 
     def check_shape(self, width: int, heads: int) -> None:

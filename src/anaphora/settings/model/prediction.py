@@ -26,11 +26,7 @@ class Prediction:
     none_of_them: bool = False  # add the answer "none of them", for data in which no candidate may be the antecedent
 
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
-        """Build the prediction head; `output` turns vectors into vocabulary logits, (..., W) -> (..., V).
-
-        Raises:
-            UserError: the class is not a variant that can be built.
-        """
+        """Build the prediction head; `output` turns vectors into vocabulary logits, (..., W) -> (..., V)."""
         raise UserError(f"task.prediction.kind ({self.kind!r}) is not one that can be built")
 
 
