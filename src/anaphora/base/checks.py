@@ -98,8 +98,7 @@ def figure_formats(names: Sequence[str]) -> None:
         one_of("formats", name, FIGURE_FORMATS)
 
 
-LONGEST_NAME = 200
-"""Maximum number of bytes in a directory name; every common file system allows more."""
+LONGEST_NAME = 200  # maximum number of bytes in a directory name; every common file system allows more
 
 
 def directory_name(name: str, value: str) -> None:

@@ -11,8 +11,7 @@ from rich.table import Table
 console = Console(width=max(100, Console().width), markup=False)
 """Console that is at least 100 characters wide, also if output goes to a file, and does not interpret markup."""
 
-Progress = Callable[[str], None]
-"""Function that shows a message on the progress of work."""
+Progress = Callable[[str], None]  # function that shows a message on the progress of work
 
 _WIDEST_TABLE = 200  # characters
 

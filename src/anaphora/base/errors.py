@@ -8,8 +8,7 @@ from pathlib import Path
 
 from anaphora.base.translation import _
 
-LONGEST_MESSAGE = 500
-"""Maximum number of characters of an error message, since it may quote a value of any length."""
+LONGEST_MESSAGE = 500  # maximum number of characters of an error message, since it may quote a value of any length
 
 
 class UserError(ValueError):

@@ -2,7 +2,7 @@
 
 Content is first written to a hidden draft next to its destination, locked by the writing process. An unlocked draft was
 left by a killed process; the next process that writes to its folder, or locks the folder, removes it. On Windows drafts
-are not locked, and leftovers stay.
+are not locked, and leftovers stay. What cannot be written is a `UserError`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically; raise a UserError if the file cannot be written."""
+    """Write UTF-8 text atomically."""
     with atomic_write(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
@@ -77,18 +77,13 @@ def write_json(path: Path, content: Any) -> None:
     """Write indented JSON atomically.
 
     Raises:
-        UserError: the file cannot be written.
         ValueError: the content has NaN or infinities, which JSON lacks.
     """
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")

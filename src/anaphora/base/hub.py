@@ -11,11 +11,9 @@ from typing import Any
 
 from anaphora.base.errors import UserError, pip_install
 
-HUB_PREFIX = "hf://"
-"""Prefix of names on the Hugging Face Hub; other names are never looked up there."""
+HUB_PREFIX = "hf://"  # prefix of names on the Hugging Face Hub; other names are never looked up there
 TIMEOUT_SECONDS = 5.0
-_ANSWER_HOLDS_SECONDS = 10.0
-"""Lifetime of a cached answer, so that a command waits only once."""
+_ANSWER_HOLDS_SECONDS = 10.0  # lifetime of a cached answer, so that a command waits only once
 
 
 def import_transformers(extra: str = "transformers") -> Any:

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 LANGUAGES = ("en", "zh")
-NUL = "\0"
-"""A character that occurs in binary and damaged files, but in no text."""
+NUL = "\0"  # a character that occurs in binary and damaged files, but in no text
 
 CHINESE_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD_PATTERN = rf"[{CHINESE_RANGES}]+|[^\W\d_{CHINESE_RANGES}]+(?:[’'-][^\W\d_{CHINESE_RANGES}]+)*|\d+|[^\w\s]|_"

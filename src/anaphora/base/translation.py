@@ -18,8 +18,7 @@ from typing import ParamSpec
 
 from anaphora.base.language import LANGUAGES
 
-VARIABLE = "ANAPHORA_LANGUAGE"
-"""Environment variable for the language of the interface."""
+VARIABLE = "ANAPHORA_LANGUAGE"  # environment variable for the language of the interface
 CATALOGUE = Path(__file__).with_name("zh.po")
 _LINE = re.compile(r'"(.*)"\n')
 _ENTRY = re.compile(r'(?:msgctxt ((?:".*"\n)+))?msgid ((?:".*"\n)+)msgstr ((?:".*"\n)+)')

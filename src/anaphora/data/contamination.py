@@ -24,8 +24,7 @@ from anaphora.data.corpora import conll2012, conllu
 from anaphora.data.corpora.division import files_below, read_lines
 from anaphora.data.corpora.reading import parquet_rows, xml_root
 
-NGRAM_LENGTH = 8
-"""Number of consecutive words that a training text must not share with evaluation data."""
+NGRAM_LENGTH = 8  # number of consecutive words that a training text must not share with evaluation data
 
 _WORD = re.compile(rf"[{CHINESE_RANGES}]|[^\W_{CHINESE_RANGES}]+")
 _CONLL = ".conll"
@@ -63,9 +62,8 @@ class EvaluationNgrams:
         self._codes = np.empty(0, dtype=np.uint64)
         hashes = []
         for path in paths:
-            hashes.append(
-                self._hashes([text for file in evaluation_files([path]) for text in evaluation_texts(file)])[0]
-            )
+            texts = chain.from_iterable(map(evaluation_texts, evaluation_files([path])))
+            hashes.append(self._hashes(list(texts))[0])
             if not len(hashes[-1]):  # it protects nothing
                 raise UserError(f"data.without ({path}): it has no {NGRAM_LENGTH} words in a row that could be shared")
         every = np.concatenate([np.empty(0, np.uint64), *hashes])
@@ -121,11 +119,7 @@ def _code_digest(word: str) -> int:
 
 
 def evaluation_files(paths: Sequence[str]) -> list[Path]:
-    """Return the given files, and the files in given folders that have a supported suffix and are not hidden.
-
-    Raises:
-        UserError: a path does not exist, or a folder has no supported file.
-    """
+    """Return the given files, and the files in given folders that have a supported suffix and are not hidden."""
     files: list[Path] = []
     for name in paths:
         path = Path(name).expanduser()

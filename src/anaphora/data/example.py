@@ -13,10 +13,8 @@ from anaphora.base.translation import N_
 from anaphora.data.grouping import indices_by
 from anaphora.data.offsets import check_offsets, fitting_unit
 
-Span = tuple[int, int]
-"""Start and exclusive end of a span of text, in code points from 0."""
-Question = tuple[str, int]
-"""Text of an example and start of its pronoun."""
+Span = tuple[int, int]  # start and exclusive end of a span of text, in code points from 0
+Question = tuple[str, int]  # text of an example and start of its pronoun
 _OLDER_MINIMAL_PAIR = "twin"
 _COUNTS = tuple(str(count) for count in range(1, 10))
 _LONGEST_NUMBER = 9  # digits of a distance or a place in a text

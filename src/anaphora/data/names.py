@@ -111,5 +111,4 @@ def _name_parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -
 
 
 _DRAWS = 20
-_PLACES = ("extent", "extents", "word_parts", "event_names")
-"""Factors that hold places of the text."""
+_PLACES = ("extent", "extents", "word_parts", "event_names")  # factors that hold places of the text

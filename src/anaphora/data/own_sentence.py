@@ -42,8 +42,7 @@ def pronoun_pattern(letter: str) -> str:
     return f"(?<!{letter})(?<!{letter}-)(?:{'|'.join(forms)})(?!-?{letter})|{_CHINESE}"
 
 
-SCRIPT_PATTERN = pronoun_pattern(r"[\p{L}\p{N}]")
-"""Pattern for JavaScript, with the flag "u"."""
+SCRIPT_PATTERN = pronoun_pattern(r"[\p{L}\p{N}]")  # pattern for JavaScript, with the flag "u"
 _PATTERN = re.compile(pronoun_pattern(r"[^\W_]"))
 
 
@@ -94,11 +93,7 @@ def example_from_query(
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Return the result of `example_from_query`; None if no question is given and the text has no third-person pronoun.
-
-    Raises:
-        UserError: for the same reasons as `example_from_query`.
-    """
+    """Return `example_from_query`'s result; None if no question is given and the text has no third-person pronoun."""
     has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
     if not has_question and not third_person_pronouns(text):
         return None
@@ -119,11 +114,7 @@ def name_of_sentence(text: str, *question: object) -> str:
 
 
 def last_pronoun(text: str) -> Span:
-    """Return the span of the last third-person pronoun of a text.
-
-    Raises:
-        UserError: the text has none.
-    """
+    """Return the span of the last third-person pronoun of a text, which must have one."""
     spans = third_person_pronouns(text)
     if not spans:
         raise UserError(
@@ -222,12 +213,7 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Decompose the accents of a text, and map its new characters to the old ones.
-
-    Returns:
-        The text in NFD, and the offset in the given text of each of its characters and of its end; None for a character
-        inside a decomposed one.
-    """
+    """Return a text in NFD, and the old offset of each of its characters, None inside a decomposed one, and its end."""
     if unicodedata.is_normalized("NFD", text):
         return text, range(len(text) + 1)
     parts: list[str] = []

@@ -37,15 +37,17 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-DECODED_AT_ONCE = 16_384
-"""Number of rows converted to Python objects at a time, to limit memory."""
+DECODED_AT_ONCE = 16_384  # number of rows converted to Python objects at a time, to limit memory
 _ABOUT = "about.json"
 _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str: str}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Splits of a corpus as Arrow datasets, memory-mapped from the cache."""
+    """Splits of a corpus as Arrow datasets, memory-mapped from the cache.
+
+    Its methods raise a `UserError` for an unknown split, or if the corpus has no items of the requested kind.
+    """
 
     splits: Mapping[str, datasets.Dataset]  # empty splits included
     words: tuple[str, ...]  # that a tokenizer should not split; in this package, only the controlled corpus has any
@@ -53,11 +55,7 @@ class Corpus:
     fingerprint: str  # hash of settings, code and local files that determine the items; ends the cache folder's name
 
     def examples(self, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
-        """Return the examples of a split ("train", "dev", "test"), or only those with the given indices.
-
-        Raises:
-            UserError: there is no such split, or the corpus has texts without pronoun questions.
-        """
+        """Return the examples of a split ("train", "dev", "test"), or only those with the given indices."""
         table = self._pronoun_table(split)
         if numbers is not None:
             return decoded(rows_of(table, numbers))
@@ -66,11 +64,7 @@ class Corpus:
         return [example for part in parts for example in decoded(part)]
 
     def texts(self, split: str, numbers: Sequence[int] | None = None) -> list[Text]:
-        """Return the texts of a split ("train", "dev", "test"), or only those with the given indices.
-
-        Raises:
-            UserError: there is no such split, or the corpus has pronoun questions.
-        """
+        """Return the texts of a split ("train", "dev", "test"), or only those with the given indices."""
         table = self._table(split)
         if "pronoun" in table.column_names:
             raise UserError(
@@ -80,11 +74,7 @@ class Corpus:
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def questions(self, split: str, numbers: Sequence[int] | None = None) -> list[Question]:
-        """Return the text and the start of the pronoun of each example of a split, or of those with the given indices.
-
-        Raises:
-            UserError: there is no such split, or the corpus has texts without pronoun questions.
-        """
+        """Return text and start of the pronoun for each example of a split, or those with the given indices."""
         from pyarrow import compute
 
         table = self._pronoun_table(split).select(["text", "pronoun"])
@@ -93,11 +83,7 @@ class Corpus:
         return list(zip(chosen.column("text").to_pylist(), starts.to_pylist(), strict=True))
 
     def groups(self, split: str) -> list[str]:
-        """Return the group of each item of a split, "" for an item on its own.
-
-        Raises:
-            UserError: there is no such split.
-        """
+        """Return the group of each item of a split, "" for an item on its own."""
         groups: list[str] = self._table(split).column("group").to_pylist()
         return groups
 
@@ -139,11 +125,7 @@ class Corpus:
         return [split for split in self.splits if len(self._table(split))]
 
     def write_items(self, folder: Path, descriptions: Mapping[str, str]) -> None:
-        """Write each non-empty split to <folder>/<split>.parquet, with a description of each column.
-
-        Raises:
-            UserError: a file cannot be written.
-        """
+        """Write each non-empty split to <folder>/<split>.parquet, with a description of each column."""
         for split in self.filled_splits:
             write_parquet(folder / f"{split}.parquet", self._table(split), descriptions)
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, NUL
 
-UNKNOWN_WORD = "\ufffd"
-"""Placeholder for a word that is missing in a source; never part of a vocabulary."""
+UNKNOWN_WORD = "\ufffd"  # placeholder for a word that is missing in a source; never part of a vocabulary
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

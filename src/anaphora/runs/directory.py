@@ -97,9 +97,6 @@ def locked_run(directory: Path) -> Iterator[None]:
     """Lock a run directory as `locked_directory` does, and remove the checkpoints of a finished run.
 
     A finished run has checkpoints only if its process was killed just before deleting them.
-
-    Raises:
-        UserError: another process holds the lock, or the directory cannot be written.
     """
     layout = RunFiles(directory)
     with locked_directory(directory):
@@ -118,9 +115,6 @@ def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None)
     """Write a model's weights atomically, with the digests of the weights and of the tokenizer's file, if given.
 
     Tied weights are written once.
-
-    Raises:
-        UserError: the file cannot be written.
     """
     arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
     write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
@@ -138,11 +132,7 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist.
-
-    Raises:
-        UserError: a file cannot be written.
-    """
+    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist."""
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, config_yaml(config))
 
@@ -235,9 +225,6 @@ def pretrained_run(folder: Path) -> Run:
     """Open pretrained weights as a run with encoder and tokenizer, but without a prediction head or data.
 
     Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
-
-    Raises:
-        UserError: a file is missing or broken, or our encoder does not support the model.
     """
     locate_model(str(folder), "run")
     imported = read_tokenizer(folder)

@@ -44,11 +44,7 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run, data: Data | None = None) -> Corpus:
-    """Return the corpus of `data`, by default the run's own.
-
-    Raises:
-        UserError: the corpus does not exist or cannot be read, or the run's own training items have changed.
-    """
+    """Return the corpus of `data`, by default the run's own."""
     return load_corpus(data) if data else read_training_corpus(run.files.directory, run.config.data)
 
 
@@ -72,9 +68,6 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
     """Check that a corpus still has the run's training items; otherwise training data could pass for unseen data.
 
     A run whose `training.json` is missing or does not record the training items is not checked.
-
-    Raises:
-        UserError: the training items differ, because the file has changed or the path names another file.
     """
     recorded = training_record(directory).get("training_examples")
     if recorded is not None and recorded != corpus.training_digest():
@@ -113,11 +106,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Encode examples for the run's model.
-
-    Raises:
-        UserError: an example is longer than the model allows.
-    """
+    """Encode examples for the run's model."""
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded
@@ -151,13 +140,7 @@ def examples_digest(examples: Iterable[Example | Text]) -> str:
 
 
 class StoredExamples(Sequence[Example]):
-    """Sequence of the examples of a cached split; all are decoded when the first is accessed.
-
-    Args:
-        corpus: the cached corpus.
-        split: "train", "dev" or "test".
-        numbers: indices of the examples in the split; None for all.
-    """
+    """Sequence of the examples of a cached split, of which all, or those `numbers`, are decoded at the first access."""
 
     def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
         self._corpus, self._split, self._numbers = corpus, split, numbers

@@ -15,10 +15,8 @@ from anaphora.base.translation import _
 if TYPE_CHECKING:
     import torch
 
-_SLOW = 1.5
-"""Factor of slowdown from which a warning is printed."""
-_TRAINING_BYTES = 16
-"""Bytes per float32 weight in training: the weight, its gradient, and the optimizer's two moments."""
+_SLOW = 1.5  # factor of slowdown from which a warning is printed
+_TRAINING_BYTES = 16  # bytes per float32 weight in training: the weight, its gradient, and the optimizer's two moments
 _LOOKS = 10
 _SECONDS_BETWEEN_LOOKS = 0.02
 _PROBE = 256  # width of the matrices whose product is timed

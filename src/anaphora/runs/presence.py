@@ -56,11 +56,7 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
 
 
 def say_which_run(settings: Any) -> None:
-    """Print the run that a command opens, as the default differs between commands; print nothing for several runs.
-
-    Raises:
-        UserError: the command opens the packaged run, which is missing or damaged.
-    """
+    """Print the run that a command opens, as the default differs between commands; print nothing for several runs."""
     from anaphora.base.console import say
 
     run = None if getattr(settings, "runs", None) else getattr(settings, "run", None)

@@ -31,11 +31,7 @@ class Processes:
     launcher: str = ""  # "torchrun" or "srun"; "" for a single process
 
     def check_single(self, work: str) -> None:
-        """Check that there is a single process; `work` names the command in the message.
-
-        Raises:
-            UserError: there are several processes.
-        """
+        """Check that there is a single process; `work` names the command in the message."""
         if self.count > 1:
             raise UserError(
                 f"{work} runs in a single process, but {self.launcher} started {self.count}; "

@@ -21,12 +21,9 @@ from anaphora.settings.run import Config, from_plain, read_config, to_plain
 from anaphora.settings.typed import PATHS
 from anaphora.settings.vocabulary import PADDING
 
-MODEL_TYPE = "anaphora"
-"""Value of `model_type` in the config.json of an exported run."""
-RUN_CONFIG = "config.yaml"
-"""File with the settings in a run directory."""
-CALIBRATION = "calibration.json"
-"""File with the softmax temperatures of a run's answers."""
+MODEL_TYPE = "anaphora"  # value of `model_type` in the config.json of an exported run
+RUN_CONFIG = "config.yaml"  # file with the settings in a run directory
+CALIBRATION = "calibration.json"  # file with the softmax temperatures of a run's answers
 
 
 def is_run(folder: Path) -> bool:
@@ -47,11 +44,7 @@ def settings_of(folder: Path) -> Config:
 
 
 def published_settings(run: Any, place: str) -> Config:
-    """Return a run's settings from the value `run` of a config.json; `place` names the file in messages.
-
-    Raises:
-        UserError: the value is missing, or a setting is unknown or invalid.
-    """
+    """Return a run's settings from the value `run` of a config.json; `place` names the file in messages."""
     if not isinstance(run, dict):
         raise UserError(f"{place}: run ({run!r}) must hold the settings of a run")
     return from_plain(run, place)

@@ -13,10 +13,8 @@ from anaphora.base.files import file_digest, read_json, write_json
 
 SHIPPED = "shipped"
 """Name of the packaged run in settings that take a run; a local folder of this name must be given as ./shipped."""
-FOLDER = Path(str(files("anaphora"))) / SHIPPED
-"""Folder of the packaged run, which is written only for a release."""
-RELEASE = "release.json"
-"""File with the digests of all other files."""
+FOLDER = Path(str(files("anaphora"))) / SHIPPED  # folder of the packaged run, which is written only for a release
+RELEASE = "release.json"  # file with the digests of all other files
 _WAY_OUT = "install the package again (in a checkout: git checkout -- src/anaphora/shipped)"
 
 
@@ -48,20 +46,12 @@ def shipped_folder() -> Path:
 
 
 def run_folder(name: str) -> Path:
-    """Return the folder of a local run, or of the packaged run for the name "shipped"; a local folder need not exist.
-
-    Raises:
-        UserError: `name` is "shipped", and this installation has no packaged run.
-    """
+    """Return the folder of a local run, which need not exist, or of the packaged run for the name "shipped"."""
     return shipped_folder() if name == SHIPPED else Path(name).expanduser()
 
 
 def write_release(folder: Path) -> Release:
-    """Write release.json with the digests of all other files in a folder, and return the release.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write release.json with the digests of all other files in a folder, and return the release."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RELEASE)
     digests = {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
     release = Release(_total(digests), digests)
@@ -70,11 +60,7 @@ def write_release(folder: Path) -> Release:
 
 
 def read_release() -> Release:
-    """Read release.json of the packaged run.
-
-    Raises:
-        UserError: there is no packaged run, or release.json is damaged.
-    """
+    """Read release.json of the packaged run."""
     path = shipped_folder() / RELEASE
     stored = read_json(path, {"digest": str, "files": {str: str}}, _WAY_OUT)
     if _total(stored["files"]) != stored["digest"]:
@@ -83,11 +69,7 @@ def read_release() -> Release:
 
 
 def check_release() -> Release:
-    """Check that the files of the packaged run are unchanged since its release, and return the release.
-
-    Raises:
-        UserError: there is no packaged run, or a file is missing or differs.
-    """
+    """Check that the files of the packaged run are unchanged since its release, and return the release."""
     release = read_release()
     for name, digest in release.files.items():
         path = FOLDER / name

@@ -44,11 +44,7 @@ _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
-    """Register the options of all config groups, and the schemas of config files, in Hydra's ConfigStore.
-
-    Args:
-        schemas: settings classes by name of the config file; they are registered as "<file>_schema".
-    """
+    """Register the options of all config groups, and a schema for each config file, in Hydra's ConfigStore."""
     nodes: dict[tuple[str | None, str], type[Any]] = {(None, f"{name}_schema"): node for name, node in schemas.items()}
     for group, slot in SLOTS.items():
         nodes |= {(group, name): variant for name, variant in VARIANTS[slot.settings].items()}
@@ -171,11 +167,8 @@ def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig
 def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
     """Return the checked settings of a training run, as `anaphora train` would compose them.
 
-    Args:
-        what: source of the overrides, for error messages.
-
     Raises:
-        UserError: an override is invalid, or a setting is unknown, missing or invalid.
+        UserError: an override or a setting is invalid; the message begins with `what`, the overrides' source.
     """
     from hydra.errors import HydraException
 

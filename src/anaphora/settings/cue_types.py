@@ -8,22 +8,18 @@ from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 
-SET_CUE_TYPES = ("selection", "gender", "number", "animacy")
-"""Cue types that do not depend on word order."""
+SET_CUE_TYPES = ("selection", "gender", "number", "animacy")  # cue types that do not depend on word order
 ROLE_CUE_TYPES = {
     "en": ("causality", "winograd", "voice", "reflexive"),
     "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
 }
 """Cue types that depend on the participants' semantic roles (who did what to whom), by language."""
-BINDING = "binding"
-"""Optional role-cue type: reflexives whose form does not reveal which name is the antecedent."""
+BINDING = "binding"  # optional role-cue type: reflexives whose form does not reveal which name is the antecedent
 COMPOSITION = "composition"
 """Optional cue type: octads in which predicate, state and voice together determine the antecedent."""
-SHORT_TEXT = "short_text"
-"""Optional cue type: octads in short texts, most of which mention the participants again."""
+SHORT_TEXT = "short_text"  # optional cue type: octads in short texts, most of which mention the participants again
 ALL_TYPES = tuple(dict.fromkeys((*SET_CUE_TYPES, *sum(ROLE_CUE_TYPES.values(), ()), BINDING, COMPOSITION, SHORT_TEXT)))
-MAX_TRAINING_ASIDES = 3
-"""Maximum number of asides before a pronoun in the training split."""
+MAX_TRAINING_ASIDES = 3  # maximum number of asides before a pronoun in the training split
 
 
 def role_cue_types(language: str) -> tuple[str, ...]:

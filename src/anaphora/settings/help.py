@@ -27,8 +27,7 @@ from anaphora.settings.arguments import CONFIGS, given_twice, inner_type
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _WIDTH = 100
-_COLUMN = 30
-"""Column at which the meaning of a setting begins."""
+_COLUMN = 30  # column at which the meaning of a setting begins
 OPTIONS_OF_HYDRA = {
     **dict.fromkeys(("--help", "-h", "--hydra-help", "--version", "--resolve", "--run", "-r", "--multirun", "-m"), 0),
     **dict.fromkeys(("--shell-completion", "-sc"), 0),
@@ -256,11 +255,7 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Check that a command that opens any model gets no `model=`, which is the group for the parts of an encoder.
-
-    Raises:
-        UserError: a command that opens any model gets an argument `model=`.
-    """
+    """Check that a command that opens any model gets no `model=`, which is the group for the parts of an encoder."""
     for argument in arguments:
         if argument.startswith("model=") and getattr(schema, "any_model", False):
             name = argument.removeprefix("model=")

@@ -21,8 +21,7 @@ from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.typed import construct
 
-MOST_WEIGHTS = 2e9
-"""Maximum number of encoder weights; with gradients and optimizer state, these take 32 GB."""
+MOST_WEIGHTS = 2e9  # maximum number of encoder weights; with gradients and optimizer state, these take 32 GB
 
 
 @dataclass(kw_only=True)
@@ -121,11 +120,7 @@ class Config:
         return (layer, head) in trained
 
     def check_objective(self) -> None:
-        """Check, before a sweep job is trained, that its objective can be measured.
-
-        Raises:
-            UserError: the objective is the validation loss, and the run has none.
-        """
+        """Check, before a sweep job is trained, that its objective can be measured."""
         if self.objective == "validation_loss" and not self.has_validation_loss:
             raise UserError(
                 f"objective ({self.objective}): task.prediction=none on data={self.data.kind} has no validation loss; "
@@ -246,11 +241,7 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 
 
 def load_yaml(path: Path, missing: str) -> Any:
-    """Return a YAML file as OmegaConf containers; `missing` is the error message if the file does not exist.
-
-    Raises:
-        UserError: the file does not exist, or is not YAML.
-    """
+    """Return a YAML file as OmegaConf containers; `missing` is the error message if the file does not exist."""
     try:
         return OmegaConf.load(path)
     except (FileNotFoundError, NotADirectoryError):

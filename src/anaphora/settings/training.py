@@ -12,8 +12,7 @@ from anaphora.base.errors import UserError
 from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.model.prediction import Prediction
 
-LATEST_END = 2 / 3
-"""Maximum `end` of a value curriculum, as a share of the steps."""
+LATEST_END = 2 / 3  # maximum `end` of a value curriculum, as a share of the steps
 
 
 @dataclass(kw_only=True)

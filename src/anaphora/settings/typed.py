@@ -34,11 +34,7 @@ _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy
 
 
 def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
-    """Convert a composed configuration to typed, checked settings.
-
-    Raises:
-        UserError: a setting is unknown, missing or invalid; the message names its path.
-    """
+    """Convert a composed configuration to settings that `construct` has typed and checked."""
     try:
         plain = OmegaConf.to_container(composed, resolve=True)
     except OmegaConfBaseException as error:
@@ -136,8 +132,7 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
     return checked_value
 
 
-_NOTHING = object()
-"""Sentinel for a value that cannot be converted to the type of its setting."""
+_NOTHING = object()  # sentinel for a value that cannot be converted to the type of its setting
 
 
 def _is_of(hint: Any, value: Any) -> bool:
@@ -170,8 +165,7 @@ def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
             raise UserError(f"{path} ({value}) must name each entry once; {repeated!r} is listed twice")
 
 
-MOST = 10**9
-"""Maximum of integer settings, such as a number of steps or items; only seeds may be larger."""
+MOST = 10**9  # maximum of integer settings, such as a number of steps or items; only seeds may be larger
 
 
 def _check_number(number: Any, path: str) -> None:

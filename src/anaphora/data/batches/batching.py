@@ -31,10 +31,8 @@ def plan_batches(
 
     Args:
         lengths: (N,) number of tokens of each item.
-        batching: packed rows, or one item per row in length buckets.
         order: indices of units; each window of `batching.window` units is assigned in the order of their lengths.
-        units: item indices of each unit; the items of a unit share a batch, and in packed rows also a row. None if each
-            item is a unit.
+        units: item indices of each unit, which share a batch, and in packed rows also a row; None if items are units.
 
     Returns:
         Batches as lists of rows, which are lists of item indices; every item of a unit in `order` occurs once.

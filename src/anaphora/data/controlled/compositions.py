@@ -137,11 +137,7 @@ def load(language: str, folder: Path) -> CompositionContent:
 
 
 def load_texts(language: str, folder: Path) -> Mapping[str, Lines]:
-    """Load the short texts of `folder`/<folder of the language>/short_text.toml, by split.
-
-    Raises:
-        UserError: an entry is invalid; the message names file, entry and what is allowed.
-    """
+    """Load the short texts of `folder`/<folder of the language>/short_text.toml, by split."""
     path = folder / FOLDERS[language] / f"{SHORT_TEXT}.toml"
     table = read_toml(path)
     check_keys(path, "the file", table, set(SPLITS))

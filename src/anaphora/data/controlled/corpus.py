@@ -1,4 +1,7 @@
-"""Generator of the controlled corpus: English and Chinese quads and octads from the TOML content and a seed."""
+"""Generator of the controlled corpus: English and Chinese quads and octads from the TOML content and a seed.
+
+Content that is invalid, or too small for the settings, is a `UserError`.
+"""
 
 from __future__ import annotations
 
@@ -45,28 +48,18 @@ _SEEDS = {"distractor_only": "filler_only"}
 
 
 def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict[str, list[Example]]:
-    """Generate all examples by split, in a random order that depends on the seed and keeps quads and octads together.
-
-    Raises:
-        UserError: the content is invalid, or too small for the settings.
-    """
-    tables = in_drawn_order(_groups(settings, content), settings.seed)
-    return {split: decoded(table) for split, table in tables.items()}
+    """Generate all examples by split, in a random order that the seed determines; quads and octads stay together."""
+    return {split: decoded(table) for split, table in read(settings, content)[0].items()}
 
 
-def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
-    """Generate the corpus; return the examples' rows by split and the report, with a row per example.
-
-    Raises:
-        UserError: the content is invalid, or too small for the settings.
-    """
-    tables = in_drawn_order(_groups(settings, CONTENT_FOLDER), settings.seed)
+def read(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
+    """Generate the corpus; return the examples' rows by split and the report, with a row per example."""
+    groups = chain.from_iterable(
+        generate_language(settings, quad_generator(settings, language, content), content, set())
+        for language in settings.languages
+    )
+    tables = in_drawn_order(groups, settings.seed)
     return tables, ReadingReport(rows=sum(map(len, tables.values())))
-
-
-def _groups(settings: ControlledCorpus, content: Path) -> Iterator[tuple[str, list[Example]]]:
-    for language in settings.languages:
-        yield from generate_language(settings, quad_generator(settings, language, content), content, set())
 
 
 def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
@@ -104,16 +97,9 @@ def known_words(settings: ControlledCorpus) -> list[str]:
 def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FOLDER) -> list[str]:
     """Return the words of possible training sentences, sorted, as segmented in the content and without punctuation.
 
-    All nouns and names are included, even those that are held out for dev and test, but no invented names.
-
-    Args:
-        language, content: "en" or "zh", and folder of the TOML files.
-        types: cue types of the corpus. Binding and short texts are included only if listed. If compositions or short
-            texts are listed, both the phrases of compositions and the syllables of invented names are included, and
-            other types only if listed.
-
-    Raises:
-        UserError: the content is invalid.
+    All nouns and names are included, even those that are held out for dev and test, but no invented names. Of the cue
+    types, binding and short texts are included only if listed in `types`. If it lists compositions or short texts, both
+    the phrases of compositions and the syllables of invented names are included, and other types only if listed.
     """
     lexicon = lexicons.load(language, content)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -144,11 +130,7 @@ def words_of(phrases: Iterable[str]) -> list[str]:
 
 
 def quad_generator(settings: ControlledCorpus, language: str, content: Path) -> QuadGenerator:
-    """Return the generator of a language's quads; the seed divides its words among the splits.
-
-    Raises:
-        UserError: the lexicon is invalid, or has fewer asides than `data.test_asides`.
-    """
+    """Return the generator of a language's quads; the seed divides its words among the splits."""
     lexicon = lexicons.load(language, content)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
     return QuadGenerator(lexicon, holdout, settings.test_asides)
@@ -159,13 +141,7 @@ def generate_language(
 ) -> Iterator[tuple[str, list[Example]]]:
     """Yield (split, examples) for each quad and octad of a language.
 
-    Args:
-        settings, content: settings of the corpus, and folder of the TOML files.
-        quads: generator of the quads, which records the words that have been used.
-        texts: texts that must not be generated; generated texts are added.
-
-    Raises:
-        UserError: the content is invalid, or too small for the number of items.
+    `quads` records the words that have been used, and `texts` the texts, which must not be generated again.
     """
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
@@ -304,11 +280,7 @@ def generate_groups(
 ) -> Iterator[tuple[str, list[Example]]]:
     """Yield (split, quad or octad) of one type and stratum with distinct texts until there are at least `items` items.
 
-    Args:
-        draw_from, seed: function that returns the drawing function, and seed of the corpus.
-        where: language, type, split and stratum.
-        items: number of items; the last quad or octad may exceed it.
-        texts: texts that must not be generated; generated texts are added.
+    `where` is (language, type, split, stratum). Texts in `texts` are not generated again; generated texts are added.
 
     Raises:
         UserError: `_MAX_DRAWS` draws in a row gave no new text.

@@ -1,4 +1,7 @@
-"""Words of the controlled corpus in one language, loaded from its lexicon.toml, and the pronouns."""
+"""Words of the controlled corpus in one language, loaded from its lexicon.toml, and the pronouns.
+
+The functions that read content raise a `UserError` that names file, entry, value and what is allowed.
+"""
 
 from __future__ import annotations
 
@@ -69,11 +72,7 @@ class Lexicon:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file as a dictionary.
-
-    Raises:
-        UserError: the file does not exist, or is not TOML.
-    """
+    """Read a TOML file as a dictionary."""
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
@@ -84,11 +83,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def words(path: Path, entry: str, value: Any, least: int) -> tuple[str, ...]:
-    """Check and return the texts of an entry: a list of distinct texts of tokens separated by single spaces.
-
-    Raises:
-        UserError: the value is anything else, or has fewer than `least` texts; the message names file, entry and value.
-    """
+    """Check and return the texts of an entry: at least `least` distinct texts of tokens separated by single spaces."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise UserError(f"{path}, {entry}: {value!r} must be a list of texts")
     if len(value) < least:
@@ -156,22 +151,14 @@ def load(language: str, content: Path = CONTENT_FOLDER) -> Lexicon:
 
 
 def section(path: Path, entry: str, value: Any) -> dict[str, Any]:
-    """Return `value`, the content of the TOML section [entry], after checking that it is a table.
-
-    Raises:
-        UserError: the section is missing, or is not a table.
-    """
+    """Return `value`, the content of the TOML section [entry], after checking that it is a table."""
     if not isinstance(value, dict):
         raise UserError(f"{path}, [{entry}]: the section is missing")
     return value
 
 
 def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
-    """Return the tables of a TOML array of tables, written [[entry]].
-
-    Raises:
-        UserError: the array is missing or empty, or the entry is written in another way.
-    """
+    """Return the tables of a TOML array of tables, written [[entry]]."""
     entries = table.get(entry)
     if not isinstance(entries, list) or not entries or not all(isinstance(each, dict) for each in entries):
         raise UserError(f"{path}, {entry}: must be written [[{entry}]], at least once")
@@ -179,22 +166,14 @@ def tables(path: Path, table: Mapping[str, Any], entry: str) -> list[dict[str, A
 
 
 def check_keys(path: Path, entry: str, section: Mapping[str, Any], allowed: set[str]) -> None:
-    """Check that a table has only allowed keys.
-
-    Raises:
-        UserError: a key is not allowed; the message names file, entry, key and the allowed keys.
-    """
+    """Check that a table has only allowed keys."""
     for name in section:
         if name not in allowed:
             raise UserError(f"{path}, {entry}: unknown entry {name!r}; allowed: {', '.join(sorted(allowed))}")
 
 
 def noun_parts(path: Path, language: str, entry: str, written: str) -> tuple[str, str]:
-    """Parse a noun: "singular/plural" in English, "noun/classifier" in Chinese, where the classifier may be "".
-
-    Raises:
-        UserError: the text has another form; the message names file, entry, text and form.
-    """
+    """Parse a noun: "singular/plural" in English, "noun/classifier" in Chinese, where the classifier may be ""."""
     first, slash, second = written.partition("/")
     if not slash or not first or "/" in second or " " in written or (language == "en" and not second):
         form = "singular/plural" if language == "en" else "noun/classifier"

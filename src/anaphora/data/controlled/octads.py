@@ -36,8 +36,7 @@ LEVELS = ("L0", "L1", "L2")
 THIRD = "third"  # stratum of compositions whose pronoun refers to a third person
 EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and test, used in turn
 FULL_STOP = {"en": ".", "zh": "。"}
-_BY_ORDER = ("{first}", "{second}")
-"""Slots of a short text for the people whom its event names first and second."""
+_BY_ORDER = ("{first}", "{second}")  # slots of a short text for the people whom its event names first and second
 LEAD_WEIGHT = 0.5
 """Cost per excess use of a state for agents over patients, relative to one use of its pair with the predicate."""
 DISTRACTOR_SHARE = 0.15
@@ -183,9 +182,6 @@ class OctadGenerator:
         language, content, seed: "en" or "zh", folder of the TOML files, and seed of the corpus.
         quads: generator of the quads, from which names and words of the pools are drawn.
         cue_type: "composition" or "short_text".
-
-    Raises:
-        UserError: the content is invalid.
     """
 
     def __init__(

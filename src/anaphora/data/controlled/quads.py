@@ -78,7 +78,7 @@ class QuadGenerator:
         """Build a quad of a set type, in which each of m candidates is the antecedent in all m cyclic orders."""
         explicit = "list" not in template.slots
         if content.type == "selection":
-            entities = self._selection(2 if explicit else _sample_size(2, 6, chance), place.split, chance)
+            entities = self._selection(2 if explicit else _sample_size(6, chance), place.split, chance)
         else:
             entities = self._agreeing(self._wanted(content.type, explicit, chance), template, place.split, chance)
         count = len(entities)
@@ -232,9 +232,9 @@ class QuadGenerator:
             count = 2 if explicit else chance.choice((2, 3))
             return [*chance.sample(people, count - 1), thing]
         if self.lexicon.language == "en":
-            count = 2 if explicit else _sample_size(2, 4, chance)
+            count = 2 if explicit else _sample_size(4, chance)
             return [chance.choice(_PLURAL), *chance.sample(_SINGULAR, count - 1)]
-        count = 2 if explicit else _sample_size(2, 6, chance)
+        count = 2 if explicit else _sample_size(6, chance)
         sure = [chance.choice(_SINGULAR), chance.choice(_PLURAL)]
         rest = [each for each in (*_SINGULAR, *_PLURAL) if each not in sure]
         return [*sure, *chance.sample(rest, count - 2)]
@@ -262,12 +262,12 @@ class QuadGenerator:
         }
 
 
-def _sample_size(least: int, most: int, chance: random.Random) -> int:
-    """Draw the number m of candidates with a probability proportional to m ** -3.
+def _sample_size(most: int, chance: random.Random) -> int:
+    """Draw the number m of candidates, at least two, with a probability proportional to m ** -3.
 
     A quad has m * m items, so that the share of items with m candidates is proportional to 1 / m.
     """
-    sizes = range(least, most + 1)
+    sizes = range(2, most + 1)
     return chance.choices(sizes, [size**-3 for size in sizes])[0]
 
 
@@ -312,15 +312,11 @@ def make_example(
     """Build the example of one cell.
 
     Args:
-        written, place, factors: the rendered sentence or text, the identity of the quad, and factors of the example.
-        antecedent: slot of the antecedent.
-        which: index of the pronoun.
-        order: index of the order of the candidates.
+        written, place, factors: rendered sentence or text, identity of the quad, and factors of the example.
+        antecedent, which, order: slot of the antecedent, index of the pronoun, and index of the candidates' order.
         focal: number of slots that the cue may pick; None for all.
-        cell: further condition that does not change the cue. Cells with the same order, pronoun and `cell` are a
-            minimal pair.
-        event_names: (slot, index of the mention) of the first and second name in the event, for texts with mentions
-            outside the event.
+        cell: further condition; cells with the same order, pronoun and `cell` are a minimal pair.
+        event_names: (slot, index of the mention) of both names in the event, for texts with mentions outside it.
     """
     candidates = tuple([written.slot_spans[slot] for slot in written.in_order])
     places = {slot: number for number, slot in enumerate(written.in_order)}

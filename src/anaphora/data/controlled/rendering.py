@@ -8,10 +8,8 @@ from typing import NamedTuple
 from anaphora.data.controlled.templates import CLOSERS, STOPS
 from anaphora.data.example import Span
 
-_WITHOUT_BLANK = ",;:.?!'"
-"""Characters at the start of an English token that has no space before it."""
-CUE = "{cue}"
-"""Slot of the words that differ between the sentences of a quad or octad."""
+_WITHOUT_BLANK = ",;:.?!'"  # characters at the start of an English token that has no space before it
+CUE = "{cue}"  # slot of the words that differ between the sentences of a quad or octad
 _NUMBER_OF_CUE = -1
 
 

@@ -17,16 +17,16 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.data.corpora.coreference import (
     EMPTY_NODE,
-    NO_LAYER,
     UNBALANCED,
     Document,
+    DocumentBuilder,
     Lost,
     read_documents,
     unparsed_mention,
 )
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.entity_brackets import Bracket, pair_brackets
-from anaphora.data.corpora.word_classes import REMOVED_WORD, blanks_after, is_tag, is_trace, placeholders
+from anaphora.data.corpora.word_classes import REMOVED_WORD, blanks_after, is_tag, is_trace
 from anaphora.data.example import Example
 from anaphora.settings.data import Conll2012
 
@@ -125,7 +125,7 @@ def official_split(name: str) -> str | None:
 
 
 def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
-    current: _DocumentBuilder | None = None
+    current: _PartBuilder | None = None
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
         if line.startswith("#begin document"):
@@ -134,7 +134,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
                 raise UserError(f"{where}: {line[:60]!r} must be '#begin document (name); part 000'")
             if current is not None:
                 raise UserError(f"{where}: a document begins before '#end document' of {current.name}")
-            current = _DocumentBuilder(where, begin[1], begin[2], language)
+            current = _PartBuilder(where, begin[1], begin[2], language)
         elif line.startswith("#end document"):
             if current is None:
                 raise UserError(f"{where}: '#end document' without its '#begin document'")
@@ -171,22 +171,15 @@ def _written_word(where: str, cells: list[str]) -> str:
     return _as_written(cells[3])
 
 
-class _DocumentBuilder:
+class _PartBuilder(DocumentBuilder):
     """Builder of one part of a document from its lines."""
 
     def __init__(self, where: str, document: str, part: str, language: str) -> None:
-        self.where = where
         self.group = f"conll2012/{document}"
+        super().__init__(where, f"{self.group}/{part}", language)
         genre, is_path, _ = document.partition("/")
         self.factors = {"corpus": "conll2012", **({"genre": genre} if is_path else {})}
-        self.name = f"{self.group}/{part}"
-        self.language = language
-        self.words: list[str] = []
-        self.tags: list[str] = []
-        self.sentences = [0]
         self.rows = self.columns = 0  # of the sentence; it has a column for each of its predicates
-        self.words_before = [0]  # number of words before each row and before the end
-        self.brackets: list[Bracket | None] = []  # None ends a sentence
 
     def word(self, where: str, cells: list[str]) -> None:
         written, tag = _written_word(where, cells), cells[4]
@@ -203,7 +196,7 @@ class _DocumentBuilder:
         row = len(self.words_before) - 1
         if not is_trace(written, [tag]):
             self.words.append(written)
-            self.tags.append(tag)
+            self.tags.append((tag,))
         self.words_before.append(len(self.words))
         if cells[-1] in _NO_BRACKET:
             return
@@ -216,36 +209,22 @@ class _DocumentBuilder:
             self.brackets.append(Bracket(where, row, (bracket[2],), bool(bracket[1]), bool(bracket[3])))
 
     def end_sentence(self) -> None:
-        self.brackets.append(None)
+        super().end_sentence()
         self.rows = 0
-        if len(self.words) > self.sentences[-1]:
-            self.sentences.append(len(self.words))
 
     def document(self) -> tuple[Document, Lost]:
         self.end_sentence()
         self._check_columns()
         pairs, unbalanced, _ = pair_brackets(self.brackets)
-        before = self.words_before
-        spans = [(before[opening.row], before[closing.row + 1], entity) for opening, closing, entity in pairs]
+        spans = [(*self.extent(opening, closing), entity) for opening, closing, entity in pairs]
         written = [span for span in spans if span[0] < span[1]]
-        tags = [[tag] for tag in self.tags]
         reasons = [*[UNBALANCED] * unbalanced, *[EMPTY_NODE] * (len(spans) - len(written))]
-        document = Document(
-            name=self.name,
-            words=self.words,
-            blank=blanks_after(self.words),
-            sentences=[start for start in self.sentences if start < len(self.words)],
-            mentions=[unparsed_mention(self.words, tags, *span, self.language) for span in written],
-            factors=self.factors,
-            language=self.language,
-            group=self.group,
-            placeholders=placeholders(self.words, tags),
-        )
-        return document, [(self.name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
+        mentions = [unparsed_mention(self.words, self.tags, *span, self.language) for span in written]
+        return self.built(self.name, mentions, reasons, blanks_after(self.words), self.factors, self.group)
 
     def _check_columns(self) -> None:
         """Check that the columns of words and parts of speech are not swapped: some word is no tag, or a tag is one."""
-        if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(map(is_tag, self.tags)):
+        if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(is_tag(tag) for (tag,) in self.tags):
             raise UserError(
                 f"{self.where}, word: all words of {self.name} are parts of speech, such as {self.words[0]!r}; the "
                 "columns must be document, part, word number, word, part of speech"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
-from anaphora.data.corpora.coreference import EMPTY_NODE, NO_LAYER, UNBALANCED, Document, Lost, Mention
+from anaphora.data.corpora.coreference import EMPTY_NODE, UNBALANCED, Document, DocumentBuilder, Lost, Mention
 from anaphora.data.corpora.division import read_lines
 from anaphora.data.corpora.entity_brackets import (
     HEAD_FIELDS,
@@ -62,9 +62,9 @@ def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tupl
         yield builder.document(corpus, entity)
 
 
-def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
+def _builders(path: Path, language: str) -> list[_ParsedDocumentBuilder]:
     """Return a builder for each document of a file, filled with the document's lines."""
-    builders: list[_DocumentBuilder] = []
+    builders: list[_ParsedDocumentBuilder] = []
     fields: BracketFields | None = None
     has_new_fields = False
     text: tuple[str, str] | None = None
@@ -72,7 +72,7 @@ def _builders(path: Path, language: str) -> list[_DocumentBuilder]:
         where = f"{path}, line {number}"
         if begin := _NEW_DOCUMENT.fullmatch(line):
             name = (begin[1] or "").strip() or f"{path.name.partition('.')[0]}_{len(builders) + 1}"
-            builders.append(_DocumentBuilder(where, name, language, fields))
+            builders.append(_ParsedDocumentBuilder(where, name, language, fields))
         elif declared := _GLOBAL_ENTITY.fullmatch(line):
             fields, has_new_fields = parse_fields(where, declared[1].strip()), True
         elif columns := _GLOBAL_COLUMNS.fullmatch(line):
@@ -162,21 +162,14 @@ def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> Non
         )
 
 
-class _DocumentBuilder:
-    """Builder of a document from its lines; a row is a word, a trace or an empty node."""
+class _ParsedDocumentBuilder(DocumentBuilder):
+    """Builder of a document, which may be parsed, from its lines."""
 
     def __init__(self, where: str, name: str, language: str, fields: BracketFields | None) -> None:
-        self.where = where
-        self.name = name
-        self.language = language
+        super().__init__(where, name, language)
         self.fields = fields
-        self.words: list[str] = []
         self.blank: list[bool] = []
-        self.tags: list[tuple[str, str]] = []
         self.heads: list[int | None] = []  # index of each word's head in the document, -1 for a root; None if unparsed
-        self.sentences = [0]  # index of the first word of each sentence
-        self.words_before = [0]  # number of words before each row and before the end
-        self.brackets: list[Bracket | None] = []  # None ends a sentence
         self.plural: set[tuple[int, str]] = set()  # (row, entity) of mentions with a split antecedent
         self.glued_until = 0  # id of the last word of the latest multiword token in the sentence
         self.blank_after_glued = True
@@ -242,8 +235,8 @@ class _DocumentBuilder:
         self.blank.append(blank if not inside else place == self.glued_until and self.blank_after_glued)
 
     def end_sentence(self) -> None:
-        self.brackets.append(None)
         if not self._governors:
+            super().end_sentence()
             return
         if self.glued_until > len(self._governors):
             where = self._governors[-1][0]
@@ -259,8 +252,7 @@ class _DocumentBuilder:
         if self.text is not None:
             self._texts.append((self.text, self.sentences[-1], len(self.words), self._traces))
         self._governors, self._traces, self.text = [], [], None
-        if len(self.words) > self.sentences[-1]:
-            self.sentences.append(len(self.words))
+        super().end_sentence()
 
     def _sentence_heads(self) -> Iterable[int]:
         """Yield the head of each word of a parsed sentence: its index in the document, -1 for a root.
@@ -286,12 +278,11 @@ class _DocumentBuilder:
             yield -1 if governor is None else governor
 
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
-        """Return the document and its lost mentions; a document without brackets counts as one lost mention.
+        """Return the document and its lost mentions.
 
         `undeclared` is the index of the entity among the parts of a bracket if there is no `# global.Entity`.
         """
         self.end_sentence()
-        name = f"{corpus}/{self.name}"
         holds_place = placeholders(self.words, self.tags)
         for text, first, end, traces in self._texts:
             if holds_place.isdisjoint(range(first, end)):
@@ -308,21 +299,11 @@ class _DocumentBuilder:
             *[DISCONTINUOUS] * in_pieces,
             *[EMPTY_NODE] * (len(mentions) - len(written)),
         ]
-        document = Document(
-            name=name,
-            words=self.words,
-            blank=self.blank,
-            sentences=[start for start in self.sentences if start < len(self.words)],
-            mentions=written,
-            factors={"corpus": corpus},
-            language=self.language,
-            placeholders=holds_place,
-        )
-        return document, [(name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
+        return self.built(f"{corpus}/{self.name}", written, reasons, self.blank, {"corpus": corpus})
 
     def _mention(self, opening: Bracket, closing: Bracket, entity: str) -> Mention | None:
         """Return the mention between two brackets; None if it consists only of empty nodes and traces."""
-        first, end = self.words_before[opening.row], self.words_before[closing.row + 1]
+        first, end = self.extent(opening, closing)
         given = self._given_head(opening, closing, HEAD_FIELDS)
         if first == end:
             return None

@@ -15,8 +15,9 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.translation import N_
 from anaphora.data.corpora.division import ReadingReport
+from anaphora.data.corpora.entity_brackets import Bracket
 from anaphora.data.corpora.reading import split_examples
-from anaphora.data.corpora.word_classes import unparsed_head, word_form
+from anaphora.data.corpora.word_classes import placeholders, unparsed_head, word_form
 from anaphora.data.example import Example, Span, format_span, parse_span
 from anaphora.settings.data import SPLITS, BilingualDocuments, CoreferenceCorpus
 
@@ -51,6 +52,9 @@ def unparsed_mention(
     return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
 
 
+Lost = list[tuple[str, str]]  # (location, reason) of each annotation of a file that cannot become a mention
+
+
 @dataclass(frozen=True)
 class Document:
     """Words, sentences and mentions of a text."""
@@ -66,16 +70,48 @@ class Document:
     placeholders: frozenset[int] = frozenset()  # indices of words that are placeholders for removed words
 
 
+class DocumentBuilder:
+    """Words, tags and brackets of a document, read row by row; a row is a word, a trace or an empty node."""
+
+    def __init__(self, where: str, name: str, language: str) -> None:
+        self.where, self.name, self.language = where, name, language
+        self.words: list[str] = []
+        self.tags: list[tuple[str, ...]] = []
+        self.sentences = [0]  # index of the first word of each sentence
+        self.words_before = [0]  # number of words before each row and before the end
+        self.brackets: list[Bracket | None] = []  # None ends a sentence
+
+    def end_sentence(self) -> None:
+        self.brackets.append(None)
+        if len(self.words) > self.sentences[-1]:
+            self.sentences.append(len(self.words))
+
+    def extent(self, opening: Bracket, closing: Bracket) -> tuple[int, int]:
+        """Return the words between two brackets, end exclusive; none if there are only empty nodes and traces."""
+        return self.words_before[opening.row], self.words_before[closing.row + 1]
+
+    def built(
+        self,
+        name: str,
+        mentions: Sequence[Mention],
+        reasons: Sequence[str],
+        blank: Sequence[bool],
+        factors: Mapping[str, str],
+        group: str = "",
+    ) -> tuple[Document, Lost]:
+        """Return the document and its lost mentions; a document without brackets counts as one lost mention."""
+        sentences = [start for start in self.sentences if start < len(self.words)]
+        left_out = placeholders(self.words, self.tags)
+        document = Document(name, self.words, blank, sentences, mentions, factors, self.language, group, left_out)
+        return document, [(name, reason) for reason in (reasons if any(self.brackets) else [NO_LAYER])]
+
+
 def _check_language(document: Document, path: Path) -> None:
     """Check that the first 500 words of a document, without placeholders, are in the language of the setting."""
     words = [word for place, word in enumerate(document.words) if place not in document.placeholders]
     language = language_of("".join(words[:500]))
     if words and language != document.language:
         raise UserError(f"data.language ({document.language}): {path} is {language}, as {document.name} shows")
-
-
-Lost = list[tuple[str, str]]
-"""(location, reason) of each annotation of a file that cannot become a mention."""
 
 
 def read_documents(
@@ -87,13 +123,11 @@ def read_documents(
     """Return the examples of files by split and the report, with a row per mention; groups stay in one split.
 
     If several documents have the same name and words, only the first is used. If the settings have a language, each
-    document is checked against it. The report also counts lost mentions. A mention is dropped if it has no antecedent
-    in its passage, a shorter mention has the same head word, or its passage cuts it or has placeholders.
+    document is checked against it. A mention is dropped if it has no antecedent in its passage, a shorter mention has
+    the same head word, or its passage cuts it or has placeholders.
 
     Args:
-        settings, files: length of the passages, shares and seed; and the files, in order.
-        official: official splits by file; the mentions of other files are dropped. If empty, the examples of all files
-            are divided by the shares.
+        official: official splits by file; the mentions of other files are dropped. If empty, the shares divide all.
         documents: function that returns the documents of a file, each with its lost mentions.
 
     Raises:

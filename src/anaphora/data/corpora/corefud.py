@@ -43,10 +43,9 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
 
 
 def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
-    """Return the files at `data.path`, and the split of each file whose name ends in train, dev or test.
+    """Return the files at `data.path`, not in subfolders, and the split of each whose name ends in train, dev or test.
 
-    A single file may have any name and has no split. In a folder, these are the .conllu and .conllu.gz files, sorted by
-    name; subfolders are ignored.
+    A single file may have any name and has no split.
     """
     there = existing_path(path, _FILES)
     if not there.is_dir():

@@ -149,12 +149,9 @@ def non_overlapping(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
 
 
 def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
-    """Divide items into train, dev and test at random; items with the same `group_key` stay together.
+    """Divide items into train, dev and test at random; items with the same `group_key` stay together, in their order.
 
-    Args:
-        items: examples or texts, whose order is kept within each split.
-        dev_share, test_share: shares of the number of groups, 0 to 1; both numbers of groups are rounded.
-        seed: random seed.
+    The shares, 0 to 1, are those of the number of groups; both numbers of groups are rounded.
     """
     keys, groups = _shuffled_groups(items, seed)
     test = round(test_share * len(groups))
@@ -171,11 +168,7 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
 def check_one_split(
     first_of: dict[tuple[str, str], tuple[str, str | None]], where: str, name: str, value: str, split: str | None
 ) -> None:
-    """Check that a row has the split of the first row with its "group" or "minimal_pair", which `first_of` records.
-
-    Raises:
-        UserError: the splits differ; the message names both rows.
-    """
+    """Check that a row has the split of the first row with its "group" or "minimal_pair", which `first_of` records."""
     earlier, its_split = first_of.setdefault((name, value), (where, split))
     if value and split != its_split:
         raise UserError(

@@ -29,10 +29,6 @@ def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report; a minimal pair shares a group.
 
     In a folder, test.c.txt, if present, is the test split; otherwise the shares divide the training file.
-
-    Raises:
-        UserError: train.c.txt is missing, a file does not consist of four-line blocks, a block is invalid, or the
-            blocks of a pair have different candidates; the message names file, line and value.
     """
     path = existing_path(settings.path, ORIGIN.files)
     train, test = (path / TRAIN, path / TEST) if path.is_dir() else (path, None)
@@ -95,12 +91,7 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def masked_example(row: Row, corpus: str) -> Example:
-    """Build the example of a block whose sentence has [MASK] for the pronoun, which `BLANK` replaces.
-
-    Raises:
-        UserError: the sentence does not have exactly one [MASK].
-        DroppedRowError: `find_mentions` or `example_of` rejects the block.
-    """
+    """Build the example of a block whose sentence has [MASK] for the pronoun, which `BLANK` replaces."""
     if row["text"].count(_MASK) != 1:
         raise UserError(f"sentence: {row['text'][:60]!r} must hold {_MASK} once")
     text = " ".join(row["text"].replace(_MASK, BLANK).split())

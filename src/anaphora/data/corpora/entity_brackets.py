@@ -2,7 +2,7 @@
 
 A line `# global.Entity = eid-etype-head-other` declares the parts; this declaration is checked against the brackets.
 Files without a declaration, such as GUM before version 8, are supported only if the brackets show which part is the
-entity: closing brackets repeat the entity, and GUM's entity types are known.
+entity: closing brackets repeat the entity, and GUM's entity types are known. Otherwise a `UserError` names the bracket.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class Bracket:
         return place < len(self.parts) or (not self.opens and len(self.parts) == 1)
 
 
-Brackets = Sequence[Bracket | None]
-"""Brackets in the order of the file, with None at the end of each sentence."""
+Brackets = Sequence[Bracket | None]  # brackets in the order of the file, with None at the end of each sentence
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,7 @@ class BracketFields:
 
 
 def parse_fields(where: str, written: str) -> BracketFields:
-    """Parse the content of a declaration `# global.Entity = eid-etype-head-other` of CoNLL-U.
-
-    Raises:
-        UserError: no part is called `eid` or `GRP`.
-    """
+    """Parse the content of a declaration `# global.Entity = eid-etype-head-other` of CoNLL-U."""
     names = tuple(name.strip().lower() for name in written.split("-"))
     for name in _ENTITY_FIELDS:
         if name in names:
@@ -97,11 +92,7 @@ def parse_fields(where: str, written: str) -> BracketFields:
 
 
 def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
-    """Parse the brackets of a row, the value of `Entity=`.
-
-    Raises:
-        UserError: the value does not consist of brackets.
-    """
+    """Parse the brackets of a row, the value of `Entity=`."""
     found = _BRACKET.findall(written)
     if "".join(found) != written or not found:
         raise UserError(f"{where}, Entity: {written[:60]!r} must be made of (e1-..., e1) and (e1-...)")
@@ -145,9 +136,6 @@ def undeclared_entity(brackets: Brackets) -> int:
 
     With this part as the entity, all brackets must be matched. If brackets have several parts, the part must also be
     next to one of GUM's entity types; without entity types, at least one bracket must only close.
-
-    Raises:
-        UserError: no part or more than one part fits.
     """
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
     closing = [bracket for bracket in brackets if bracket is not None and not bracket.opens]

@@ -80,18 +80,10 @@ def _hub_rows(path: str, instead: str) -> dict[str, list[tuple[str, Row]]]:
 def train_and_test_rows(
     path: str, files: str, train: Callable[[Path], Path], test: str, rows: Callable[[Path], Iterator[tuple[str, Row]]]
 ) -> tuple[Iterable[tuple[str, Row]], Iterable[tuple[str, Row]] | None]:
-    """Return the rows of the training part and of the public test part of a corpus.
+    """Return the rows (location, row) of the training part and of the public test part of a corpus, None without one.
 
-    On the hub these are the splits "train" and "validation". A single file is the training part.
-
-    Args:
-        path, files: `data.path`, and the needed files for error messages.
-        train: function that returns the training file of a folder.
-        test: name of the test file in a folder, which may be missing.
-        rows: function that yields the (file and line, row) pairs of a file.
-
-    Returns:
-        Two lazy iterables of (location, row), the second None if there is no test part.
+    On the hub these are the splits "train" and "validation". A single file is the training part; in a folder, `train`
+    returns the training file, and the test file may be missing. Errors name the needed `files`.
 
     Raises:
         UserError: the data set cannot be loaded, or the file, the folder or its training file is missing.

@@ -170,11 +170,7 @@ def _one_paragraph_a_line(written: list[str]) -> str:
 def _decontaminated(
     where: str, texts: list[Text], without: contamination.EvaluationNgrams
 ) -> tuple[list[Text], list[tuple[str, str]]]:
-    """Remove paragraphs that have placeholders or share eight consecutive words with evaluation data.
-
-    Returns:
-        The remaining texts, and (location, reason) of each removed paragraph.
-    """
+    """Remove paragraphs that have placeholders or share eight consecutive words with evaluation data; list them too."""
     paragraphs = [(number, line) for number, one in enumerate(texts) for line in one.text.split("\n")]
     kept: defaultdict[int, list[str]] = defaultdict(list)
     dropped = []

@@ -25,8 +25,7 @@ from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
 from anaphora.data.example import Example, Span, in_text_order
 from anaphora.settings.data import ExternalCorpus
 
-BLANK = "_"
-"""Symbol in place of the pronoun if a corpus has a gap or a mask, as in WinoGrande."""
+BLANK = "_"  # symbol in place of the pronoun if a corpus has a gap or a mask, as in WinoGrande
 
 _BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
 _QUOTE_ERRORS = ("',' expected after '\"'", "unexpected end of data")
@@ -220,11 +219,7 @@ def text_of(row: Row, field: str) -> str:
 
 
 def check_words(text: str) -> None:
-    """Check that a text has no placeholders for its words.
-
-    Raises:
-        DroppedRowError: the text has placeholders, by the rule of `lacks_words`.
-    """
+    """Check that a text has no placeholders for its words (`lacks_words`); otherwise its row is dropped."""
     if lacks_words(text):
         raise DroppedRowError(WITHOUT_WORDS)
 
@@ -297,15 +292,10 @@ def example_of(
     minimal_pair: str = "",
     **factors: str,
 ) -> Example:
-    """Build an example with the factors common to all corpora.
+    """Build an example with the factors `corpus`, `form` (the pronoun in lower case) and, if this implies it, `gender`.
 
-    These are `corpus`, `form` (the pronoun in lower case) and, if the form implies it, `gender`.
-
-    Args:
-        corpus, text, pronoun, language, group, minimal_pair: factor `corpus`, and fields of the example.
-        mentions: character spans of each candidate's mentions, in any order.
-        right: indices of the antecedents in `mentions`.
-        factors: further factors; a `gender` overrides that of the form.
+    `mentions` are the spans of each candidate's mentions, in any order, and `right` the antecedents' indices there. A
+    `gender` among the further `factors` overrides that of the form.
 
     Raises:
         DroppedRowError: the text has placeholders for its words.
@@ -330,13 +320,11 @@ def example_of(
 def in_adjacent_groups(
     corpus: str, examples: Sequence[Example], questions: Sequence[tuple[Hashable, Hashable]]
 ) -> list[Example]:
-    """Return the examples of a file without group names, with `group` and `minimal_pair` set.
+    """Return the examples of a file without group names, with `group` and `minimal_pair` set; both begin with `corpus`.
 
-    Adjacent examples with the same candidates share a group. Within a group, the first and second example, the third
-    and fourth, and so on are a minimal pair if their answers differ.
-
-    The keys begin with `corpus`. The examples are in the order of the file; `questions` are their (candidates, answer),
-    where any other key of a group may stand for the candidates.
+    `questions` are the examples' (candidates, or another key of the group; answer). Adjacent examples with the same
+    candidates share a group. Within it, the first and second example, the third and fourth, and so on are a minimal
+    pair if their answers differ.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])
@@ -367,14 +355,8 @@ def split_examples(
 ) -> dict[str, list[Example]]:
     """Divide examples into train, dev and test at random, keeping groups together.
 
-    Args:
-        train: examples outside the public test part.
-        test: the public test part, which becomes the test split; `dev_share` of the groups of `train` then becomes dev.
-            If None, both dev and test are taken from `train`, with the shares `dev_share` and `test_share`.
-        settings: shares and seed.
+    A public `test` part is the test split; otherwise dev and test are both taken from `train`, by their shares.
     """
     if test is None:
         return split_by_group(train, settings.dev_share, settings.test_share, settings.seed)
-    splits = split_by_group(train, settings.dev_share, 0.0, settings.seed)
-    splits["test"] = list(test)
-    return splits
+    return {**split_by_group(train, settings.dev_share, 0.0, settings.seed), "test": list(test)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
             or folds divide the groups, or there is no row.
     """
     path = existing_path(settings.path, ORIGIN.files)
-    examples: list[Example] = []
-    splits: list[str | None] = []
+    examples: defaultdict[str | None, list[Example]] = defaultdict(list)  # by split
     first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
     group_of: dict[str, tuple[str, str]] = {}
     dropped: list[tuple[str, str]] = []
@@ -60,7 +60,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         split = row.pop("split", None)
         if split is not None and split not in SPLITS:
             raise UserError(f"{where}, split: {split!r} must be one of {', '.join(SPLITS)}")
-        if splits and (split is None) != (splits[0] is None):
+        if examples and (split is None) != (None in examples):
             raise UserError(f"{where}, split: some rows have a split and some have none; all or none must have one")
         try:
             example = from_record(row)
@@ -74,8 +74,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
         if lacks_words(example.text):
             dropped.append((where, WITHOUT_WORDS))
             continue
-        examples.append(example)
-        splits.append(split)
+        examples[split].append(example)
         pair, group = example.minimal_pair, example.group
         check_one_split(first_of, where, "group", group, split)
         check_one_split(first_of, where, "minimal_pair", pair, split)
@@ -87,13 +86,10 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
             )
     if not examples and not dropped:
         raise without_rows(path, "text, language, pronoun, candidates and antecedents")
-    report = ReadingReport(len(examples) + len(dropped), tuple(dropped))
-    if splits[:1] == [None]:
-        return split_examples(examples, None, settings), report
-    chosen = {
-        name: [example for example, split in zip(examples, splits, strict=True) if split == name] for name in SPLITS
-    }
-    return chosen, report
+    report = ReadingReport(sum(map(len, examples.values())) + len(dropped), tuple(dropped))
+    if None in examples:
+        return split_examples(examples[None], None, settings), report
+    return {name: examples[name] for name in SPLITS}, report
 
 
 def without_rows(path: Path, columns: str) -> UserError:

@@ -17,11 +17,9 @@ UNKNOWN_FORM = "unknown"
 FORMS = ("pronoun", "proper", "nominal", UNKNOWN_FORM)
 """Classes of a mention's head word; "unknown" if neither its tag nor the word itself decides."""
 
-REMOVED_WORD = "[WORD]"
-"""Placeholder for every word in a CoNLL-2012 file without OntoNotes' text."""
+REMOVED_WORD = "[WORD]"  # placeholder for every word in a CoNLL-2012 file without OntoNotes' text
 _EMPTY_CELLS = ("_", "-", "*")
-BLANKED_WORD = "_"
-"""Placeholder in CoNLL-U for a word whose text may not be published, as in GUM's Reddit documents."""
+BLANKED_WORD = "_"  # placeholder in CoNLL-U for a word whose text may not be published, as in GUM's Reddit documents
 WITHOUT_WORDS = N_("its words are left out, and [WORD] or _ stands in their place")
 """Reason for dropping a text with placeholders."""
 

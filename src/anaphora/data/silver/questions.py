@@ -155,8 +155,7 @@ def _with_one_gender(
 ) -> tuple[str, dict[str, tuple[Span, ...]], list[tuple[Span, str]]]:
     """Change all people of a passage to one gender, with random names for those of the other gender.
 
-    Returns:
-        The new text, the spans of each person's mentions, and the span and the old gender of each pronoun.
+    Return the new text, the spans of each person's mentions, and the span and the old gender of each pronoun.
     """
     new = {person: (draw.choice(names.of[gender]), draw.choice(names.families)) for person in people.spans}
     written = {form.span(): form[0] if _gender(form[0]) == gender else _opposite_pronoun(form) for form in forms}

@@ -19,14 +19,10 @@ from anaphora.data.example import Span, overlapping
 from anaphora.data.tokens.words import word_numbers
 from anaphora.settings.vocabulary import CLS, MASK, SPECIAL_TOKENS, UNKNOWN
 
-BETWEEN_TEXTS = " "
-"""Separator of the two texts of a pair when they are joined into one string."""
-_BLANK_MARK = "\u2581"
-"""SentencePiece's symbol for a space."""
-_BLANK_BYTE = "Ġ"
-"""Symbol of byte-level tokenizers for a space."""
-_NONCHARACTER = "\U0010ffff"
-"""A code point that is no character, and therefore in no vocabulary."""
+BETWEEN_TEXTS = " "  # separator of the two texts of a pair when they are joined into one string
+_BLANK_MARK = "\u2581"  # SentencePiece's symbol for a space
+_BLANK_BYTE = "Ġ"  # symbol of byte-level tokenizers for a space
+_NONCHARACTER = "\U0010ffff"  # a code point that is no character, and therefore in no vocabulary
 _PLAIN_TEXT = re.compile("[ -Za-z\u4e00-\u9fff，。！？；：、]*")
 """Text whose characters, apart from spaces, are visible and composed, and in which no special token is written."""
 _SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
@@ -120,11 +116,7 @@ class Tokenizer:
         return "ByteLevel" not in splitter and "Metaspace" not in splitter
 
     def encode(self, text: str) -> TokenizedText:
-        """Tokenize one text.
-
-        Raises:
-            UserError: a published vocabulary lacks a character, and a token has the offsets of other characters.
-        """
+        """Tokenize one text."""
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:

@@ -29,12 +29,10 @@ from anaphora.settings.vocabulary import CLS, SPECIAL_TOKENS, UNKNOWN
 
 _UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
 _TOKEN_SCORE = -100.0
-_VERSIONS = 64
-"""Number of vocabularies with different removed words; one is drawn for each text."""
+_VERSIONS = 64  # number of vocabularies with different removed words; one is drawn for each text
 _WHOLE = 0.5
 """Share of the training tokens whose words are never split: the most frequent ones, function words and pronouns."""
-_LAST_CHOICE = -1e6
-"""Score of a removed word, so low that any other segmentation is preferred."""
+_LAST_CHOICE = -1e6  # score of a removed word, so low that any other segmentation is preferred
 
 TOKENIZER, VOCABULARY = "tokenizer.json", "vocab.txt"
 SEPARATOR = "[SEP]"

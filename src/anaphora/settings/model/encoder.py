@@ -200,11 +200,7 @@ class Model:
 
 
 def check_length(chosen: Model, longest: int) -> None:
-    """Check that the model has positions for a text of `longest` tokens.
-
-    Raises:
-        UserError: `longest` is above `model.position.max_length`.
-    """
+    """Check that the model has positions for a text of `longest` tokens."""
     limit = chosen.position.longest_text
     if limit is not None and longest > limit:
         message = N_("a text of {tokens} tokens is longer than model.position.max_length ({most})")
