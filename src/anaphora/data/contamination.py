@@ -42,13 +42,10 @@ def normalised_words(text: str) -> list[str]:
 
 
 class EvaluationNgrams:
-    """Set of the eight-word sequences of evaluation files, as 64-bit hashes.
+    """Set of the eight-word sequences of evaluation files, or of the files in folders, as 64-bit hashes.
 
     Two different sequences have the same hash with probability 2 ** -64, so that no collision is expected even between
     ten million training and one million evaluation sequences.
-
-    Args:
-        paths: files or folders of evaluation data.
 
     Raises:
         UserError: a path does not exist, a folder has no supported file, a file does not match its suffix or cannot be

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import overload
+from typing import Any
 
 import torch
 
@@ -145,16 +145,7 @@ class StoredExamples(Sequence[Example]):
     def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
         self._corpus, self._split, self._numbers = corpus, split, numbers
 
-    @overload
-    def __getitem__(self, index: int) -> Example: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Example]: ...
-
-    def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
-        return self._at(index)
-
-    def _at(self, index: int | slice) -> Example | Sequence[Example]:
+    def __getitem__(self, index: Any) -> Any:
         return self._examples[index]
 
     def __iter__(self) -> Iterator[Example]:
@@ -175,7 +166,7 @@ class StoredExamples(Sequence[Example]):
 class StreamedExamples(StoredExamples):
     """Sequence of examples of a cached split, which are decoded in parts whenever they are read, and not kept."""
 
-    def _at(self, index: int | slice) -> Example | Sequence[Example]:
+    def __getitem__(self, index: Any) -> Any:
         numbers = (range(len(self)) if self._numbers is None else self._numbers)[index]
         if isinstance(numbers, int):
             return self._corpus.examples(self._split, [numbers])[0]

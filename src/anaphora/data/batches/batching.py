@@ -133,7 +133,6 @@ class TrainingBatches:
     shortest groups.
 
     Args:
-        data, batching, seed: training split, settings of rows and batches, and random seed.
         slots: number of slots, the numbers that mark candidates, drawn at random for each item; 0 for no marks.
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.

@@ -69,12 +69,9 @@ class EncodedSplit:
     """N items of a split as flat arrays: tokens of each item, and positions of its pronoun and up to M candidates.
 
     Args:
-        examples: items of the split.
-        tokenizer: tokenizer of the model.
         keeps_tokens: whether to keep each item's `TokenizedText` in `tokens`, which training does not need.
 
     Attributes:
-        vocabulary: vocabulary size.
         ids, words: token ids and word indices of each item.
         queries: positions of the pronoun's tokens in each item.
         candidates, names: positions of candidate tokens in each item, and the candidate index of each of these tokens.

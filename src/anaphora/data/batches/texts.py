@@ -42,7 +42,6 @@ class EncodedTexts(EncodedSplit):
         """Encode a split.
 
         Args:
-            texts, tokenizer: texts of the split, and tokenizer of the model.
             longest: largest number of tokens of a chunk, special tokens included.
             labels: allowed labels, for classification by a text's first chunk; () to encode all chunks of each text.
             cached: whether to read and write the tokens in the cache; tokens of a random tokenizer are never cached.
@@ -170,8 +169,7 @@ def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[in
 
     Args:
         starts: ascending indices of the tokens that begin a word, where chunks are split if possible.
-        total: number of tokens of the text.
-        longest: largest number of tokens of a chunk.
+        total, longest: number of tokens of the text, and the largest one of a chunk.
     """
     first = 0
     while total - first > longest:
@@ -231,7 +229,6 @@ def queried_chunks(
     """Split texts into chunks, and return those with at least one query word.
 
     Args:
-        texts, tokenizer: the texts, and the tokenizer of the model.
         longest: largest number of tokens of a chunk, special tokens included.
         words: words and phrases whose occurrences are the queries; () for every word. A phrase across two chunks is a
             query in the first one.

@@ -179,7 +179,6 @@ class OctadGenerator:
     """Generator of octads in one language, as compositions or in short texts.
 
     Args:
-        language, content, seed: "en" or "zh", folder of the TOML files, and seed of the corpus.
         quads: generator of the quads, from which names and words of the pools are drawn.
         cue_type: "composition" or "short_text".
     """

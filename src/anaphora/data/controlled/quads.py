@@ -48,15 +48,10 @@ class QuadIdentity:
 
 
 class QuadGenerator:
-    """Generator of the quads of one language.
-
-    Args:
-        lexicon: words of the language.
-        holdout: division of the words among splits.
-        test_asides: largest number of asides in a test sentence.
+    """Generator of the quads of one language, with at most `test_asides` asides in a test sentence.
 
     Raises:
-        UserError: the lexicon has fewer than `test_asides` asides.
+        UserError: the lexicon has fewer asides.
     """
 
     def __init__(self, lexicon: Lexicon, holdout: Holdout, test_asides: int = MAX_TRAINING_ASIDES) -> None:

@@ -49,7 +49,6 @@ class Sentence:
 
     Args:
         tokens: words, punctuation, {0}, {1}, ... for the candidates, {p0}, {p1} for the pronouns, and {cue}.
-        language: "en" or "zh".
     """
 
     def __init__(self, tokens: Sequence[str], language: str) -> None:

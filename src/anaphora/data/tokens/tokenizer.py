@@ -120,7 +120,7 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Tokenize many texts; see `encode`.
+        """Tokenize many texts.
 
         Raises:
             UserError: a published vocabulary lacks a character, and a token has the offsets of other characters.

@@ -48,7 +48,6 @@ def word_vocabulary(
     which all tokens have nearly the same score. Consecutive unknown characters become one [UNK].
 
     Args:
-        texts: training texts.
         words: words to include whatever their count.
         min_count: least count of a training word in the vocabulary.
         only_seen: whether to drop words that do not occur as tokens in the training texts, since their embeddings would

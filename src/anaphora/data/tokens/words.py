@@ -23,7 +23,6 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
     In scripts without spaces, such as Chinese, each token is a word. Tokens that share a character share a word.
 
     Args:
-        text: the text.
         spans: (T,) character spans in text order, empty for special tokens.
 
     Returns:
