@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -14,6 +16,21 @@ console = Console(width=max(100, Console().width), markup=False)
 Progress = Callable[[str], None]  # function that shows a message on the progress of work
 
 _WIDEST_TABLE = 200  # characters
+
+
+def headed_table(
+    title: str, texts: Iterable[str], numbers: Iterable[str], no_wrap: bool = False, **options: Any
+) -> Table:
+    """Return a table without rows, with columns of text on the left and of numbers on the right.
+
+    `no_wrap` keeps each cell on one line; `options` are those of rich's `Table`.
+    """
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, **options)
+    for heading in texts:
+        table.add_column(heading, no_wrap=no_wrap)
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=no_wrap)
+    return table
 
 
 def print_table(table: Table) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
-from rich import box
 from rich.table import Table
 
+from anaphora.base.console import headed_table
 from anaphora.base.translation import _
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.numbers import NOT_MEASURED, format_percent
@@ -48,15 +48,12 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
         title = _("{run}, {split} split: antecedents picked rightly, in % [95 % over documents], layer-head").format(
             run=metrics["run"], split=label(split_names(), metrics["split"])
         )
-        table = Table(
-            title=title if subset == "all" else subset, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1)
-        )
-        table.add_column("", no_wrap=True)
-        for name in columns:
-            counted = next(row for row in subset_rows if row["column"] == name)
-            mentions = label(mention_type_names(), name)
-            heading = _("{mentions}\n{items} items").format(mentions=mentions, items=counted["items"])
-            table.add_column(heading, justify="right", no_wrap=True)
+        counts = {name: next(row["items"] for row in subset_rows if row["column"] == name) for name in columns}
+        heading = _("{mentions}\n{items} items")
+        headings = [
+            heading.format(mentions=label(mention_type_names(), name), items=items) for name, items in counts.items()
+        ]
+        table = headed_table(title if subset == "all" else subset, [""], headings, no_wrap=True, padding=(0, 1))
         for name in RULES:
             by_type = [row_of(subset_rows, selector=name, field="mentions", column=column) for column in columns]
             table.add_row(label(selector_names(), name), *map(share_and_head, by_type))

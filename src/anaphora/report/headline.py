@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich import box
 from rich.cells import cell_len, set_cell_size
 from rich.table import Table
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.scores import UNTRAINED, Cell
+from anaphora.base.console import headed_table
 from anaphora.base.translation import _, pgettext
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_percent, format_short_percent
 from anaphora.report.wording import (
@@ -33,21 +33,12 @@ _LONGEST_NAME = 14
 
 def headline_table(evidence: Evidence) -> Table:
     """Return the scores by language and kind of cue, in a table at most 100 characters wide without wrapped cells."""
-    table = Table(
-        title=_("{split} split, {head} ({choice}), shares in %").format(
-            split=label(split_names(), evidence.split),
-            head=head_name(evidence.head.layer, evidence.head.head),
-            choice=label(head_choice_names(), evidence.head.chosen_on),
-        ),
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 0),
-        pad_edge=False,
-        show_edge=False,
+    title = _("{split} split, {head} ({choice}), shares in %").format(
+        split=label(split_names(), evidence.split),
+        head=head_name(evidence.head.layer, evidence.head.head),
+        choice=label(head_choice_names(), evidence.head.chosen_on),
     )
-    table.add_column("", no_wrap=True)
-    for heading in (
+    headings = (
         _("items"),
         _("task"),
         _("candidate\n[95 %]"),
@@ -57,8 +48,9 @@ def headline_table(evidence: Evidence) -> Table:
         pgettext("headline table", "chance"),
         _("best\nbaseline"),
         _("untrained\nmean / 95th"),
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
+    )
+    spacing = {"padding": (0, 0), "pad_edge": False, "show_edge": False}
+    table = headed_table(title, [""], headings, no_wrap=True, title_style="bold", **spacing)
     for group in all_groups(evidence.scores):
         is_whole = group.kind == "all"
         name = language_name(group.language) if is_whole else f" {kind_names()[group.kind]}"

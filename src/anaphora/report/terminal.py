@@ -6,13 +6,12 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.table import Table
 
 from anaphora.analysis.evidence.comparison import GroupSpread
 from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
-from anaphora.base.console import console, print_table
+from anaphora.base.console import console, headed_table, print_table
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent
@@ -132,11 +131,8 @@ def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> Non
 
 def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Table:
     title = _("{run}: trained controls, {split} split, shares in %").format(run=run, split=label(split_names(), split))
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in (_("control"), _("language"), _("kind")):
-        table.add_column(heading)
-    for heading in (_("task"), _("candidate [95 %]"), _("chance")):
-        table.add_column(heading, justify="right")
+    shares = (_("task"), _("candidate [95 %]"), _("chance"))
+    table = headed_table(title, (_("control"), _("language"), _("kind")), shares)
     names = typed_names()
     for name, control in measured.items():
         for language, kinds in control.languages.items():
@@ -188,10 +184,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
     """Return a table of the median (lowest to highest) of each measure over runs, in %, at most 100 characters wide."""
     title = _("median (lowest to highest) over {runs} runs, shares in %").format(runs=max(row.runs for row in rows))
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for name in short_measure_names().values():
-        table.add_column(name, justify="right", no_wrap=True)
+    table = headed_table(title, [""], short_measure_names().values(), no_wrap=True, padding=(0, 0), pad_edge=False)
     for row in rows:
         name = language_name(row.language) if row.kind == "all" else f" {kind_names()[row.kind]}"
         table.add_row(name, *(_spread_text(row, measure) for measure in short_measure_names()))
@@ -211,19 +204,11 @@ def print_text_table(table: TableElement) -> None:
     """Print a table with text left-aligned and numbers right-aligned; print nothing if it has no rows."""
     if not table.rows:
         return
-    printed = Table(
-        title=table.title,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        show_edge=False,
-    )
-    for number, name in enumerate(table.columns):
-        # Headings are wrapped here, since rich wraps no heading of a `no_wrap` column.
-        heading = textwrap.fill(name, _HEADING_WIDTH, break_long_words=False)
-        printed.add_column(heading, justify="left" if number < table.texts else "right", no_wrap=True)
+    # Headings are wrapped here, since rich wraps no heading of a `no_wrap` column.
+    headings = [textwrap.fill(name, _HEADING_WIDTH, break_long_words=False) for name in table.columns]
+    texts, numbers = headings[: table.texts], headings[table.texts :]
+    spacing = {"padding": (0, 1, 0, 0), "pad_edge": False, "show_edge": False}
+    printed = headed_table(table.title, texts, numbers, no_wrap=True, title_style="bold", **spacing)
     for row in table.rows:
         printed.add_row(*row)
     print_table(printed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.base.console import console
+from anaphora.base.console import console, headed_table
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
@@ -189,15 +189,11 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
 
 
 def _terminal_table(study: Study, language: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
     title = _("Median (lowest to highest) over seeds; ~ task not solved")
     if language in language_names():
         title = _("{spoken}: median (lowest to highest) over seeds; ~ task not solved").format(
             spoken=language_name(language)
         )
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     measures = dict.fromkeys(
         measure
         for group in study.groups_in(language)
@@ -205,10 +201,8 @@ def _terminal_table(study: Study, language: str) -> Table:
         # The measures of every layer would not fit in a line.
         if measure not in NOT_COMPARED and not words.is_of_route(measure)
     )
-    for heading in (_("cell"), _("kind of items"), pgettext("number of", "runs")):
-        table.add_column(heading)
-    for name in measures:
-        table.add_column(words.measure_label(name), justify="right")
+    texts = (_("cell"), _("kind of items"), pgettext("number of", "runs"))
+    table = headed_table(title, texts, map(words.measure_label, measures), padding=(0, 1), pad_edge=False)
     for cell in study.table_cells:
         for group, summary in cell.groups.get(language, {}).items():
             values = [words.measure_text(summary, name) for name in measures]
