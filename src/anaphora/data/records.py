@@ -120,10 +120,8 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
     """
     columns = {field.name: [getattr(item, field.name) for item in items] for field in dataclasses.fields(items[0])}
     if "factors" in columns:
-        examples = [item for item in items if isinstance(item, Example)]
-        columns["factors"] = _written_factors(
-            [dict(item.factors) if has_whole_words else _factors(item) for item in examples]
-        )
+        checked = [] if has_whole_words else [_factors(item) for item in items if isinstance(item, Example)]
+        columns["factors"] = _written_factors(checked or columns["factors"])
     return columns
 
 

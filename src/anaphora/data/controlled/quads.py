@@ -166,13 +166,13 @@ class QuadGenerator:
 
     def _draw_name(self, names: Sequence[str], without: Sequence[str], split: str, chance: random.Random) -> str:
         """Draw one of the names as `_draw` does, but none of `without`; fast even for a thousand names."""
-        used = self._used[split]
-        least, rarest = self._rarest.get((split, tuple(names)), (0, names))
+        used, key = self._used[split], (split, tuple(names))
+        least, rarest = self._rarest.get(key, (0, names))
         rarest = [name for name in rarest if used.get(name, 0) == least]  # uses only grow, so no name is added
         if not rarest:
-            least = min(used.get(name, 0) for name in names)
+            least = min(map(used.get, names, repeat(0)))
             rarest = [name for name in names if used.get(name, 0) == least]
-        self._rarest[split, tuple(names)] = least, rarest
+        self._rarest[key] = least, rarest
         is_excluded = any(used.get(name, 0) == least for name in without)
         free = [name for name in rarest if name not in without] if is_excluded else rarest
         if not free:
@@ -314,7 +314,7 @@ def make_example(
         event_names: (slot, index of the mention) of both names in the event, for texts with mentions outside it.
     """
     candidates = tuple([written.slot_spans[slot] for slot in written.in_order])
-    places = {slot: number for number, slot in enumerate(written.in_order)}
+    place_of = written.in_order.index
     at = written.pronoun_words[which]
     distance = min([abs(at - word) for word in written.slot_words[antecedent]]) - 1
     known = {
@@ -322,12 +322,12 @@ def make_example(
         "order": str(order),
         "distance": str(distance),
         "candidates": str(len(candidates)),
-        "subject": "0" if event_names is None else str(places[event_names[0][0]]),
+        "subject": "0" if event_names is None else str(place_of(event_names[0][0])),
     }
     if event_names is not None:
         known["event_names"] = ",".join(str(written.slot_spans[slot][number][0]) for slot, number in event_names)
     if focal is not None and focal < len(candidates):
-        known["focal"] = ",".join(str(index) for index in sorted(places[slot] for slot in range(focal)))
+        known["focal"] = ",".join(map(str, sorted(map(place_of, range(focal)))))
     if len(written.pronoun_spans) > 1:
         known["pronouns"] = str(len(written.pronoun_spans))
     return unchecked_example(
@@ -335,7 +335,7 @@ def make_example(
         language=place.language,
         pronoun=written.pronoun_spans[which],
         candidates=candidates,
-        antecedents=(places[antecedent],),
+        antecedents=(place_of(antecedent),),
         group=place.group,
         minimal_pair=f"{place.group}/{order}/{which}" + (f"/{cell}" if cell else ""),
         factors=known,

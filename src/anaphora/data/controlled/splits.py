@@ -169,6 +169,7 @@ class WithheldPairs:
     def __init__(self, content: CompositionContent, seed: int) -> None:
         self.content = content
         self._levels: dict[tuple[str, str], str] = {}
+        self._states: dict[tuple[str, str, str], list[State]] = {}
         self._voices: dict[str, str] = {}
         self._splits: dict[str, str] = {}
         for number, kind in enumerate(content.kinds()):
@@ -189,8 +190,11 @@ class WithheldPairs:
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
         """Return the states that pick a participant of a predicate and form a pair of the given level with it."""
-        fitting = self.content.states_of(predicate.kind, participant)
-        return [state for state in fitting if self._levels[predicate.name, state.text] == level]
+        key = predicate.name, participant, level
+        if key not in self._states:
+            fitting = self.content.states_of(predicate.kind, participant)
+            self._states[key] = [state for state in fitting if self._levels[predicate.name, state.text] == level]
+        return self._states[key]
 
     def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
         """Return the voices in which a predicate occurs with states of a level in a split."""

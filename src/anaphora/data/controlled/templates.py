@@ -38,7 +38,7 @@ class Template:
         """Return the names of the slots; {x} is a distractor, a third person that no cue picks."""
         return frozenset(_slot_names(self.tokens))
 
-    @property
+    @cached_property
     def forms(self) -> tuple[str, ...]:
         """Return the form of each pronoun slot of the template: two if it has {he:1} and {he:2}, else at most one."""
         forms = {match[2] or "1": match[1] for match in _slots(self.tokens) if match[1] in lexicon.PRONOUN_FORMS}
@@ -242,7 +242,7 @@ def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]
     """
     result: list[str] = []
     for token in tokens:
-        match = _SLOT.fullmatch(token)
+        match = _SLOT.fullmatch(token) if token[0] == "{" else None
         value = values.get(match[1]) if match else None
         if match is None or value is None:
             result.append(token)
