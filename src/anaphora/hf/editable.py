@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editing import EditOfOneText, EditPoint, edited_attention
 from anaphora.hf.verification.forward import joined_maps, reading_mode, run_model
-from anaphora.hf.verification.reading import MapReading
 from anaphora.model.mixer import Edit
 
 if TYPE_CHECKING:
@@ -28,25 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EditableModel:
-    """Model whose attention can be edited by interventions.
+    """Model whose attention can be edited by interventions, with the edit point of each layer with attention."""
 
-    Attributes:
-        part: model without its output layer.
-        reading: method by which its attention maps are read.
-        points: edit point of each layer with attention.
-        padded: function from tokenized texts to the model's inputs, padded to (B, T) each.
-    """
-
-    part: PreTrainedModel
-    reading: MapReading
+    model: TransformersModel
     points: Sequence[EditPoint]
-    padded: Callable[[Sequence[TokenizedText]], Mapping[str, Tensor]]
 
     def read(
         self,
         tokens: Sequence[TokenizedText],
         interventions: Sequence[Intervention],
-        model: PreTrainedModel | None = None,
+        whole: PreTrainedModel | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the attention maps of all layers with attention, and the model's output, under interventions.
 
@@ -56,7 +46,7 @@ class EditableModel:
         Args:
             tokens: B tokenized texts; edits get tensors of texts padded on the right to T tokens.
             interventions: edits by the model's own layer index; layers without attention are skipped.
-            model: the same model with an output layer; None runs `part` alone.
+            whole: the same model with an output layer; None runs the model without it.
 
         Returns:
             One map (B, H, T, T) per layer, and the model's first output for each text, (T, ...); texts that are
@@ -65,34 +55,35 @@ class EditableModel:
         Raises:
             UserError: attention in these texts differs from that in the probe, or the model cannot process a text.
         """
-        implementation, edits = self.reading.implementation, self._edits_by_block(interventions)
+        part, reading, edits = self.model.model, self.model.reading, self._edits_by_block(interventions)
         rows, length = len(tokens), max(len(one.ids) for one in tokens)
         tables: dict[Edit, dict[str, Tensor]] = defaultdict(dict)
         maps: list[list[Tensor]] = []
         outputs: list[Tensor] = []
-        for row, batch in enumerate([tokens] if implementation == interface.NAME else [[one] for one in tokens]):
+        for row, batch in enumerate([tokens] if reading.implementation == interface.NAME else [[one] for one in tokens]):
             own: Mapping[int, Sequence[Edit]] = edits
             if len(batch) < rows:
                 own = {
                     block: [EditOfOneText(edit, row, (rows, length), tables[edit]) for edit in edits_of_block]
                     for block, edits_of_block in edits.items()
                 }
-            inputs = self.padded(batch)
-            sizes = (len(batch), self.reading.heads, inputs["input_ids"].shape[1])
+            inputs = self.model.padded(batch)
+            sizes = (len(batch), reading.heads, inputs["input_ids"].shape[1])
             with (
-                reading_mode(model or self.part, implementation),
-                edited_attention(self.part, self.points, own, sizes) as attention,
+                reading_mode(whole or part, reading.implementation),
+                edited_attention(part, self.points, own, sizes) as attention,
             ):
-                outputs += list(run_model(model or self.part, inputs, **self.reading.options)[0])
+                outputs += list(run_model(whole or part, inputs, **reading.options)[0])
             maps.append([one for _, one in sorted(attention.weights.items())])
         return joined_maps(maps), outputs
 
     def _edits_by_block(self, interventions: Sequence[Intervention]) -> dict[int, list[Edit]]:
+        layers = self.model.attending_layers
         edits: dict[int, list[Edit]] = defaultdict(list)
         for intervention in interventions:
             for layer, edit in intervention.items():
-                if layer in self.reading.layers:
-                    edits[self.reading.layers.index(layer)].append(edit)
+                if layer in layers:
+                    edits[layers.index(layer)].append(edit)
         return edits
 
 

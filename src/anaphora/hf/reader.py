@@ -110,8 +110,7 @@ class TransformersModel:
         Raises:
             UserError: the model's attention cannot be edited; the message gives the reason.
         """
-        points = Probe.of(self.model, self.name, self.tokenizer).edit_points(self.reading)
-        return EditableModel(self.model, self.reading, points, self.padded)
+        return EditableModel(self, Probe.of(self.model, self.name, self.tokenizer).edit_points(self.reading))
 
     def tokenize(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
