@@ -333,7 +333,8 @@ def user_errors_exit() -> Iterator[None]:
         sys.exit(report_error(error))
     except (ValueError, TypeError, AssertionError) as error:
         reason = next((meaning for part, meaning in _OF_HYDRA.items() if part in str(error)), None)
-        if reason is None and _raised_in(error).startswith(("hydra.", "omegaconf.")):
+        *_callers, (frame, _line) = traceback.walk_tb(error.__traceback__)
+        if reason is None and str(frame.f_globals.get("__name__", "")).startswith(("hydra.", "omegaconf.")):
             reason = f"one of these cannot be composed: {' '.join(sys.argv[1:])}; {_GROUPS}"
         if reason is None:
             raise
@@ -361,13 +362,6 @@ def _is_out_of_memory(error: BaseException) -> bool:
     """Return whether memory ran out; torch raises OutOfMemoryError on a GPU and a plain RuntimeError on a CPU."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"MemoryError", "OutOfMemoryError"}) or "can't allocate memory" in str(error)
-
-
-def _raised_in(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
 def report_error(error: BaseException) -> int:

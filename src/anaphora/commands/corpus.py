@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
@@ -222,11 +222,16 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
     from anaphora.data.records import item_columns
     from anaphora.report.cards import CARD, corpus_card
     from anaphora.report.terminal import print_phrase
+    from anaphora.runs.published import data_without_folders
 
     if settings.output is None:
         return
     folder, columns = Path(settings.output), item_columns(settings.data)
-    chosen = {"data" if name == "kind" else f"data.{name}": value for name, value in _plain_settings(settings.data)}
+    plain = data_without_folders(settings.data)
+    chosen = {"data": plain.pop("kind")}
+    for name, value in plain.items():
+        if value not in (None, []):
+            chosen[f"data.{name}"] = value if name == "path" else json.dumps(value, ensure_ascii=False)
     card = corpus_card(chosen, _terms(settings.data), corpus.filled_splits, columns, counts)
     # Before all else: the card marks the folder as this command's own, even if writing the rest is interrupted.
     write_text(folder / CARD, card)
@@ -247,20 +252,6 @@ def _terms(data: data_settings.Data) -> str:
     licence = origin_of(data).licence
     published = f" Those published as {data.kind} have, as their source states it: {licence}." if licence else ""
     return f"That of the sources from which it was made.{published}"
-
-
-def _plain_settings(data: data_settings.Data) -> Iterator[tuple[str, str]]:
-    """Yield the name and value of each setting of a corpus as text, `kind` first; paths are cut to their last part.
-
-    Settings that are None or an empty list are left out.
-    """
-    from anaphora.runs.published import data_without_folders
-
-    plain = data_without_folders(data)
-    yield "kind", plain.pop("kind")
-    for name, value in plain.items():
-        if value not in (None, []):
-            yield name, value if name == "path" else json.dumps(value, ensure_ascii=False)
 
 
 @in_language_of_messages

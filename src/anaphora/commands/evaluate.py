@@ -20,6 +20,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
 from anaphora.base.translation import N_, _
 from anaphora.commands.parts.settings import RunHead
+from anaphora.data.grouping import indices_by
 from anaphora.settings.data import SPLITS, LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction
 
@@ -263,10 +264,8 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
         correct: (N,) as in `Answers.correct`; NaN for all items if the model does not answer pronoun questions, so that
             accuracies are None.
     """
-    cells: dict[tuple[str, ...], list[int]] = {}
-    for number, example in enumerate(examples):
-        key = (example.language, *(example.factors.get(name, "") for name in ("kind", "type", "stratum")))
-        cells.setdefault(key, []).append(number)
+    factors = ("kind", "type", "stratum")
+    cells = indices_by((one.language, *(one.factors.get(name, "") for name in factors)) for one in examples)
     rows = []
     for (language, kind, cue, stratum), items in sorted(cells.items()):
         by_template: dict[str, list[float]] = {}

@@ -6,12 +6,10 @@ Example: anaphora extract run=outputs/demo
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -176,8 +174,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
                 say(_("by the first of them: {done} of {items} items, about {left} left").format(**values))
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
-    peak = _peak_bytes()
-    memory = f"{max(0, peak - bytes_before) / 2**20:,.0f}" if bytes_before and peak else None
+    memory = f"{max(0, _peak_bytes() - bytes_before) / 2**20:,.0f}" if bytes_before else None
     print_phrase(
         N_("{items} items, {rows} rows of {layers} layers x {heads} heads: {path} ({size}, {duration})")
         if memory is None
@@ -224,9 +221,7 @@ def _resident_bytes() -> int:
 
 
 def _peak_bytes() -> int:
-    """Return the peak memory of this process in bytes; 0 if the system does not report it."""
-    if not find_spec("resource"):
-        return 0
+    """Return the peak memory of this process in bytes, on Linux."""
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
