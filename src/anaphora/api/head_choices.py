@@ -36,7 +36,7 @@ from anaphora.data.example import Example
 from anaphora.settings.model.encoder import check_length
 
 if TYPE_CHECKING:
-    from anaphora.hf.reader import TransformersModel
+    from anaphora.api.models import AnyModel
 
 Texts = Callable[[int], object]
 """Progress callback, called with the number of texts in each forward pass."""
@@ -66,13 +66,13 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
     return kept
 
 
-def reads_one_pronoun(model: OpenRun | TransformersModel) -> bool:
+def reads_one_pronoun(model: AnyModel) -> bool:
     """Return whether the model takes the pronoun as a second sequence, so that each mention needs a forward pass."""
     return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
 
 
 def select_antecedents(
-    model: OpenRun | TransformersModel,
+    model: AnyModel,
     development: Sequence[Example],
     measured: Sequence[Example],
     untrained: int,
@@ -96,7 +96,7 @@ def select_antecedents(
     """
     at_least("untrained", whole_number("untrained", untrained), 0)
 
-    def selections(of: OpenRun | TransformersModel) -> tuple[Selections, Selections]:
+    def selections(of: AnyModel) -> tuple[Selections, Selections]:
         return _selections(of, development, texts), _selections(of, measured, texts)
 
     progress(_("{model}: which word each head picks").format(model=model.name))
@@ -110,7 +110,7 @@ def select_antecedents(
     return AntecedentSelections(*own, [table_row(row) for row in selection_table(*own, controls, by)])
 
 
-def _selections(model: OpenRun | TransformersModel, examples: Sequence[Example], texts: Texts) -> Selections:
+def _selections(model: AnyModel, examples: Sequence[Example], texts: Texts) -> Selections:
     if not isinstance(model, OpenRun):
         return collect_selections(examples, model.numbered_records(examples, progress=texts))
     run = model.run
@@ -123,7 +123,7 @@ Masses = NDArray[np.float64]
 
 
 def name_decisions(
-    model: OpenRun | TransformersModel,
+    model: AnyModel,
     development: Sequence[Example],
     measured: Sequence[Example],
     head: Head,
@@ -183,7 +183,7 @@ def name_decisions(
     ]
 
 
-def _read(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
+def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
     """Return each head's attention from the pronoun to both names, (N, 2, K = L * H), and the run's answers.
 
     L counts only layers with attention. The answers are those of `pronoun_records`.

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from anaphora.hf.reader import TransformersModel
 
+    AnyModel = OpenRun | TransformersModel
+
 
 def attention(
     model: str | Path | OpenRun | PreTrainedModel,
@@ -83,9 +85,7 @@ def attention(
     return labelled if second is None else replace(labelled, second_start=len(joined) - len(second))
 
 
-def open_any(
-    model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None
-) -> OpenRun | TransformersModel:
+def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None) -> AnyModel:
     """Open a run or a `transformers` model by name, or wrap a loaded model; an open run is returned unchanged.
 
     The last four models opened by name are cached.
@@ -103,7 +103,7 @@ def open_any(
     return open_model(model, tokenizer)
 
 
-def untrained_model(model: OpenRun | TransformersModel, seed: int) -> OpenRun | TransformersModel:
+def untrained_model(model: AnyModel, seed: int) -> AnyModel:
     """Return a randomly initialised model of the same architecture."""
     if isinstance(model, OpenRun):
         return OpenRun(replace(model.run, model=model.run.untrained_model(seed)))
@@ -134,7 +134,7 @@ class _Named:
 
 
 @lru_cache(maxsize=4)
-def _open_named(named: _Named, device: str) -> OpenRun | TransformersModel:
+def _open_named(named: _Named, device: str) -> AnyModel:
     if holds_run(named.name):
         return OpenRun(load_run(named.name, Device(device=device)))
     from anaphora.hf.reader import open_model

@@ -33,7 +33,7 @@ from anaphora.runs.items import encode
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from anaphora.hf.reader import TransformersModel
+    from anaphora.api.models import AnyModel
 
 Question = tuple[str, str, Sequence[str]] | Example
 """Text, pronoun and candidates, as in `OpenRun.attention`, or an example of a corpus."""
@@ -164,9 +164,7 @@ def _example(question: Any) -> tuple[Example, list[Span]]:
     return example, order
 
 
-def _probabilities(
-    model: OpenRun | TransformersModel, examples: Sequence[Example]
-) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
+def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
     """Return the parts of each text outside the vocabulary, and probabilities, (N, M + 1), "none of them" last."""
     if isinstance(model, OpenRun):
         if reason := why_unanswered(model.run):

@@ -35,7 +35,7 @@ from anaphora.settings.typed import construct
 if TYPE_CHECKING:
     import pandas
 
-    from anaphora.hf.reader import TransformersModel
+    from anaphora.api.models import AnyModel
 
 CAUSAL_ITEMS = 100
 """Default number of main items in the causal tests; each test is a forward pass over all of them."""
@@ -183,7 +183,7 @@ def score(
 
 
 def score_on(
-    model: OpenRun | TransformersModel,
+    model: AnyModel,
     splits: EvaluationSplits,
     *,
     causal_items: int = CAUSAL_ITEMS,
@@ -253,9 +253,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     return EvaluationSplits(training, others, measured, split)
 
 
-def pronoun_records(
-    model: OpenRun | TransformersModel, examples: Sequence[Example]
-) -> tuple[list[AttentionRecord], list[int] | None]:
+def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[AttentionRecord], list[int] | None]:
     """Return the pronouns' attention rows, and the predictions of a run's head as candidate indices.
 
     The index is -1 for "none of them". The predictions are None for a `transformers` model, and for a run whose
@@ -270,9 +268,7 @@ def pronoun_records(
     return captured.records, None if captured.answers is None else captured.answers.candidates.tolist()
 
 
-def _subject(
-    model: OpenRun | TransformersModel, examples: Sequence[Example], most: int
-) -> tuple[Subject | None, str | None]:
+def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
     """Return the subject of the causal tests and None, or None and a one-line reason why the model has no tests."""
     if reason := why_untested(model):
         return None, reason.translated()
@@ -289,7 +285,7 @@ def _subject(
         return None, error.translated()
 
 
-def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -> UnreadMentions | None:
+def unread_by(model: AnyModel, examples: Sequence[Example]) -> UnreadMentions | None:
     """Return the parts of pronouns and candidates that are outside a model's vocabulary; None if there are none.
 
     Raises:
@@ -298,7 +294,7 @@ def unread_by(model: OpenRun | TransformersModel, examples: Sequence[Example]) -
     return unread_mentions(model.run.tokenizer.encode if isinstance(model, OpenRun) else model.tokenize, examples)
 
 
-def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
+def why_untested(model: AnyModel) -> UserError | None:
     """Return the reason why a model does not answer pronoun questions, as causal tests require; None if it does."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
@@ -308,7 +304,7 @@ def why_untested(model: OpenRun | TransformersModel) -> UserError | None:
 
 
 def _untrained_records(
-    model: OpenRun | TransformersModel, seed: int, *splits: Sequence[Example]
+    model: AnyModel, seed: int, *splits: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
     """Return the attention rows of a randomly initialised model on the development and the measured items."""
     at_start = untrained_model(model, seed)

@@ -19,9 +19,8 @@ from anaphora.base.translation import N_, in_language_of_messages, interface_lan
 from anaphora.settings.data import Data
 
 if TYPE_CHECKING:
-    from anaphora.api.runs import OpenRun
+    from anaphora.api.models import AnyModel
     from anaphora.data.example import Example
-    from anaphora.hf.reader import TransformersModel
 
 _RESULTS = "antecedents.json"
 
@@ -90,9 +89,7 @@ def _check_folder(folder: Path, source: Data) -> None:
             )
 
 
-def _select(
-    model: OpenRun | TransformersModel, source: Data, settings: AntecedentSelection, folder: Path
-) -> dict[str, Any]:
+def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder: Path) -> dict[str, Any]:
     from tqdm import tqdm
 
     from anaphora.analysis.results.typed_json import table_row

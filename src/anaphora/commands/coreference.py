@@ -24,11 +24,10 @@ from anaphora.base.translation import _, in_language_of_messages, pgettext
 
 if TYPE_CHECKING:
     from anaphora.analysis.scores.coreference import Clusters
-    from anaphora.api.runs import OpenRun
+    from anaphora.api.models import AnyModel
     from anaphora.data.corpora.clusters import ClusterDocument
     from anaphora.data.corpora.coreference import Mention
     from anaphora.data.example import Span
-    from anaphora.hf.reader import TransformersModel
 
 _FORMS = ("pronoun", "proper", "nominal", "unknown")
 _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-e", "lea": "LEA"}
@@ -136,7 +135,7 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
 
 
 def _predicted_clusters(
-    model: OpenRun | TransformersModel, document: ClusterDocument, forms: Collection[str], words: int
+    model: AnyModel, document: ClusterDocument, forms: Collection[str], words: int
 ) -> list[list[Span]]:
     """Predict the clusters of a document with gold mentions.
 

@@ -32,7 +32,7 @@ from anaphora.report.page.explorer import attention_entry
 from anaphora.settings.model.encoder import check_length
 
 if TYPE_CHECKING:
-    from anaphora.hf.reader import TransformersModel
+    from anaphora.api.models import AnyModel
 
 MOST_CHARACTERS = 4_000
 MOST_EDITS = 200
@@ -59,18 +59,14 @@ FIRST_SENTENCES = {
 """For each language, an everyday sentence, and a sentence of the built-in corpus for runs with a small vocabulary."""
 
 
-def first_sentence(model: OpenRun | TransformersModel, language: str) -> FirstSentence:
+def first_sentence(model: AnyModel, language: str) -> FirstSentence:
     """Return the everyday sentence of a language, or the corpus sentence if a run does not know all of its words."""
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
 
 
-@dataclass(frozen=True)
-class EdgeCut:
-    """Attention edge between two words to knock out in one head.
-
-    Word indices count from 0 and include special tokens.
-    """
+class EdgeCut(NamedTuple):
+    """Attention edge to knock out in one head, between two words whose indices count special tokens too."""
 
     layer: int
     head: int
@@ -119,7 +115,7 @@ def parse(message: Any) -> LiveQuestion:
     )
 
 
-def reply(model: OpenRun | TransformersModel, question: LiveQuestion) -> dict[str, Any]:
+def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
     """Return the maps for the explorer and, for a run whose prediction head scores candidates, their probabilities.
 
     Returns:
@@ -176,7 +172,7 @@ def _run_reply(
 
 
 def _notes(
-    model: OpenRun | TransformersModel,
+    model: AnyModel,
     question: LiveQuestion,
     attention: SentenceAttention,
     unknown: UnknownWords,
@@ -203,7 +199,7 @@ def _notes(
     return notes
 
 
-def _tokens(model: OpenRun | TransformersModel, text: str) -> TokenizedText:
+def _tokens(model: AnyModel, text: str) -> TokenizedText:
     if not isinstance(model, OpenRun):
         return model.tokenize(text)
     tokens = model.run.tokenizer.encode(text)

@@ -20,7 +20,6 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from anaphora.api.live.questions import MOST_CHARACTERS, LiveQuestion, first_sentence, parse, reply
-from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import N_, _, pgettext, spoken_in
@@ -31,7 +30,7 @@ from anaphora.report.page.explorer import explorer_phrases, explorer_words
 from anaphora.report.wording import kind_names
 
 if TYPE_CHECKING:
-    from anaphora.hf.reader import TransformersModel
+    from anaphora.api.models import AnyModel
 
 HOST = "127.0.0.1"
 MOST_BYTES = 100_000
@@ -47,7 +46,7 @@ _POLICY = (
 class LiveApplication:
     """WSGI application that answers the page's requests."""
 
-    models: Mapping[str, OpenRun | TransformersModel]  # models by their names on the page
+    models: Mapping[str, AnyModel]  # models by their names on the page
     language: str = "en"  # initial language of the page
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))  # token required with every request
     hosts: tuple[str, ...] = ()  # allowed values of the Host header; empty allows any, until the port is known

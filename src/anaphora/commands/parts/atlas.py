@@ -31,9 +31,9 @@ from anaphora.runs.items import EvaluationSplits, analysis_code_digest, weights_
 from anaphora.settings.data import CoreferenceCorpus, Data, Gap
 
 if TYPE_CHECKING:
+    from anaphora.api.models import AnyModel
     from anaphora.commands.report import Report
 
-Model = OpenRun | TransformersModel
 Heads = dict[str, NDArray[np.float64]]
 
 
@@ -73,7 +73,7 @@ def print_models(entries: Sequence[AtlasEntry]) -> None:
 
 
 def atlas_entry(
-    model: Model, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
+    model: AnyModel, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
     """Return a model's scores on one corpus: stored ones if they are current, otherwise new ones, which are stored.
 
@@ -104,7 +104,7 @@ def atlas_entry(
 
 
 def with_tasks(
-    entry: AtlasEntry, model: Model, source: Data, splits: EvaluationSplits, settings: Report, progress: Progress
+    entry: AtlasEntry, model: AnyModel, source: Data, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
     """Add the measures specific to a corpus: antecedent selection for documents, name decisions for GAP.
 
@@ -158,7 +158,7 @@ def _folder(settings: Report, model: str, corpus: str) -> Path:
     return settings.atlas_folder / model.strip("/").replace("/", "--") / corpus
 
 
-def _provenance(model: Model, splits: EvaluationSplits, settings: Report) -> Provenance:
+def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> Provenance:
     return Provenance(
         items=settings.causal_items,
         untrained=settings.untrained,
@@ -169,7 +169,7 @@ def _provenance(model: Model, splits: EvaluationSplits, settings: Report) -> Pro
 
 
 def _stored_evidence(
-    model: Model, folder: Path, splits: EvaluationSplits, provenance: Provenance
+    model: AnyModel, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
     """Return a run's own stored evidence, else that of an earlier atlas, and the accuracies of all heads.
 

@@ -39,7 +39,7 @@ from anaphora.settings.data import NoData, TextCorpus
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
-    from anaphora.hf.reader import TransformersModel
+    from anaphora.api.models import AnyModel
 
 _LONG_TEXT = 10_000  # characters
 _LONG_WAIT = 15  # seconds
@@ -280,7 +280,7 @@ def is_of_transformers(name: str) -> bool:
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
 
 
-def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
+def open_run_or_model(name: str, device: Device) -> AnyModel:
     """Open a run or a `transformers` model; without the library, published weights are opened as a run.
 
     Raises:
@@ -289,7 +289,7 @@ def open_run_or_model(name: str, device: Device) -> OpenRun | TransformersModel:
     return open_any(name, device=device) if is_of_transformers(name) else OpenRun(load(name, device))
 
 
-def open_models(names: Sequence[str], device: Device) -> dict[str, OpenRun | TransformersModel]:
+def open_models(names: Sequence[str], device: Device) -> dict[str, AnyModel]:
     """Open models and return them by name.
 
     The name is the last part of the path, or the whole argument if two models share the last part.
