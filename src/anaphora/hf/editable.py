@@ -60,7 +60,8 @@ class EditableModel:
         tables: dict[Edit, dict[str, Tensor]] = defaultdict(dict)
         maps: list[list[Tensor]] = []
         outputs: list[Tensor] = []
-        for row, batch in enumerate([tokens] if reading.implementation == interface.NAME else [[one] for one in tokens]):
+        batches = [tokens] if reading.implementation == interface.NAME else [[one] for one in tokens]
+        for row, batch in enumerate(batches):
             own: Mapping[int, Sequence[Edit]] = edits
             if len(batch) < rows:
                 own = {

@@ -36,17 +36,11 @@ _AFTER_SOFTMAX = 1e-2
 
 @dataclass(frozen=True)
 class Place:
-    """Location of an operation in a forward pass.
+    """Location of an operation in a forward pass."""
 
-    Attributes:
-        module: path of the innermost module that runs the operation.
-        kind: "softmax" or "product".
-        number: index of the operation among those of its kind in the module, from 0.
-    """
-
-    module: str
-    kind: str
-    number: int
+    module: str  # path of the innermost module that runs the operation
+    kind: str  # "softmax" or "product"
+    number: int  # index of the operation among those of its kind in the module, from 0
 
 
 @dataclass(frozen=True)
@@ -67,21 +61,14 @@ class RowOrder:
 
 @dataclass(frozen=True)
 class EditPoint:
-    """Operations by which one block computes its attention weights and mixes values with them.
-
-    Attributes:
-        softmax, product: locations of the two operations.
-        scores, weights: row order of the scores and of the weights.
-        columns: columns of the softmax that are tokens; any other column is an attention sink.
-        transposed: whether the weights are the second factor of the product, transposed.
-    """
+    """Operations by which one block computes its attention weights and mixes values with them."""
 
     softmax: Place
     product: Place
-    scores: RowOrder
-    weights: RowOrder
-    columns: slice
-    transposed: bool
+    scores: RowOrder  # row order of the scores of the softmax
+    weights: RowOrder  # row order of the weights in the product
+    columns: slice  # columns of the softmax that are tokens; any other column is an attention sink
+    transposed: bool  # whether the weights are the second factor of the product, transposed
 
 
 class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -212,7 +199,6 @@ def edited_attention(
 
     Args:
         part: module to which the paths in `points` are relative; the pass may be that of a model that contains it.
-        points, edits, sizes: as in `EditedAttention`.
 
     Raises:
         UserError: the attention in this pass differs from that in the probe.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ADAPTER = "adapter_config.json"
 """File that describes an adapter such as LoRA, whose weights are added to those of a base model."""
+_WITH_OUTPUT_LAYER = ("AutoModelForMaskedLM", "AutoModelForCausalLM")
 _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
@@ -129,7 +130,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 def _class_of(transformers: Any, config: Any) -> Any:
     """Return the Auto class of a stored model: one with an output layer or for lone encoders, or else `AutoModel`."""
-    for automatic, names in (*_output_layers().items(), ("AutoModelForTextEncoding", _lone_encoders())):
+    for automatic, names in _class_names().items():
         if any(name in names for name in config.architectures or ()):
             return getattr(transformers, automatic)
     return transformers.AutoModel
@@ -137,26 +138,23 @@ def _class_of(transformers: Any, config: Any) -> Any:
 
 def has_output_layer(model: PreTrainedModel) -> bool:
     """Return whether a model has an output layer over the vocabulary; encoder-decoders do not count."""
-    known = any(type(model).__name__ in names for names in _output_layers().values())
+    known = any(type(model).__name__ in _class_names()[automatic] for automatic in _WITH_OUTPUT_LAYER)
     return known and not model.config.is_encoder_decoder
 
 
 @cache
-def _output_layers() -> dict[str, frozenset[str]]:
-    """Return the class names of models with an output layer at every token, by the Auto class that loads them."""
-    automatic: Any = import_module("transformers.models.auto.modeling_auto")
+def _class_names() -> dict[str, frozenset[str]]:
+    """Return the class names of models with an output layer at every token, and of encoders stored without a decoder.
+
+    The keys are the Auto classes that load them.
+    """
+    names: Any = import_module("transformers.models.auto.modeling_auto")
+    whole = {name for name in names.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
     return {
-        "AutoModelForMaskedLM": frozenset(automatic.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
-        "AutoModelForCausalLM": frozenset(automatic.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
+        "AutoModelForMaskedLM": frozenset(names.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
+        "AutoModelForCausalLM": frozenset(names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
+        "AutoModelForTextEncoding": frozenset(names.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.values()) - whole,
     }
-
-
-@cache
-def _lone_encoders() -> frozenset[str]:
-    """Return the class names of encoders that are stored without the decoder of their family."""
-    automatic: Any = import_module("transformers.models.auto.modeling_auto")
-    encoders = frozenset(automatic.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.values())
-    return encoders - {name for name in automatic.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
 
 
 @contextlib.contextmanager

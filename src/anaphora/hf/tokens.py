@@ -42,11 +42,7 @@ _PROBE = 4
 
 
 class TextReader:
-    """Wrapper of a fast tokenizer that returns tokens with their character spans in the text.
-
-    Args:
-        tokenizer: a fast tokenizer.
-    """
+    """Wrapper of a fast tokenizer that returns tokens with their character spans in the text."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.tokenizer = tokenizer
@@ -61,7 +57,6 @@ class TextReader:
         special token, even if the tokenizer gives it the first character's offsets.
 
         Args:
-            text: the text, or the first text of a pair.
             second: the second text of a pair; spans then refer to both texts joined by `BETWEEN_TEXTS`.
 
         Raises:
@@ -139,17 +134,11 @@ def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on the texts that a model can process.
+    """Limits on the texts that a model can process."""
 
-    Attributes:
-        model: name of the model, for messages.
-        tokens: maximum number of tokens in a text; None for no limit.
-        vocabulary: size of the model's vocabulary; None if unknown.
-    """
-
-    model: str
-    tokens: int | None
-    vocabulary: int | None
+    model: str  # name of the model, for messages
+    tokens: int | None  # maximum number of tokens in a text; None for no limit
+    vocabulary: int | None  # size of the model's vocabulary; None if unknown
 
     @classmethod
     def measured(cls, part: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> Limits:

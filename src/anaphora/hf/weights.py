@@ -46,16 +46,10 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """Header of a stored tensor.
+    """Header of a stored tensor."""
 
-    Attributes:
-        file: name of the file.
-        type: data type, as safetensors names it, such as F32.
-        shape: size along each axis.
-    """
-
-    file: str
-    type: str
+    file: str  # name of the file
+    type: str  # data type, as safetensors names it, such as F32
     shape: tuple[int, ...]
 
 
@@ -169,7 +163,6 @@ def check_weights(
         model: model with its output layer, if it has one.
         report: missing, unexpected and mismatched keys, as `from_pretrained` returns them.
         stored: headers of the stored tensors by name.
-        name: name of the model, for messages.
 
     Raises:
         UserError: weights are missing, unused, of the wrong shape or data type, or, except in embedding tables, not

@@ -83,7 +83,6 @@ def edit_points(
     """Return the edit point of each block of the text part of a model.
 
     Args:
-        model, reading: the text part, and the method by which its maps are read.
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.
         maps: maps of both texts, (2, H, T, T) for each block, if they were observed at the products of the model.
 

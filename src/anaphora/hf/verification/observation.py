@@ -26,19 +26,13 @@ _SUM_TOLERANCE = 2e-2
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """Mixture of values by the attention weights of one block.
+    """Mixture of values by the attention weights of one block."""
 
-    Attributes:
-        module: path of the innermost module that computed it, such as "layers.3.self_attn".
-        rows: float32 weights, (R, T), ordered by head and token or by token and head.
-        has_sink: whether an attention sink took part in the softmax, so that rows sum to less than 1.
-        is_by_head: whether the weights had one matrix per head in the product, so that rows are ordered by head and
-            token; if False, the order is unknown.
-    """
-
-    module: str
-    rows: Tensor
-    has_sink: bool
+    module: str  # path of the innermost module that computed it, such as "layers.3.self_attn"
+    rows: Tensor  # float32 weights, (R, T), ordered by head and token or by token and head
+    has_sink: bool  # whether an attention sink took part in the softmax, so that rows sum to less than 1
+    # Whether the weights had one matrix per head in the product, so that rows are ordered by head and token; if False,
+    # the order is unknown.
     is_by_head: bool
 
     def equals(self, maps: Tensor, relative: float, absolute: float) -> bool:
@@ -53,18 +47,12 @@ class Mixing:
 
 @dataclass(eq=False)
 class Observation:
-    """Observations from one forward pass.
+    """Observations from one forward pass."""
 
-    Attributes:
-        mixings: mixtures in the order of their computation; equal consecutive ones of a module count once.
-        attends_elsewhere: whether weights of a softmax also mix other vectors than those of the text's tokens, such as
-            vectors of blocks of tokens.
-        writes_weights: whether the pass wrote to the model's own parameters or buffers.
-    """
-
-    mixings: list[Mixing] = field(default_factory=list)
+    mixings: list[Mixing] = field(default_factory=list)  # in order; equal consecutive ones of a module count once
+    # Whether weights of a softmax also mix other vectors than those of the text's tokens, such as of blocks of tokens.
     attends_elsewhere: bool = False
-    writes_weights: bool = False
+    writes_weights: bool = False  # whether the pass wrote to the model's own parameters or buffers
 
 
 @contextlib.contextmanager

@@ -56,7 +56,6 @@ class Probe:
     the attention mask excludes.
 
     Args:
-        model: text part of the model.
         name, family: name and family of the model, for messages.
         ids: ids of ordinary tokens.
         padding: id of the padding token.

@@ -35,24 +35,15 @@ _HIDDEN = N_("{model}: a row of layer {layer} head {head} gives {value} to token
 
 @dataclass(frozen=True)
 class MapReading:
-    """Method by which the attention maps of a model are read, and their layout.
+    """Method by which the attention maps of a model are read, and their layout."""
 
-    Attributes:
-        implementation: name of the attention implementation during reading; None for the model's own.
-        layers: the model's own index of each layer with attention, in the order of the maps.
-        heads: number of heads per layer.
-        is_decoder: whether attention is causal.
-        has_sink: whether an attention sink takes a share of the rows in some layer.
-        alone: whether each text must run alone, because padding changes its maps.
-        points: operations at which the maps are recorded; None if the model or an attention function returns them.
-    """
-
-    implementation: str | None
-    layers: tuple[int, ...]
-    heads: int
-    is_decoder: bool
-    has_sink: bool
-    alone: bool
+    implementation: str | None  # name of the attention implementation during reading; None for the model's own
+    layers: tuple[int, ...]  # the model's own index of each layer with attention, in the order of the maps
+    heads: int  # number of heads per layer
+    is_decoder: bool  # whether attention is causal
+    has_sink: bool  # whether an attention sink takes a share of the rows in some layer
+    alone: bool  # whether each text must run alone, because padding changes its maps
+    # Operations at which the maps are recorded; None if the model or an attention function returns them.
     points: tuple[EditPoint, ...] | None = None
 
     @property
@@ -118,12 +109,10 @@ def check_maps(
     """Check that the tensors read from every layer, or from one head, are attention weights.
 
     Args:
-        kept: one tensor per layer: whole maps, (B, H, T, T), or the rows of some tokens, (Q, H, T).
-        reading: method by which the tensors were read.
+        kept: one tensor per layer: whole maps, (B, H, T, T), or the rows of `queries`, (Q, H, T).
         model: name and family of the model, for messages.
         real: (B, T) mask, False at padding.
         queries: batch rows and token indices of single rows, two of (Q,); None for whole maps.
-        head: only head that was read; None for all heads.
 
     Raises:
         UserError: a weight is negative or NaN, a hidden token has weight, or a row does not sum to 1 (with a sink, to
