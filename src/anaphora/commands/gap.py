@@ -227,21 +227,17 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
     """
     import numpy as np
 
+    from anaphora.analysis.maps.capture import log_probabilities
     from anaphora.analysis.tasks.gap import decisions_from_answers
     from anaphora.data.names import with_exchanged_names
-
-    shares = [_log_shares(run, examples)]
-    if exchanged:
-        shares.append((shares[0] + _log_shares(run, [with_exchanged_names(example) for example in examples])) / 2)
-    return np.stack([decisions_from_answers(each.argmax(axis=1), 2) for each in shares])
-
-
-def _log_shares(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return the log-probabilities of the first name, the second name and neither: (N, 3)."""
-    from anaphora.analysis.maps.capture import log_probabilities
     from anaphora.runs.items import encode
 
-    return log_probabilities(run.model, encode(run, examples), run.config.batching)
+    # log-probabilities of the first name, the second name and neither, (N, 3)
+    shares = [log_probabilities(run.model, encode(run, examples), run.config.batching)]
+    if exchanged:
+        others = encode(run, [with_exchanged_names(example) for example in examples])
+        shares.append((shares[0] + log_probabilities(run.model, others, run.config.batching)) / 2)
+    return np.stack([decisions_from_answers(each.argmax(axis=1), 2) for each in shares])
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:

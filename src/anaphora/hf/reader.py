@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from anaphora.analysis.causal.interventions import Intervention
 from anaphora.analysis.maps.record import ROW_TOLERANCE, AttentionRecord
@@ -38,15 +39,7 @@ from anaphora.hf.editing import maps_at_points
 from anaphora.hf.loading import has_output_layer, load_named, quiet
 from anaphora.hf.parts import text_part
 from anaphora.hf.tokens import Limits, TextReader
-from anaphora.hf.verification.forward import (
-    eager_maps,
-    held_in_reading_mode,
-    joined_maps,
-    padded,
-    padded_inputs,
-    reading_mode,
-    run_model,
-)
+from anaphora.hf.verification.forward import eager_maps, held_in_reading_mode, joined_maps, reading_mode, run_model
 from anaphora.hf.verification.probe import Probe
 from anaphora.hf.verification.reading import MapReading, check_maps, placed, row_tolerance, tokens_with_sink, with_sink
 from anaphora.model.attention import Queries
@@ -110,7 +103,7 @@ class TransformersModel:
         Raises:
             UserError: the model's attention cannot be edited; the message gives the reason.
         """
-        return EditableModel(self, Probe.of(self.model, self.name, self.tokenizer).edit_points(self.reading))
+        return EditableModel(self, Probe(self.model, self.name, self.tokenizer).edit_points(self.reading))
 
     def tokenize(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
@@ -326,10 +319,15 @@ class TransformersModel:
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
         """Return the model's inputs, (B, T) each: ids, attention mask, and for pairs any token types."""
-        device = self.model.device
-        inputs = padded_inputs([one.ids for one in tokens], self.tokenizer.pad_token_id or 0, device)
+
+        def padded(rows: Iterable[Sequence[int]], padding: int = 0) -> Tensor:
+            tensors = [torch.tensor(row) for row in rows]
+            return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self.model.device)
+
+        ids = padded((one.ids for one in tokens), self.tokenizer.pad_token_id or 0)
+        inputs = {"input_ids": ids, "attention_mask": padded([1] * len(one.ids) for one in tokens)}
         if self._has_types and any(one.types for one in tokens):
-            inputs["token_type_ids"] = padded([one.types or [0] * len(one.ids) for one in tokens], 0, device)
+            inputs["token_type_ids"] = padded(one.types or [0] * len(one.ids) for one in tokens)
         return inputs
 
     @cached_property
@@ -377,5 +375,5 @@ def open_model(
     if not isinstance(loaded, transformers.PreTrainedModel):
         raise UserError(f"{name}: models of the family {family} have no encoder that could be read by itself")
     interface.register()
-    reading = Probe.of(loaded, name, tokenizer).reading()
+    reading = Probe(loaded, name, tokenizer).reading()
     return TransformersModel(name, loaded, tokenizer, family, reading, whole if has_output_layer(whole) else None)

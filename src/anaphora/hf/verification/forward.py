@@ -1,4 +1,4 @@
-"""Forward passes of a model of `transformers`, with padding, and restoration of the model afterwards.
+"""Forward passes of a model of `transformers`, and restoration of the model afterwards.
 
 B texts, T tokens, H heads.
 """
@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 Inputs = Mapping[str, Tensor]
 _HELD: ContextVar[tuple[PreTrainedModel, str | None, Snapshot] | None] = ContextVar("held", default=None)
 _SET_FOR_READING = {"training", "return_dict", "_attn_implementation_internal"}
-
-
-def padded_inputs(texts: Sequence[Sequence[int]], padding: int, device: torch.device) -> dict[str, Tensor]:
-    """Return the ids and the attention mask of texts, padded on the right: (B, T) each."""
-    mask = padded([[1] * len(text) for text in texts], 0, device)
-    return {"input_ids": padded(texts, padding, device), "attention_mask": mask}
-
-
-def padded(rows: Sequence[Sequence[int]], padding: int, device: torch.device) -> Tensor:
-    """Return rows of integers as a tensor, padded on the right: (B, T)."""
-    length = max(map(len, rows))
-    return torch.tensor([[*row, *[padding] * (length - len(row))] for row in rows], device=device)
 
 
 @contextlib.contextmanager

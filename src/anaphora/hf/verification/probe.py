@@ -52,17 +52,15 @@ class _UnreadableError(Exception):
 class Probe:
     """Short text of ordinary tokens, with the checks that a model of `transformers` must pass before its maps are read.
 
-    The model reads the text alone, and in a batch with two kinds of padding: padding tokens, and ordinary tokens that
-    the attention mask excludes.
-
-    Args:
-        name, family: name and family of the model, for messages.
-        ids: ids of ordinary tokens.
-        padding: id of the padding token.
+    The tokens are spread over the vocabulary. The model reads the text alone, and in a batch with two kinds of padding:
+    padding tokens, and ordinary tokens that the attention mask excludes. `name` is that of the model in messages.
     """
 
-    def __init__(self, model: PreTrainedModel, name: str, family: str, ids: Sequence[int], padding: int) -> None:
-        self.model, self.name, self.family = model, name, family
+    def __init__(self, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.model, self.name, self.family = model, name, str(model.config.model_type)
+        special = {*tokenizer.all_special_ids, getattr(model.config, "pad_token_id", None)}
+        known = min(len(tokenizer), getattr(model.config.get_text_config(), "vocab_size", None) or len(tokenizer))
+        ids = [number for number in range(0, known, max(1, known // 100)) if number not in special] or [0]
         sizes = {size for weight in model.parameters() for size in weight.shape}
         self.tokens = next((length for length in _LENGTHS if length not in sizes), _LENGTHS[-1])
         places = range(self.tokens + _PADDING)
@@ -70,17 +68,9 @@ class Probe:
         real = torch.ones_like(text)
         self.alone = {"input_ids": text[:, : self.tokens], "attention_mask": real[:, : self.tokens]}
         real[:, self.tokens :] = 0
-        padded = torch.where(real.bool(), text, padding)
+        padded = torch.where(real.bool(), text, tokenizer.pad_token_id or 0)
         self.batch = {"input_ids": torch.cat((padded, text)), "attention_mask": torch.cat((real, real))}
         self._alteration: str | None = None  # attribute of the model that a forward pass has changed
-
-    @classmethod
-    def of(cls, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> Probe:
-        """Build a model's probe from tokens that are not special, spread over the vocabulary."""
-        special = {*tokenizer.all_special_ids, getattr(model.config, "pad_token_id", None)}
-        known = min(len(tokenizer), getattr(model.config.get_text_config(), "vocab_size", None) or len(tokenizer))
-        ids = [number for number in range(0, known, max(1, known // 100)) if number not in special] or [0]
-        return cls(model, name, str(model.config.model_type), ids, tokenizer.pad_token_id or 0)
 
     def reading(self) -> MapReading:
         """Return the first method that gives the weights that the model uses.
