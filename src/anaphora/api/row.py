@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from anaphora.analysis.maps.words import word_columns, word_labels
+from anaphora.analysis.maps.words import word_columns, word_labels, word_spans
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.api.html import weight_table
 from anaphora.base.checks import at_least, one_of, whole_number
@@ -159,7 +159,8 @@ def text_units(
     one_of("by", by, UNITS)
     numbers, spans = list(range(len(tokens.ids))), list(tokens.spans)
     if by == "word":
-        numbers, spans = word_columns(tokens.words), _word_spans(tokens.spans, tokens.words)
+        numbers = word_columns(tokens.words)
+        spans = word_spans(tokens.spans, numbers)
     return word_labels(text, spans, tokens.special), tuple(spans), np.array(numbers, dtype=np.int64)
 
 
@@ -171,15 +172,6 @@ def strongest(words: Sequence[str], values: NDArray[np.float32], count: int) -> 
     """
     at_least("count", whole_number("count", count), 0)
     return [(words[index], float(values[index])) for index in np.argsort(-values, kind="stable")[:count]]
-
-
-def _word_spans(spans: Sequence[tuple[int, int]], words: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the character span of each word; each special token counts as a word."""
-    merged: dict[int, tuple[int, int]] = {}
-    for position, (span, word) in enumerate(zip(spans, words, strict=True)):
-        key = word if word >= 0 else -1 - position
-        merged[key] = (merged[key][0], span[1]) if key in merged else span
-    return list(merged.values())
 
 
 def requested_head(

@@ -37,13 +37,19 @@ def attending_layers(weights: NDArray[np.float32]) -> list[int]:
 def word_weights(record: AttentionRecord) -> WordRow:
     """Sum a record's weights over the tokens of each word; each special token has a column of its own."""
     columns = word_columns(record.words)
-    spans: list[Span] = [(0, 0)] * (max(columns) + 1)
-    for column, (start, end) in zip(columns, record.spans, strict=True):
-        if start < end:
-            left, right = spans[column]
-            spans[column] = (min(left, start), max(right, end)) if right else (start, end)
+    spans = word_spans(record.spans, columns)
     labels = word_labels(record.example.text, spans, record.special)
     return WordRow(labels, tuple(spans), record.weights @ _membership_matrix(columns, record.weights))
+
+
+def word_spans(spans: Sequence[Span], columns: Sequence[int]) -> list[Span]:
+    """Return the character span of each column of `word_columns`, from the spans of the tokens; (0, 0) if special."""
+    merged: list[Span] = [(0, 0)] * (max(columns, default=-1) + 1)
+    for column, (start, end) in zip(columns, spans, strict=True):
+        if start < end:
+            left, right = merged[column]
+            merged[column] = (min(left, start), max(right, end)) if right else (start, end)
+    return merged
 
 
 def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
